@@ -1,4 +1,4 @@
-"""The hosts that lab tests work on, and the front door as a user types it."""
+"""Fixtures of the lab tests: the shared hosts, and ``invoke`` as a user calls it."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from tests.programs import LAB
 HERE = Path(__file__).parent
 SHARED = "shared_hosts"
 HOSTS = ("gpu01", "gpu02")
-DESIRED = "desired"  #: the snapshot of a provisioned host
-#: of verbs that ask before they destroy something: nobody is at the keyboard
+DESIRED = "desired"  #: name of the snapshot of a provisioned host
+#: environment of verbs that prompt before they destroy something, because no user can confirm
 UNATTENDED = {
     verb: {"HOSTWRIGHT_YES": "1"}
     for verb in ("remove", "rebuild", "power", "workspace.down", "serve.down", "images.rebuild")
 }
-SMALL = HostOptions(profile="small")  #: the large math libraries are stand-ins: minutes less
+SMALL = HostOptions(profile="small")  #: stand-ins for the large math libraries save minutes
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The lab makes network namespaces and boots hosts."""
+    """Register the marker and plugins. Requires root, because the lab creates network namespaces and boots hosts."""
     if os.geteuid() != 0:
         raise pytest.UsageError("the lab tests need root: say `make test`, which uses sudo")
     config.addinivalue_line("markers", f"{SHARED}: works on the hosts of the lab `tests`, which many tests share")
@@ -52,26 +52,26 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark the tests on the hosts that many share: those with hosts of their own run beside them (the Makefile).
+    """Mark the tests that use the shared hosts; the Makefile runs tests with their own hosts beside them.
 
-    All of them start hosts.
+    Every lab test may be rerun once, because all of them boot hosts.
     """
     reruns.may_fail_once(item)
-    used = item._fixtureinfo.name2fixturedefs.get("lab", ())[-1:]  # a file's own comes after what it overrides
+    used = item._fixtureinfo.name2fixturedefs.get("lab", ())[-1:]  # the last definition overrides the others
     if any(one.baseid == HERE.relative_to(PROJECT).as_posix() for one in used):
         item.add_marker(SHARED)
 
 
 @dataclass(frozen=True)
 class FrontDoor:
-    """``invoke`` in a process of its own, on one lab's inventory; its runs are recorded beside the lab."""
+    """``invoke`` in a separate process on one lab's inventory; its runs are recorded in the lab's state."""
 
     lab: Lab
 
     def __call__(
         self, *words: str, inventory: str | None = None, **environment: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run one verb and return its exit status, standard output and standard error."""
+        """Run one verb with the lab's inventory; return its exit status, standard output and standard error."""
         verb, *rest = words
         place = inventory or str(self.lab.inventory.parent)
         done = self.bare(verb, "--inventory", place, *rest, **environment)
@@ -79,7 +79,7 @@ class FrontDoor:
         return done
 
     def bare(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run one verb that knows no inventory, likewise."""
+        """Run one verb that needs no inventory; return the same."""
         return subprocess.run(
             [str(Path(sys.executable).with_name("invoke")), *words],
             cwd=PROJECT,
@@ -97,7 +97,7 @@ class FrontDoor:
         )
 
     def json(self, *words: str, status: int) -> Any:
-        """Run one verb with ``--json``; its exit status must be ``status``."""
+        """Run one verb with ``--json`` and return its document. The exit status must be ``status``."""
         done = self(*words, "--json")
         assert done.returncode == status, f"status {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         return json.loads(done.stdout)
@@ -105,14 +105,13 @@ class FrontDoor:
 
 @pytest.fixture(scope="session", autouse=True)
 def programs() -> None:
-    """What the tests run on this machine beside the lab: an sshd on a high port of 127.0.0.1, sudo and shells behind
-    it."""
+    """Install the programs of the tests on this machine: an sshd on 127.0.0.1, sudo and login shells."""
     ensure_programs(LAB, path=PATH)
 
 
 @pytest.fixture(scope="session")
 def lab() -> Iterator[Lab]:
-    """Two bare hosts with the small vendor profile, in a lab that nobody else uses."""
+    """A lab with two bare hosts and the small vendor profile, used by these tests only."""
     with own_lab("tests") as opened:
         lab_fleet.supply(opened, SMALL)
         lab_fleet.up(opened, HOSTS, options=SMALL)
@@ -130,8 +129,8 @@ def invoke(lab: Lab) -> FrontDoor:
 
 @pytest.fixture(scope="session")
 def as_provisioned(invoke: FrontDoor, lab: Lab) -> Snapshot:
-    """The suite's second host, brought from bare to the stack: other hosts start as its clones, in seconds."""
-    if DESIRED in read_snapshots(lab):  # of a run that was kept
+    """Snapshot of the provisioned second host, from which other hosts start in seconds."""
+    if DESIRED in read_snapshots(lab):  # left by a run with HOSTWRIGHT_KEEP_LAB
         return read_snapshots(lab)[DESIRED]
     done = invoke("provision", "--hosts", "gpu02")
     assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
@@ -144,7 +143,7 @@ def as_provisioned(invoke: FrontDoor, lab: Lab) -> Snapshot:
 
 @pytest.fixture(scope="session")
 def provisioned(invoke: FrontDoor, lab: Lab, as_provisioned: Snapshot) -> FrontDoor:
-    """Both hosts as the stack wants them, once for all tests: the first is a clone of the second."""
+    """``invoke`` with both hosts provisioned, once for all tests; the first host is a clone of the second."""
     gpu01 = find_machine(lab, "gpu01")
     if read_record(gpu01.directory).snapshot != DESIRED:
         snapshots.thaw(gpu01, as_provisioned)
@@ -155,13 +154,13 @@ def provisioned(invoke: FrontDoor, lab: Lab, as_provisioned: Snapshot) -> FrontD
 
 @pytest.fixture(scope="session")
 def gpu01(lab: Lab) -> Machine:
-    """The host that tests break."""
+    """The host that tests damage."""
     return find_machine(lab, "gpu01")
 
 
 @pytest.fixture(scope="session")
 def target(lab: Lab) -> TargetHost:
-    """The host that tests break, as the engine sees it."""
+    """The host that tests damage, as a target of the engine."""
     return Fleet.load(lab.inventory.parent).targets("gpu01")[0]
 
 
@@ -170,7 +169,7 @@ Guest = Callable[[str, HostOptions], Machine]
 
 @pytest.fixture(scope="module")
 def guest(lab: Lab) -> Iterator[Guest]:
-    """Bring up a further host of the lab, of any kind, for the tests of one file: ``guest("trixie01", options)``."""
+    """Boot another host of the lab for the tests of one file: ``guest("trixie01", options)``."""
     names: list[str] = []
 
     def bring(name: str, options: HostOptions) -> Machine:
@@ -183,5 +182,5 @@ def guest(lab: Lab) -> Iterator[Guest]:
 
 
 def on(machine: Machine, script: str) -> str:
-    """Run shell on a host as its console's root; its output."""
+    """Run a shell script as root on a host's console; return its output."""
     return console(machine, "sh", "-euc", script)

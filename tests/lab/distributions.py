@@ -1,8 +1,7 @@
-"""A host of a distribution from bare to bare: provisioned, damaged in every layer, audited, mended, verified, removed.
+"""One host per distribution from bare to bare: provisioned, damaged, audited, repaired, verified and removed.
 
-``make distributions`` does it on Debian 11, 12 and 13 side by side, with the stack of TensorFlow 2.9 and with Debian's
-own drivers, and writes the table of docs/lab.md; ``make long`` does it on Debian 12 with the layers that take no
-minutes.
+``make distributions`` runs Debian 11, 12 and 13 at the same time, with the stack of TensorFlow 2.9 and with Debian's
+own drivers, and writes the table of docs/lab.md. ``make long`` runs Debian 12 without the layers that take minutes.
 """
 
 from __future__ import annotations
@@ -36,29 +35,29 @@ BEGIN, END = "<!-- distributions: begin -->", "<!-- distributions: end -->"
 
 @dataclass(frozen=True)
 class Trial:
-    """A host of a distribution, its stack, and a damage for each of its layers."""
+    """A host of a distribution, its stack, and one kind of damage for each layer."""
 
     title: str
     distro: Distro
     stack: str
     damages: Mapping[str, str]
-    prepare: str = ""  #: what its host gets before it is looked at
+    prepare: str = ""  #: shell script that prepares the bare host, before its files are listed
     real: Real = ""
 
     @property
     def options(self) -> HostOptions:
-        """The properties of its host."""
+        """Options of the host."""
         return HostOptions(profile="small", distro=self.distro, real=self.real)
 
 
-#: what others' programs leave: sudo's mark of who has used it, the key with which dkms 3 signs modules (its package
-#: leaves it: firmware may know it), an index that depmod 30 writes once more
+#: files that other programs leave: sudo's lecture mark, the key with which dkms 3 signs modules (its package keeps the
+#: key, because firmware may trust it), an index that depmod 30 writes again
 LEAVES = (
     r"/(root|home/ops)/\.sudo_as_admin_successful|/var/lib/dkms(/mok\.(key|pub))?"
     r"|/usr/lib/modules/[^/]*/modules\.builtin\.alias\.bin"
 )
 VENV = "/opt/tensorflow-2.9"
-#: the layer that it takes → the question
+#: row of the table → command that prints its value on the host
 ABOUT = {
     "kernel headers": "ls /usr/src | sed -n 's/^linux-headers-\\([0-9.]*-[0-9]*\\)-amd64$/\\1/p' | tail -n 1",
     "apt": "apt-get --version | sed -n '1s/apt \\([0-9.]*\\).*/\\1/p'",
@@ -71,14 +70,14 @@ ABOUT = {
     "Python of TensorFlow": f"{VENV}/bin/python -c 'import platform; print(platform.python_version())'",
     "PyTorch": "/opt/pytorch-2.10/bin/python -c 'import torch; print(torch.__version__)'",
 }
-NEEDS = {  #: a layer
+NEEDS = {  #: row of the table → the layer that it needs
     "driver": "driver",
     "gcc that nvcc gets": "cuda",
     "Python of TensorFlow": "tensorflow",
     "PyTorch": "pytorch",
 }
 LIBRARIES = "/usr/local/cuda-11.2/targets/x86_64-linux/lib"
-#: a damage in each layer
+#: layer → shell script that damages it
 DAMAGES = {
     "base": "dpkg --purge --force-depends build-essential >/dev/null",
     "driver": "rm /usr/bin/nvidia-smi /etc/modprobe.d/hostwright-nouveau.conf",
@@ -87,12 +86,12 @@ DAMAGES = {
     "environment": "rm /etc/ld.so.conf.d/cuda-11-2.conf; ldconfig",
     "tensorflow": f"rm -r {VENV}/lib/python3.9/site-packages/wrapt; python=$(readlink -f {VENV}/bin/python); "
     'case $python in /opt/*) rm -r "$python" "${python%/bin/*}/lib/python3.9/json" ;; '
-    f"*) rm {VENV}/bin/python ;; esac",  # the interpreter that the stack brought, or the link to the host's
+    f"*) rm {VENV}/bin/python ;; esac",  # the stack's interpreter, or the link to the host's
     "container": "echo '{\"runtimes\": ' >/etc/docker/daemon.json",
 }
-#: The persistence daemon's account: Debian's packages leave theirs when they are purged.
+#: Creates the persistence daemon's account, which Debian's packages leave when they are purged.
 ACCOUNT = "useradd --system --no-create-home --home-dir /var/run/nvpd --shell /usr/sbin/nologin nvpd\n"
-#: the same for stacks of Debian's own driver
+#: the same for stacks with Debian's own driver
 OF_TODAY = {
     "base": DAMAGES["base"],
     "driver": "rm /usr/lib/x86_64-linux-gnu/nvidia/current/libcuda.so.5* /etc/modprobe.d/hostwright-nouveau.conf; "
@@ -100,7 +99,7 @@ OF_TODAY = {
     "pytorch": "rm /opt/pytorch-2.10/lib/python3.13/site-packages/torch/__init__.py",
     "container": DAMAGES["container"],
 }
-#: a name of the command line → the trial
+#: name on the command line → trial
 TRIALS = {
     "bullseye": Trial("Debian 11", "bullseye", "lab", DAMAGES),
     "bookworm": Trial("Debian 12", "bookworm", "lab-debian12", DAMAGES),
@@ -121,44 +120,44 @@ TRIALS = {
         "packages",
     ),
 }
-#: the stand-ins that a stack without others may have: no public index has these files
+#: stand-ins that every stack may have, because no public index has these files
 NOWHERE = {"container-toolkit-key", "fabric-manager"}
 
 
 @dataclass
 class Story:
-    """What was done to one host, and what was seen of it."""
+    """The steps of one host's trial and their results."""
 
     machine: Machine
     trial: Trial
     layers: tuple[str, ...]
     seconds: dict[str, float] = field(default_factory=dict)
     about: dict[str, str] = field(default_factory=dict)
-    found: dict[str, set[str]] = field(default_factory=dict)  #: by the verb that says so: the layers that differ
-    stand_ins: set[str] = field(default_factory=set)  #: the artifacts of its stack, beside `NOWHERE`
-    left: list[str] = field(default_factory=list)  #: what the removal left otherwise than it was
+    found: dict[str, set[str]] = field(default_factory=dict)  #: verb → layers that the verb reports as different
+    stand_ins: set[str] = field(default_factory=set)  #: stand-in artifacts of its stack, except for `NOWHERE`
+    left: list[str] = field(default_factory=list)  #: differences from the bare host after the removal
 
     @property
     def well(self) -> bool:
-        """Whether every damaged layer was named, by each verb, no other, and the removal left the host as it was.
+        """Whether each verb named exactly the damaged layers, and the removal restored the bare host.
 
-        A stack of today has no stand-ins beside.
+        A current stack must also have no stand-ins.
         """
         named = all(layers == set(self.layers) for layers in self.found.values())
         return named and not self.left and not (self.trial.real and self.stand_ins)
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
-        """Count the body's seconds as those of a step."""
+        """Record the body's duration in seconds as the duration of a step."""
         began_s = time.monotonic()
         yield
         self.seconds[step] = time.monotonic() - began_s
 
 
 def tell(door: FrontDoor, machine: Machine, trial: Trial, layers: tuple[str, ...] = ()) -> Story:
-    """Take a bare host through all of it, with these layers, by default all.
+    """Take a bare host through all steps with the given layers, by default all.
 
-    Raises ``AssertionError`` where a verb does not end as it should.
+    Raises ``AssertionError`` if a verb ends with an unexpected status.
     """
     story = Story(machine, trial, layers or tuple(trial.damages))
     chosen = ("--var", f"hostwright_roles={','.join(layers)}") if layers else ()
@@ -167,7 +166,7 @@ def tell(door: FrontDoor, machine: Machine, trial: Trial, layers: tuple[str, ...
         with story.timed(step):
             return door.json(name, "--hosts", machine.name, *chosen, status=status)
 
-    asks = ASKS_THE_KERNEL if trial.real else ()  # what fails with a real driver and no card
+    asks = ASKS_THE_KERNEL if trial.real else ()  # checks that fail with a real driver and no card
 
     def well(step: str) -> None:
         assert not _failed(verb(step, "verify", status=1 if trial.real else 0), but=asks)
@@ -186,7 +185,7 @@ def tell(door: FrontDoor, machine: Machine, trial: Trial, layers: tuple[str, ...
     story.found["audit"] = _layers(verb("audit, damaged", "audit", status=1 if trial.real else 3))
     verb("mend (provision)", "provision")
     well("verify, mended")
-    if not trial.real:  # the real toolkit's unit and nvidia-smi want a card, and an audit says that they fail
+    if not trial.real:  # an audit reports the real toolkit's unit and nvidia-smi as failed without a card
         if "container" in story.layers:
             on(machine, SETTLE)
         verb("audit, mended", "audit")
@@ -199,7 +198,7 @@ def tell(door: FrontDoor, machine: Machine, trial: Trial, layers: tuple[str, ...
 
 
 def _failed(document: dict[str, Any], but: Collection[str] = ()) -> set[str]:
-    """Return the roles of the checks that failed, without those of that name."""
+    """Return the roles of the failed checks, except for the checks in ``but``."""
     (host,) = document["hosts"]
     return {check["role"] for check in host["checks"] if not check["passed"] and check["check"] not in but}
 
@@ -215,7 +214,7 @@ def _layers(document: dict[str, Any]) -> set[str]:
 
 
 def table(stories: Sequence[Story]) -> str:
-    """The stories side by side, in Markdown."""
+    """Return the stories side by side as a Markdown table."""
     rows = [[name, *(story.about.get(name, "") for story in stories)] for name in ABOUT]
     steps = dict.fromkeys(step for story in stories for step in story.seconds)
     rows += [
@@ -233,9 +232,9 @@ def table(stories: Sequence[Story]) -> str:
 
 
 def main(names: Sequence[str]) -> int:
-    """Tell the stories of these trials, print their table, and put it into the document if none is left out."""
+    """Run the given trials and print their table; with all trials, write it into the document."""
     chosen = [name for name in TRIALS if not names or name in names]
-    os.environ["PYTEST_CURRENT_TEST"] = str(Path(__file__).relative_to(PROJECT))  # under which verbs are recorded
+    os.environ["PYTEST_CURRENT_TEST"] = str(Path(__file__).relative_to(PROJECT))  # names the source of recorded verbs
     began_s = time.monotonic()
     stories = _stories(chosen)
     load = f"{os.getloadavg()[2] / (os.cpu_count() or 1):.1f}"
@@ -254,7 +253,7 @@ def main(names: Sequence[str]) -> int:
 
 
 def _stories(chosen: Sequence[str]) -> list[Story]:
-    """The stories of a host of each, at the same time, in a lab of their own."""
+    """Run the trials at the same time in a separate lab; return their stories."""
     with own_lab("distros") as lab, ThreadPoolExecutor() as pool:
         for name in chosen:
             fleet.supply(lab, TRIALS[name].options)

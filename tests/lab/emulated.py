@@ -1,7 +1,7 @@
-"""A machine emulated by QEMU that boots Debian's real installer over PXE, as a site's DHCP and TFTP would have it do.
+"""An emulated QEMU machine that boots Debian's real installer over PXE, as with a site's DHCP and TFTP servers.
 
-Its firmware, boot loader, kernel and installer are the real ones; the network is QEMU's own, where this machine is
-``HERE``. Without KVM, which not every machine lends: the installer is at its first question after half a minute.
+Firmware, boot loader, kernel and installer are real. The network is QEMU's user mode network, in which this machine is
+``HERE``. KVM is not used, because many machines lack it; the installer's first question appears after half a minute.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from pathlib import Path
 
 from lab.image import ensure_programs
 
-HERE = "10.0.2.2"  #: this machine's loopback, as the emulated one sees it (QEMU's manual, user mode network)
+HERE = "10.0.2.2"  #: address of this machine's loopback in QEMU's user mode network
 ADDRESS, NAMESERVER, MAC = "10.0.2.15/24", "10.0.2.3", "52:54:00:12:34:56"
 _PACKAGE = re.compile(r"debian-installer-([0-9]+)-netboot-amd64")
-#: Where the installer's package has what is booted, and what of that: boot loader, kernel and initial ramdisk.
+#: Directory of the boot files in the installer's package, and the files: boot loader, kernel and initial ramdisk.
 _IMAGES = "usr/lib/debian-installer/images/{release}/amd64/text/debian-installer/amd64"
 _LOADER = ("pxelinux.0", "boot-screens/ldlinux.c32", "linux", "initrd.gz")
 _EMULATOR = "qemu-system-x86_64"
-_LEAST_S = 0.5  # between two looks whether the emulator lives
+_LEAST_S = 0.5  # interval between checks whether the emulator runs
 
 
 @dataclass(frozen=True)
 class Installer:
-    """Debian's installer of one release, as a package of the machine's own apt."""
+    """Debian's installer of one release, as a package in this machine's apt."""
 
     release: str
     package: str
 
     def images(self, unpacked: Path) -> Path:
-        """What is booted, below the package's files."""
+        """Return the directory of the boot files below the unpacked package."""
         return unpacked / _IMAGES.format(release=self.release)
 
 
 def newest_installer() -> Installer | None:
-    """The newest that the machine's apt knows; ``None`` where it knows none, as on Ubuntu."""
+    """Return the newest installer in this machine's apt; ``None`` if apt has none, as on Ubuntu."""
     found = _installers()
-    if not found:  # a new machine's apt knows nothing yet
+    if not found:  # apt of a new machine has no lists yet
         subprocess.run(["apt-get", "update"], capture_output=True, check=True)
         found = _installers()
     return max(found, key=lambda one: int(one.release), default=None)
@@ -57,7 +57,7 @@ def _installers() -> list[Installer]:
 
 @dataclass
 class Emulated:
-    """The machine while it runs: what its installer says on its system log, and the socket to which it sends that."""
+    """A running emulated machine, with its installer's system log and the socket that receives the log."""
 
     emulator: subprocess.Popen[bytes]
     log: socket.socket
@@ -65,9 +65,9 @@ class Emulated:
     said: list[str] = field(default_factory=list)
 
     def await_line(self, pattern: str, timeout_s: float) -> str:
-        """Wait until the installer says a line in which ``pattern`` is found, and return that.
+        """Wait for a line of the installer's log that matches ``pattern``, and return it.
 
-        Raises ``AssertionError`` with what its screen shows where it does not come: it may stand at a question.
+        Raises ``AssertionError`` with the screen's text at the timeout: the installer may wait at a question.
         """
         end_s = time.monotonic() + timeout_s
         while time.monotonic() < end_s and self.emulator.poll() is None:
@@ -84,7 +84,7 @@ class Emulated:
 
 
 def log_arguments(log: socket.socket) -> list[str]:
-    """What the installer's kernel is given so that its screen is on the serial line and its log comes here."""
+    """Return kernel arguments that put the installer's screen on the serial line and send its log to ``log``."""
     return ["console=ttyS0,115200", f"log_host={HERE}", f"log_port={log.getsockname()[1]}"]
 
 
@@ -101,7 +101,8 @@ def listener() -> Iterator[socket.socket]:
 def booted(
     images: Path, command_line: str, log: socket.socket, folder: Path, *, part: Path | None = None
 ) -> Iterator[Emulated]:
-    """The machine, booted over PXE into the installer (of which these are the images) with this kernel command line;
+    """Boot the machine over PXE into the installer with these images and this kernel command line.
+
     ``part`` is unpacked over the installer's own ramdisk.
     """
     ensure_programs({_EMULATOR: "qemu-system-x86"})

@@ -1,7 +1,7 @@
-"""Records what bare lab hosts of Debian 11, 12 and 13 answer to every probe of the standard stacks: ``make facts``.
+"""Recorder of bare lab hosts' answers to every probe of the standard stacks: ``make facts``.
 
-Debian 11 is recorded once more after the stack ``lab`` was provisioned on it. What is the machine's on which the lab
-runs, and what differs from one recording to the next, is replaced: kernel, memory, disks, processes, times, names.
+Records Debian 11, 12 and 13, and Debian 11 again with the stack ``lab`` provisioned. Values that depend on this machine
+or on the time of the recording are replaced: kernel, memory, disks, processes, times, names.
 """
 
 from __future__ import annotations
@@ -22,17 +22,20 @@ from tests.lab.conftest import FrontDoor
 from tests.lab.ownlab import own_lab
 from tests.unit.support import recorded
 
-#: the newest kernel in the archive of the host, which has none of its own
+#: the newest kernel in the host's archive; the host has no kernel of its own
 KERNEL = "apt-cache depends linux-image-amd64 | sed -n 's/.* linux-image-\\([0-9]\\)/\\1/p' | head -n 1 | grep ."
 MEMORY_KB = 64 * 2**20
-#: in every answer: pattern → what stands there instead
+#: pattern → replacement, for every answer
 REPLACED = (
-    # of a filesystem: number, mount point, options, free KiB, inodes and how many of them are free (``room.sh``)
+    # a filesystem: number, mount point, options, free KiB, inodes, free inodes (``room.sh``)
     (r"\t\d+:\d+\t(/\S*)\trw,\S*\t\d+\t\d+\t\d+$", r"\t8:1\t\1\trw,relatime\t400000000\t26000000\t25000000"),
-    (r"^ +\d+ +0 (c.*) [A-Z][a-z]{2} [ \d]\d [\d:]{5} ", r" 30 0 \1 Jan  1 00:00 "),  # a device, as ``find -ls`` has it
+    (
+        r"^ +\d+ +0 (c.*) [A-Z][a-z]{2} [ \d]\d [\d:]{5} ",
+        r" 30 0 \1 Jan  1 00:00 ",
+    ),  # a device in the output of ``find -ls``
     (r"^\d+(?= nvidia-persistenced\.service )", "4711"),
     (r"(?<=http://)[a-z.]+(?=/debian)", "archive.example"),
-    (r'("at": )"[^"]*"', r'\1"2026-01-01T00:00:00.000+00:00"'),  # of the release record, as the next three
+    (r'("at": )"[^"]*"', r'\1"2026-01-01T00:00:00.000+00:00"'),  # this line and the next three: the release record
     (r'("run": )"[^"]*"', r'\1"20260101t000000-0000"'),
     (r'("operator": )"[^"]*"', r'\1"ops@controller"'),
     (r'("commit": )"[^"]*"', r'\1""'),
@@ -41,7 +44,7 @@ RELEASES: dict[Distro, str] = {"bullseye": "debian-11", "bookworm": "debian-12",
 
 
 def main(names: Sequence[str]) -> None:
-    """Record them, or those of these distributions, one after another."""
+    """Record the hosts of the given distributions, by default all, one after another."""
     recorded.HOSTS.mkdir(exist_ok=True)
     with own_lab("facts") as lab:
         door = FrontDoor(lab)

@@ -1,4 +1,4 @@
-"""A listening socket of 127.0.0.1 and the thread that takes its connections; closed, nothing of either is left."""
+"""A listening socket on 127.0.0.1 with a thread that accepts its connections; `close` ends both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 
 
 class Listener:
-    """Gives each connection to ``meet``, in its own thread, until it is closed; an ``OSError`` of ``meet`` ends it."""
+    """Calls ``meet`` with each connection in its own thread until it is closed; an ``OSError`` of ``meet`` ends it."""
 
     def __init__(self, meet: Callable[[socket.socket], object]):
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=50)
@@ -24,13 +24,12 @@ class Listener:
                 self._meet(self._socket.accept()[0])
 
     def close(self) -> None:
-        """Take no more connections, and wait for the thread.
+        """Stop accepting connections and wait for the thread.
 
-        While a thread waits in ``accept``, closing the socket alone ends neither: its port would go on answering, and
-        a system call that is begun anew (a process that was stopped and goes on) would take the connections of
-        whichever socket has the descriptor's number by then: those of another test's server.
+        Closing the socket alone does not wake a thread in ``accept``: its port would still accept connections. A
+        restarted system call could even accept connections of another test's socket with the same descriptor number.
         """
-        with suppress(OSError):  # it has been closed already
+        with suppress(OSError):  # already closed
             self._socket.shutdown(socket.SHUT_RDWR)
         self._thread.join()
         self._socket.close()

@@ -1,4 +1,4 @@
-"""A lab whose hosts reach nothing but this machine, and an inventory for them with a store of files of its own."""
+"""A lab whose hosts reach only this machine, and an inventory for them with its own file store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.lab.conftest import FrontDoor
 
 @dataclass(frozen=True)
 class OfflineSite:
-    """An inventory, and the files of this machine for its hosts."""
+    """An inventory, and this machine's files for its hosts."""
 
     door: FrontDoor
     inventory: Path
@@ -29,7 +29,7 @@ class OfflineSite:
 
 @contextmanager
 def cut_off(lab: Lab) -> Iterator[None]:
-    """Refuse what hosts send beyond this machine."""
+    """Reject traffic of hosts beyond this machine during the body."""
     table = f"{lab.table}_offline"
     rule = f'iifname "{lab.bridge}" reject'
     chain = f"chain outward {{\n type filter hook forward priority -10;\n {rule}\n }}"

@@ -1,4 +1,4 @@
-"""Labs that tests open: each begins with nothing in it and leaves nothing, whatever became of the run before."""
+"""Labs for tests: each starts empty and is removed at the end, also after a run that was killed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from lab.records import open_lab
 
 
 def kept() -> bool:
-    """Whether hosts of an earlier run are used again and stay: to run one test again and again."""
+    """Whether a lab is kept and reused, to run one test repeatedly."""
     return bool(os.environ.get("HOSTWRIGHT_KEEP_LAB"))
 
 
 @contextmanager
 def own_lab(name: str) -> Iterator[Lab]:
-    """A lab for the body alone: what a killed run left of it goes first, and a run beside this one is awaited."""
+    """Open a lab for the body only. Waits for another run of the lab, then removes leftovers of a killed run."""
     with locked(f"tests-{name}"):
         if not kept():
             fleet.down(open_lab(name))

@@ -1,8 +1,8 @@
-"""Writes down what lab tests try: with ``HOSTWRIGHT_RECORD_TRIED=1`` each verb that ended well is a record in
-``inventory/stacks/tried.json``, with the distribution, the stack and the roles of its hosts.
+"""Recorder of successful verbs in lab tests, for ``inventory/stacks/tried.json``.
 
-The lab's stacks stand for the standard ones of the same versions; their files that are not the vendor's are named.
-Nothing is written where a test failed.
+With ``HOSTWRIGHT_RECORD_TRIED=1`` each verb that ended well becomes a record with the distribution, the stack and the
+roles of its hosts. A lab stack counts as the standard stack of the same versions; its stand-in files are listed.
+Nothing is written if a test failed.
 """
 
 from __future__ import annotations
@@ -29,24 +29,29 @@ VARIABLE = "HOSTWRIGHT_RECORD_TRIED"
 STACKS = CHECKOUT / "inventory" / "stacks"
 FILE = STACKS / TRIED_FILE
 RELEASES = {"bullseye": ("debian", "11"), "bookworm": ("debian", "12"), "trixie": ("debian", "13")}
-#: the verbs that say something of a stack on a host, and the exit statuses of those that ended well
+#: the recorded verbs, each with the exit statuses of success
 VERBS = dict.fromkeys(("provision", "verify", "remove", "rollback", "rebuild", "audit", "doctor"), (0,)) | {
     "plan": (0, 3)
 }
-LOOKING = ("--check", "--offline", "--report", "--resume")  #: with these a verb does not do what its name says
+LOOKING = (
+    "--check",
+    "--offline",
+    "--report",
+    "--resume",
+)  #: options that change what a verb does, so the call is not recorded
 
 _recorded: list[Trial] = []
 
 
 def note(lab: Lab, words: Sequence[str], inventory: str, status: int) -> None:
-    """Remember a call of ``invoke`` on hosts of a lab, where it ended well and records are asked for."""
+    """Record a call of ``invoke`` on hosts of a lab if it succeeded and recording is on."""
     if os.environ.get(VARIABLE) and status in VERBS.get(words[0], ()) and not set(words) & set(LOOKING):
-        with suppress(HostwrightError):  # a selection that only the call itself could read: nothing is recorded of it
+        with suppress(HostwrightError):  # a selection that cannot be evaluated again is not recorded
             _recorded.extend(trials_of(lab, words, inventory))
 
 
 def trials_of(lab: Lab, words: Sequence[str], inventory: str) -> list[Trial]:
-    """What a call of ``invoke`` that ended well has shown, host by host."""
+    """Return the records of a successful call of ``invoke``, one per host."""
     given = [(words[at], words[at + 1]) for at in range(1, len(words) - 1)]
     settings = dict(value.split("=", 1) for option, value in given if option == "--var")
     options = dict(given)
@@ -77,7 +82,7 @@ def _trial(target: TargetHost, verb: str, distro: str) -> Trial | None:
 
 
 def stands_for(stack: Stack, distribution: str, release: str) -> str | None:
-    """The standard stack of the same versions that is for this release, else ``None``."""
+    """Return the standard stack with the same versions for this release, else ``None``."""
     fleet = Fleet.load(CHECKOUT / "inventory")
     names = [name for name in stack_names([STACKS]) if not name.startswith("lab")]
     names.sort(key=lambda name: name != fleet.default_stack)
@@ -89,14 +94,14 @@ def stands_for(stack: Stack, distribution: str, release: str) -> str | None:
 
 
 def write(file: Path, trials: Sequence[Trial]) -> None:
-    """Merge records into a file; those of the same key that are older stand for verbs that this run did not try."""
+    """Merge records into a file; older records stay for verbs that this run did not try."""
     with locked("tried"):
         write_atomically(file, trials_text([*read_trials(file), *trials]))
     give_to_user(file)
 
 
 def pytest_sessionfinish(exitstatus: int) -> None:
-    """Write what was remembered, where all tests passed."""
+    """Write the records if all tests passed."""
     if _recorded and exitstatus == pytest.ExitCode.OK:
         write(FILE, _recorded)
         _recorded.clear()

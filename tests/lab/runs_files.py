@@ -1,6 +1,6 @@
-"""A run that only brings a file to hosts: in a process of its own, so that a test may kill it.
+"""A run that only delivers a file to hosts, in a separate process that a test can kill.
 
-``python -m tests.lab.runs_files INVENTORY FILE SHA256`` prints each event of a file, and at last ``ended STATUS``.
+``python -m tests.lab.runs_files INVENTORY FILE SHA256`` prints each event of the file, then ``ended STATUS``.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from hostwright.fleet import Fleet
 from hostwright.resources.files.archives import Delivered
 from hostwright.stack.stack import Artifact
 
-PLACE = "/opt/hostwright-blob"  #: where the file is to be on the hosts
+PLACE = "/opt/hostwright-blob"  #: path of the file on the hosts
 
 
 def main(inventory: str, path: str, sha256: str) -> int:
-    """Bring the file to all hosts of an inventory; the exit status of the run."""
+    """Deliver the file to all hosts of an inventory; return the exit status of the run."""
     artifact = Artifact(name="blob", file="blob.bin", sha256=sha256, size=Path(path).stat().st_size)
     fleet = Fleet.load(Path(inventory))
     targets = fleet.targets("all", ["base"])

@@ -1,6 +1,6 @@
-"""Login shells as they are out there: what people report about noisy, foreign and refusing shells, as cases.
+"""Login shells from public reports: noisy, unusual and refusing shells, as test cases.
 
-Each case was written down from a public report before our code was run on it, with what is right for it.
+Each case was written from its report, with the correct result, before Hostwright's code ran on it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ WAITS = "its login shell did not run"
 
 @dataclass(frozen=True)
 class Case:
-    """A login shell and its start files. ``names`` is the start file that a note must name (empty: there is no noise);
-    ``error`` is a part of the sentence where no command can be run."""
+    """A login shell and its start files.
+
+    ``names`` is the start file that a note must name; empty if there is no noise. ``error`` is a part of the error
+    message if no command can run.
+    """
 
     source: str
     shell: str

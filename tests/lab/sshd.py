@@ -1,6 +1,6 @@
 """A real sshd on a high port of 127.0.0.1, with its own configuration, keys and known_hosts.
 
-Use the fixture by importing it in a test module or conftest: ``from tests.lab.sshd import sshd``.
+To use the fixture, import it in a test module or conftest: ``from tests.lab.sshd import sshd``.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from hostwright.common.secret import Secret
 from hostwright.transport import Options
 
 SSHD = "/usr/sbin/sshd"
-#: for what ends at a limit of a second or two, on a machine that stands still for seconds: what waits for anything else
-#: takes 10 s (paramiko's threads), 60 s (a login by these options), or for ever
+#: Upper bound for operations with a limit of one or two seconds, on a machine that stalls for seconds. Any other wait
+#: takes at least 10 s (paramiko's threads) or 60 s (a login with these options).
 PROMPT_S = 9.0
-_START_S = 60.0  #: a machine under load takes its time
+_START_S = 60.0  #: long, for machines under load
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A host as the transport wants it; everything but the address is empty unless a test says otherwise."""
+    """A host for the transport; every field except the address is empty by default."""
 
     name: str = "gpu01"
     connection: str = "ssh"
@@ -48,7 +48,7 @@ class Target:
 
 
 class Sshd:
-    """One running sshd. ``folder`` is readable by every user, because sshd reads the keys as the user who logs in."""
+    """One running sshd. ``folder`` is world-readable, because sshd reads the keys as the user who logs in."""
 
     def __init__(self, folder: Path, *settings: str):
         self.folder = folder
@@ -63,7 +63,7 @@ class Sshd:
         self.process: subprocess.Popen[bytes] | None = None
 
     def configure(self, *settings: str) -> None:
-        """Write the configuration: ``settings`` first, for sshd takes the first value."""
+        """Write the configuration. ``settings`` come first, because sshd uses the first value of an option."""
         Path("/run/sshd").mkdir(exist_ok=True)
         lines = [
             *settings,
@@ -78,15 +78,15 @@ class Sshd:
             "PasswordAuthentication yes",
             "MaxStartups 500",
             "MaxSessions 20",
-            # bash reads ~/.bashrc of a login by SSH, unless it is a shell within a shell; a developer's own start
-            # files, which may take a minute when many log in at once, are no part of a test
+            # bash reads ~/.bashrc in SSH sessions, except in a nested shell. A developer's start files, which can take a
+            # minute with many logins at once, must not affect a test.
             "Match User root",
             "SetEnv SHLVL=1",
         ]
         self.config.write_text("\n".join(lines) + "\n")
 
     def know(self) -> None:
-        """Write the host key that sshd shows into ``known_hosts``."""
+        """Write sshd's host key into ``known_hosts``."""
         self.known_hosts.write_text(f"[127.0.0.1]:{self.port} {self.public_host_key}\n")
 
     @property
@@ -95,7 +95,7 @@ class Sshd:
         return " ".join(self.host_key.with_suffix(".pub").read_text().split()[:2])
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start sshd and wait until it accepts connections."""
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 [SSHD, "-D", "-e", "-f", str(self.config)], stderr=log, stdin=subprocess.DEVNULL
@@ -110,7 +110,7 @@ class Sshd:
         raise RuntimeError(f"sshd did not start: {(self.folder / 'log').read_text()}")
 
     def stop(self) -> None:
-        """Stop it and every connection that it still serves."""
+        """Stop sshd and all its connections."""
         if self.process is None:
             return
         self.process.terminate()
@@ -120,7 +120,7 @@ class Sshd:
                 os.kill(pid, signal.SIGKILL)
 
     def pids(self) -> list[int]:
-        """The processes that serve a connection of this sshd, found by its port."""
+        """Return the processes that serve a connection of this sshd, found by its port."""
         ours = []
         for line in _lines("/proc/net/tcp"):
             fields = line.split()
@@ -137,7 +137,7 @@ class Sshd:
         return [pid for pid in found if pid != os.getpid()]
 
     def target(self, **changes: object) -> Target:
-        """This sshd as a host."""
+        """Return this sshd as a target host."""
         values: dict[str, object] = {
             "port": self.port,
             "key_file": str(self.key),
@@ -148,7 +148,7 @@ class Sshd:
 
 
 def options(**changes: object) -> Options:
-    """Options that read nothing of the user who runs the tests."""
+    """Return options that ignore the SSH settings of the user who runs the tests."""
     values: dict[str, object] = {
         "ssh_config": Path(os.devnull),
         "use_agent": False,
@@ -159,15 +159,17 @@ def options(**changes: object) -> Options:
 
 
 def make_key(path: Path, *arguments: str) -> Path:
-    """A new key pair without a passphrase."""
+    """Create a key pair without a passphrase; return the private key's path."""
     words = arguments or ("-t", "ed25519")
     subprocess.run(["ssh-keygen", "-q", "-N", "", "-f", str(path), *words], check=True, stdin=subprocess.DEVNULL)
     return path
 
 
 def free_port(*addresses: str) -> int:
-    """A port of these addresses, by default 127.0.0.1, on which nobody listens now, and which nobody is given meanwhile
-    who asks for any port, as other tests do: the kernel gives those of ``ip_local_port_range`` alone."""
+    """Return a free port of the given addresses, by default 127.0.0.1.
+
+    The port is below ``ip_local_port_range``, so the kernel never assigns it to another socket.
+    """
     lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     while True:
         port = lowest // 2 + secrets.randbelow(lowest // 2)
@@ -183,7 +185,7 @@ def _lines(path: str) -> list[str]:
 
 @contextmanager
 def running(*settings: str) -> Iterator[Sshd]:
-    """An sshd with these settings, gone at the end."""
+    """Run an sshd with these settings during the body."""
     folder = Path(tempfile.mkdtemp(prefix="hwsshd-"))
     folder.chmod(0o755)
     server = Sshd(folder, *settings)
@@ -197,7 +199,10 @@ def running(*settings: str) -> Iterator[Sshd]:
 
 @contextmanager
 def user(name: str, password: str) -> Iterator[str]:
-    """A user of this machine for the time of a test. sshd's last process may outlive the connection: by force then."""
+    """Create a user of this machine for the body.
+
+    ``userdel --force`` is needed, because sshd's last process may outlive the connection.
+    """
     subprocess.run(["useradd", "--no-create-home", "--home-dir", "/", "--shell", "/bin/sh", name], check=True)
     try:
         subprocess.run(["chpasswd"], input=f"{name}:{password}".encode(), check=True)
@@ -208,7 +213,7 @@ def user(name: str, password: str) -> Iterator[str]:
 
 @contextmanager
 def frozen(pids: list[int]) -> Iterator[None]:
-    """These processes hang."""
+    """Stop (SIGSTOP) these processes during the body."""
     assert pids
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
@@ -221,6 +226,6 @@ def frozen(pids: list[int]) -> Iterator[None]:
 
 @pytest.fixture
 def sshd() -> Iterator[Sshd]:
-    """An sshd of its own for one test."""
+    """A separate sshd for one test."""
     with running() as server:
         yield server

@@ -1,4 +1,4 @@
-"""Scores and tables that tests show below the results of all tests."""
+"""pytest plugin that prints scores and tables of tests after all results."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _TOLD = pytest.StashKey[list[str]]()
 
 
 def tell(config: pytest.Config, text: str) -> None:
-    """Show a text at the end."""
+    """Print a text at the end of the session."""
     config.stash.setdefault(_TOLD, []).append(text)
 
 
 class Telling:
-    """The plugin that shows what was told."""
+    """The plugin that prints the texts."""
 
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
-        """Show it."""
+        """Print the texts."""
         for text in config.stash.get(_TOLD, []):
             terminalreporter.write_line(text)

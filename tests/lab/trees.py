@@ -1,7 +1,7 @@
-"""Everything that lies on a lab host, path by path, and what differs between two such lists.
+"""A list of all files of a lab host, and the differences between two lists.
 
-A path is its type, mode, owner, and size and checksum, or the target of a link. Times are left out. What is not
-compared stands in two short tables, each line with its reason; dpkg's files are compared as what dpkg says.
+Each path has its type, mode, owner, and size and checksum or the target of a link. Times are left out. Two short tables
+list the excluded paths, each with its reason. dpkg's files are compared by dpkg's own output.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from lab.config import Machine
 from lab.machine import console
 
-#: Not looked into. The directory itself is no part of the list either.
+#: Directories left out of the list.
 LEFT_OUT = {
     "/dev": "the kernel's",
     "/proc": "the kernel's",
     "/sys": "the kernel's",
     "/run": "until the next boot",
-    "/tmp": "until the next boot",  # noqa: S108 - a path of the host that is looked at
+    "/tmp": "until the next boot",  # noqa: S108 - a path on the host
     "/var/tmp": "of whoever runs now",  # noqa: S108
     "/var/log": "what happened on a host is its history",
     "/opt/hostwright-lab": "the lab's own",
@@ -30,12 +30,12 @@ LEFT_OUT = {
     "/var/cache/debconf": "a package's questions, as far as it asked them; kept by debconf for good",
 }
 
-#: What nobody takes away, and what may come.
+#: Paths that a removal leaves or creates.
 MAY_COME = {
     r"/usr/lib/python3/dist-packages/__pycache__(/lsb_release\..*)?": "Python's, of a program that its package forgets",
 }
 
-#: Makes the index that a kernel's package leaves: the kernel of lab hosts comes with no package.
+#: Creates the module index of a kernel package, which lab hosts lack.
 KERNEL_INDEX = """
 index="/lib/modules/$(uname -r)"
 mkdir -p "$index"
@@ -44,8 +44,8 @@ depmod
 rm "$index/modules.order" "$index/modules.builtin"  # the lab's headers bring these two, and take them along
 """
 
-#: A Debian host has the package of its kernel, and Debian 13's headers want theirs: the lab's host gets an empty one
-#: that stands for both.
+#: A Debian host has its kernel's package, and Debian 13's headers depend on their kernel's. A lab host gets an empty
+#: package in place of both.
 KERNEL_PACKAGE = """
 apt-get update -q
 kernel=$(apt-cache depends linux-headers-amd64 | sed -n 's/.*Depends: linux-headers-//p')
@@ -58,10 +58,10 @@ dpkg-deb --build /tmp/kernel /tmp/kernel.deb
 dpkg -i /tmp/kernel.deb
 """
 
-#: dockerd's own mode, of a disk that is mounted there
+#: dockerd's mode of a disk that is mounted there
 DISK = "chmod 710 /var/lib/docker\n"
 
-#: There on both sides, but with other bytes.
+#: Paths that exist on both sides with different content.
 OTHER_BYTES = {
     r"/var/lib/apt/extended_states": "compared as what apt-mark says",
     r"/var/lib/systemd/random-seed": "a new one at each boot",
@@ -73,11 +73,11 @@ OTHER_BYTES = {
     r"/var/lib/dkms/.*/log/make\.log": "says when",
     r"/var/lib/hostwright/(driver\.files|release\.json)": "says when",
 }
-#: what Hostwright did on a host, one directory a job
+#: Hostwright's jobs on the host, one directory per job
 JOBS = r"/var/lib/hostwright/jobs/.*"
 _PROCESS = re.compile(r"\.before-hostwright\.[0-9T.-]+")
 
-#: One list of everything: a row for each path, then the checksums of the regular files.
+#: Lists all files: a row for each path, then the checksums of regular files.
 _LIST = """\
 set -eu
 cd /
@@ -101,14 +101,14 @@ getent group | sed 's/^/group /'
 
 @dataclass(frozen=True)
 class Tree:
-    """What a host holds: a word for each path, and what dpkg, apt and the accounts' database say."""
+    """The files of a host, path → description, and the output of dpkg, apt and the accounts' database."""
 
     paths: Mapping[str, str]
     rows: frozenset[str]
 
     @classmethod
     def of(cls, machine: Machine) -> Tree:
-        """List a host."""
+        """Return the tree of a host."""
         prune = r"\( " + " -o ".join(f"-path {path}" for path in LEFT_OUT) + r" \) -prune -o"
         rows, _, sums = console(machine, "sh", "-c", _LIST.format(prune=prune)).partition("\n=\n")
         checksums = {path: digest for digest, path in (line.split("  ", 1) for line in sums.splitlines())}
@@ -118,9 +118,9 @@ class Tree:
         )
 
     def differences(self, later: Tree, but: str = "") -> list[str]:
-        """What is not in ``later`` as it is here, a line each; empty when the hosts are equal.
+        """Return the differences of ``later`` from this tree, one per line; empty if the hosts are equal.
 
-        ``but`` is an expression for paths that are passed over.
+        ``but`` is a regular expression for paths to ignore.
         """
         passed = re.compile("|".join([*MAY_COME, *([but] if but else [])]))
         lines = [

@@ -1,4 +1,4 @@
-"""Packages of the machine's own apt, unpacked and never installed."""
+"""Debian packages from this machine's apt, unpacked without installation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lab.config import cache_directory
 
 
 def unpack(name: str, packages: tuple[str, ...]) -> Path:
-    """The files of Debian packages, below the folder ``name`` of the lab's cache."""
+    """Return the unpacked files of Debian packages, in the folder ``name`` of the lab's cache."""
     folder = cache_directory() / name
     if folder.is_dir():
         return folder

@@ -1,4 +1,4 @@
-"""The ways of docs/operators/migrate.md: a section's commands, typed on a host of a lab."""
+"""The sections of docs/operators/migrate.md, whose commands run on a lab host."""
 
 from __future__ import annotations
 
@@ -17,34 +17,35 @@ OLD = "/opt/tensorflow-2.9/bin/python -c 'import tensorflow as tf; print(tf.__ve
 
 @dataclass(frozen=True)
 class Way:
-    """A section of the page, the stack that it names, and one in its place that the lab can have."""
+    """A section of the page, its stack, and the lab's stack in its place."""
 
     section: str
     published: str
     stack: str
-    role: str  #: of the framework; its package has the same name, but for PyTorch's
+    role: str  #: role of the framework; its package has the same name, except for PyTorch
     version: str
 
     @property
     def environment(self) -> str:
-        """Where the new one is."""
+        """Path of the new environment."""
         return f"/opt/{self.role}-{self.version.rpartition('.')[0]}"
 
     @property
     def package(self) -> str:
-        """The name under which Python imports it."""
+        """Name of the Python package to import."""
         return {"pytorch": "torch"}.get(self.role, self.role)
 
     @property
     def new(self) -> str:
-        """The command that says which version the new environment has."""
+        """Command that prints the version in the new environment."""
         program = f"import {self.package}; print({self.package}.__version__)"
         return f"{self.environment}/bin/python -c '{program}' 2>/dev/null"
 
     def commands(self, host: str, former: str) -> Mapping[str, list[str]]:
-        """The section's commands by their verbs, with a host and stacks of the lab; ``former`` is its TensorFlow 2.9's.
+        """Return the section's commands by their verbs, with a lab host and lab stacks.
 
-        A section that refers to another has that one's.
+        ``former`` is the lab's stack of TensorFlow 2.9. A section that refers to another section uses the commands
+        there.
         """
         text = PAGE.read_text("utf-8").partition(f"## {self.section}\n")[2].partition("\n## ")[0]
         lines = [
@@ -57,7 +58,7 @@ class Way:
 
 
 def typed(door: FrontDoor, words: list[str], *more: str, status: int) -> str:
-    """Run a command of a section, which must end with this status; what it prints."""
+    """Run a command of a section, which must end with this status; return its output."""
     done = door(*words, *more, **UNATTENDED.get(words[0], {"HOSTWRIGHT_YES": "1"}))
     assert done.returncode == status, f"{words}: {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout + done.stderr
