@@ -78,8 +78,8 @@ class Sshd:
             "PasswordAuthentication yes",
             "MaxStartups 500",
             "MaxSessions 20",
-            # bash reads ~/.bashrc in SSH sessions, except in a nested shell. A developer's start files, which can take a
-            # minute with many logins at once, must not affect a test.
+            # bash reads ~/.bashrc in SSH sessions, except in a nested shell. The developer's start files must not
+            # affect a test: they can take a minute with many logins at once.
             "Match User root",
             "SetEnv SHLVL=1",
         ]

@@ -1,4 +1,4 @@
-"""A host that looks as if somebody had set it up by hand: what audit shows of it, and the stack that adopt writes."""
+"""Adoption of a host that was set up by hand: the audit's report on it, and the stack that adopt writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lab.records import Snapshot, find_machine
 from tests.lab.conftest import SMALL, FrontDoor, on
 
 HOST, STACK = "byhand01", "as-found"
-#: Nothing of ours is recorded, nobody holds packages, the toolkit is an older one, and people have an environment.
+#: Deletes Hostwright's records, releases and downgrades the toolkit, and adds a user's environment.
 BY_HAND = """\
 rm -rf /var/lib/hostwright
 toolkit="libnvidia-container1 libnvidia-container-tools nvidia-container-toolkit-base nvidia-container-toolkit"
@@ -28,7 +28,7 @@ mkdir -p "$place"
 
 @pytest.fixture(scope="module")
 def machine(lab: Lab, provisioned: FrontDoor, as_provisioned: Snapshot) -> Iterator[Machine]:
-    """Such a host."""
+    """A host as if set up by hand."""
     lab_fleet.up(lab, [HOST], options=SMALL, snapshot=as_provisioned)
     machine = find_machine(lab, HOST)
     on(machine, BY_HAND)
@@ -38,7 +38,7 @@ def machine(lab: Lab, provisioned: FrontDoor, as_provisioned: Snapshot) -> Itera
 
 @pytest.fixture(scope="module")
 def adopted(lab: Lab, provisioned: FrontDoor, machine: Machine) -> dict[str, Any]:
-    """What adopt made of it."""
+    """The output of adopt for that host."""
     before = on(machine, "ls -A /var/lib/hostwright 2>/dev/null | wc -l")
     (stack,) = provisioned.json("adopt", "--hosts", HOST, "--name", STACK, status=0)["stacks"]
     assert on(machine, "ls -A /var/lib/hostwright 2>/dev/null | wc -l") == before
@@ -61,7 +61,7 @@ def test_audit_shows_what_there_is_instead_of_never_provisioned(provisioned: Fro
 def test_the_stack_that_is_written_is_the_nearest_with_what_differs(adopted: dict[str, Any]) -> None:
     written = yaml.safe_load(Path(adopted["file"]).read_text("utf-8"))
     assert (adopted["extends"], written["extends"]) == ("lab", "lab")
-    # apt brought the older package's config.toml, whose mode is not that of the stack
+    # apt installed the older package's config.toml, whose mode differs from the stack's
     assert written["container"] == {"toolkit": {"version": "1.17.8-1", "mode": "auto"}}
     assert set(written) == {"extends", "description", "roles", "container"}
     assert "tensorflow" not in written["roles"]
@@ -70,14 +70,14 @@ def test_the_stack_that_is_written_is_the_nearest_with_what_differs(adopted: dic
 
 
 def test_a_plan_with_it_changes_no_software(provisioned: FrontDoor, adopted: dict[str, Any]) -> None:
-    """What is due is what Hostwright itself needs: records of files, and holds; and Docker with what lies there."""
+    """The plan has only Hostwright's own records and holds, and the restart of Docker and CDI leftovers."""
     (plan,) = provisioned.json("plan", "--hosts", HOST, "--var", f"stack={STACK}", status=3)["plans"]
     due = {change["what"]: (change["have"], change["want"]) for role in plan["roles"] for change in role["changes"]}
     assert due.pop("NVIDIA driver") == ("files not recorded", "recorded")
     assert due.pop("files of cudnn 8.1.0.77") == ("no record of its files", "8.1.0.77")
     (packages,) = (what for what in due if what.startswith("packages "))
     assert due.pop(packages)[0].endswith("not held")
-    # Docker runs since before its toolkit was another, and that one had units
+    # Docker started before the older toolkit was installed, and the newer toolkit had units
     assert set(due) <= {"restart of docker.service", "files of nvidia-cdi-refresh"}
 
 

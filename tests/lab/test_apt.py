@@ -1,6 +1,6 @@
-"""apt as it is out there, on a real host: strangers' broken repositories, a dead proxy, a dpkg that was interrupted.
+"""apt problems on a real host: broken third-party repositories, an unreachable proxy, an interrupted dpkg.
 
-What doctor sees before a run is what the run then names.
+doctor reports each problem before a run, and the run reports the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.lab.conftest import SMALL, FrontDoor, on
 from tests.lab.ownlab import own_lab
 from tests.lab.strangers import DEAD_PROXY, EXPIRED, PROXY
 
-#: an address without a Release file; with the other's, half of an update fails
+#: a URL without a Release file; together with the other repository, half of an update fails
 NO_RELEASE = """
 mkdir -p /srv/none; echo 'deb file:/srv/none ./' >/etc/apt/sources.list.d/none.list
 """
@@ -35,7 +35,7 @@ for name in theirs-tool theirs-odd; do dpkg-deb -b /tmp/$name >/dev/null; dpkg -
 """
 
 
-#: a distribution's driver of which two packages were removed by force, what a site built upon it, and a missing tool
+#: Installs empty packages of Debian's driver and a package that depends on it, then forcibly removes two and pciutils.
 HALF_REMOVED = """
 for row in nvidia-tesla-470-alternative: nvidia-tesla-470-smi: nvidia-tesla-470-driver:nvidia-tesla-470-smi \
   site-tools:nvidia-tesla-470-driver; do
@@ -48,7 +48,7 @@ done
 dpkg --remove --force-all nvidia-tesla-470-alternative nvidia-tesla-470-smi pciutils >/dev/null 2>&1
 """
 
-#: somebody's training, a library of which was replaced, as an upgrade does it; needrestart restarts such services
+#: Starts a training and replaces one of its libraries, as an upgrade does; needrestart restarts such services.
 TRAINING = """
 apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get -qq install needrestart python3-minimal >/dev/null
 printf '%s\\n' "\\$nrconf{restart} = 'a';" '1;' >/etc/needrestart/conf.d/a.conf
@@ -66,7 +66,7 @@ HOST = "apt01"
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    """A bare host that no other test knows, beside those that many share."""
+    """A bare host in a separate lab."""
     with own_lab("apt") as opened:
         fleet.supply(opened, SMALL)
         fleet.up(opened, [HOST], options=SMALL)
@@ -86,7 +86,7 @@ def invoke(lab: Lab) -> FrontDoor:
 
 
 def examined(invoke: FrontDoor) -> dict[str, list[str]]:
-    """The known problems that doctor sees in the role base, each with its evidence."""
+    """Return the known problems that doctor reports in the role base: rule → evidence."""
     done = invoke("doctor", "--hosts", HOST, "--roles", "base", "--json")
     (host,) = json.loads(done.stdout)["hosts"]
     return {found["rule"]: found["evidence"] for found in host["findings"]}
@@ -141,7 +141,7 @@ def test_only_repositories_that_are_needed_decide(machine: Machine, invoke: Fron
 
 
 def a_half_removed_driver_goes_first(machine: Machine, invoke: FrontDoor, base: tuple[str, ...]) -> None:
-    """apt installs nothing on such a host, so that no role after base could take it away."""
+    """The base role removes it, because apt installs nothing on such a host and no later role could run."""
     on(machine, HALF_REMOVED)
     plan = " ".join(invoke("plan", *base).stdout.split())
     assert (
@@ -159,7 +159,7 @@ def nothing_that_runs_is_restarted(machine: Machine, invoke: FrontDoor, base: tu
     done = invoke("provision", *base)
     assert done.returncode == 0, done.stdout
     assert on(machine, f"lspci --version >/dev/null; {PID}") == before
-    # and so it would have been: the next run of apt makes up for it
+    # needrestart would have restarted it; the next run of apt does
     on(machine, "apt-get -qq purge pciutils >/dev/null")
     assert on(machine, PID) != before
     on(machine, "systemctl stop train; apt-get -qq purge needrestart >/dev/null")

@@ -1,4 +1,4 @@
-"""``invoke audit`` and ``invoke doctor`` on real hosts: one channel, nothing changed, every way out, liars included."""
+"""``invoke audit`` and ``invoke doctor`` on real hosts: one channel, no changes, all output formats, hostile output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WATCHED = "find /etc /usr/local /var/lib/hostwright /opt -xdev -newer /tmp/befor
 
 @pytest.fixture(scope="module")
 def settled(provisioned: FrontDoor, lab: Lab) -> FrontDoor:
-    """Both hosts as desired, and everything on them started."""
+    """Both hosts as desired, with everything on them started."""
     assert provisioned("provision", "--hosts", "gpu01,gpu02").returncode == 0
     for name in ("gpu01", "gpu02"):
         on(find_machine(lab, name), SETTLE)
@@ -37,7 +37,7 @@ def settled(provisioned: FrontDoor, lab: Lab) -> FrontDoor:
 
 @pytest.fixture
 def liar(settled: FrontDoor, gpu01: Machine) -> Iterator[Machine]:
-    """A host whose nvidia-smi sends escape sequences and megabytes, and whose files hold them."""
+    """A host whose nvidia-smi and files contain escape sequences and megabytes of data."""
     on(
         gpu01,
         "cp -p /usr/bin/nvidia-smi /root/smi; cp -p /etc/os-release /root/os; "
@@ -132,7 +132,7 @@ def test_unwritable_report_is_refused_before_hosts_are_contacted(settled: FrontD
 def test_a_liar_breaks_nothing_and_is_seen(settled: FrontDoor, liar: Machine, tmp_path: Path):
     page = tmp_path / "fleet.html"
     done = settled("audit", "--hosts", "gpu01,gpu02", "--details", "--html", str(page))
-    assert done.returncode == 1, done.stderr  # its cards are not read
+    assert done.returncode == 1, done.stderr  # its cards cannot be read
     assert "driver-files-lost: /usr/bin/nvidia-smi" in done.stdout
     controls = {sign for sign in done.stdout if unicodedata.category(sign) == "Cc"} - {"\n"}
     assert not controls

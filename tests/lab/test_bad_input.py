@@ -1,4 +1,4 @@
-"""Bad input and bad hosts: one clear sentence, the right exit status, and nothing changed anywhere."""
+"""Invalid input and unsuitable hosts: one clear message, the correct exit status, and no changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.lab.conftest import SMALL, FrontDoor, Guest, on
 
 @pytest.fixture
 def inventory(lab: Lab, tmp_path: Path) -> Callable[..., str]:
-    """A copy of the lab's inventory with changes: ``inventory(stack=…, gpu01={…}, text=…)`` returns its path."""
+    """Write a changed copy of the lab's inventory and return its path: ``inventory(stack=…, gpu01={…}, text=…)``."""
 
     def write(*, gpu01: dict[str, object] | None = None, stack: str = "", text: str = "", **variables: object) -> str:
         copy = tmp_path / "inventory"
@@ -35,7 +35,7 @@ def inventory(lab: Lab, tmp_path: Path) -> Callable[..., str]:
 
 
 def untouched(machine: Machine) -> str:
-    """A sum over name, time and size of every file that a change could move."""
+    """Return a checksum over name, time and size of every file that a change could affect."""
     places = "/etc /opt /usr/local /var/lib/dpkg /var/lib/hostwright /var/cache/hostwright"
     listing = f"for d in {places}; do [ ! -e $d ] || find $d -xdev -printf '%p %T@ %s\\n'; done"
     return on(machine, f"{listing} | sort | sha256sum")
@@ -70,7 +70,7 @@ def test_bad_input_is_refused_with_a_clear_sentence(invoke: FrontDoor, inventory
     before = untouched(gpu01)
     done = invoke("provision", *words, inventory=inventory(**changes))
     assert done.returncode == status, f"{done.stdout}\n{done.stderr}"
-    sentence = " ".join(done.stderr.split())  # wherever its lines end
+    sentence = " ".join(done.stderr.split())  # independent of line breaks
     for part in said:
         assert part in sentence, f"{part!r} is not in: {done.stderr}"
     assert "Traceback" not in done.stderr
@@ -126,7 +126,7 @@ def bare01(guest: Guest) -> Machine:
 
 
 def test_hosts_that_do_not_fit_are_refused_and_the_others_provisioned(provisioned: FrontDoor, guest: Guest, lab: Lab):
-    """trixie has Python 3.13 alone; gpu02 beside it is brought back to its stack in the same run."""
+    """trixie has only Python 3.13; gpu02 is repaired in the same run."""
     trixie = guest("trixie01", HostOptions(profile="small", distro="trixie"))
     gpu02 = find_machine(lab, "gpu02")
     before = untouched(trixie)
@@ -156,7 +156,7 @@ def test_a_full_disk_is_refused_before_it_is_fuller(invoke: FrontDoor, inventory
 
 
 def test_real_driver_is_refused_on_an_unsupported_kernel(invoke: FrontDoor, inventory, bare01: Machine):
-    """The lab's kernel is newer than 6.3: with the real stack file that is a true positive."""
+    """The lab's kernel is newer than 6.3, so the real stack file must refuse it."""
     path = inventory(stack='driver: {kernels: "<6.3"}')
     done = invoke("provision", "--hosts", "bare01", inventory=path)
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""Real sudo, real sshd, real users: who becomes root, who does not and why, and that a password shows nowhere."""
+"""Becoming root with real sudo, sshd and users: successes, failures and their causes, and no leak of passwords."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RULES = {
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Sshd]:
-    """An sshd with users of every kind, all gone at the end."""
+    """An sshd with users of every kind, removed at the end."""
     with ExitStack() as stack:
         one = stack.enter_context(running())
         for user, rule in RULES.items():
@@ -108,7 +108,7 @@ def test_who_may_not_is_told_why_and_nothing_ran(server: Sshd, user: str, passwo
 
 
 def test_a_wrong_password_is_tried_once(server: Sshd) -> None:
-    """More attempts lock accounts (pam_faillock); sudo would take the lines of the program for them."""
+    """More attempts lock accounts (pam_faillock), and sudo would read the program's lines as attempts."""
     output = Output(0, b"", b"", False, 0.0)
     with connect(server.target(user="hwtest-asked"), options()) as session:
         output = session.run("/bin/sh", stdin=wrap("", "true\n" * 50, password=Secret("wrong")), timeout_s=30)
@@ -116,7 +116,7 @@ def test_a_wrong_password_is_tried_once(server: Sshd) -> None:
 
 
 def test_a_host_without_sudo_is_named(server: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
-    """sudo is here, so the program is made to look for a tool that is not."""
+    """This machine has sudo, so the program searches for a missing tool instead."""
     monkeypatch.setattr(become, "SUDO_PLACES", ("/usr/bin/no-such-sudo",))
     program = wrap("", "true", password=None).replace(b"command -v sudo", b"command -v no-such-sudo")
     with connect(server.target(user="hwtest-free"), options()) as session:
@@ -127,7 +127,7 @@ def test_a_host_without_sudo_is_named(server: Sshd, monkeypatch: pytest.MonkeyPa
 
 @dataclass
 class Watcher:
-    """Reads the arguments and the environment of every process, again and again."""
+    """Reads the arguments and environments of all processes repeatedly."""
 
     secret: bytes
     found: list[bytes] = field(default_factory=list)
@@ -170,7 +170,7 @@ def test_the_password_is_never_in_an_argument_an_environment_or_the_output(serve
 
 
 def test_no_here_document_holds_a_password() -> None:
-    """bash writes here-documents to files; nothing of ours is one."""
+    """bash writes here-documents to files, so Hostwright uses none."""
     assert b"<<" not in wrap("true", "true", password=Secret(PASSWORD))
 
 

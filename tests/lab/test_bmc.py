@@ -1,4 +1,4 @@
-"""The lab's BMCs over real Redfish: power, who is let in, and installations from seeds that a web server hands out."""
+"""The lab's BMCs over real Redfish: power, access control, and installations from seeds of a web server."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from tests.lab.conftest import on
 from tests.lab.ownlab import own_lab
 
 SMALL = HostOptions(profile="small")
-PATIENCE_S = 120.0  # as the lab's own boots: a second or two on a quiet machine
+PATIENCE_S = 120.0  # a boot takes a second or two on an idle machine
 
 
 def until(what: Callable[[], bool], said: Callable[[], str] = str) -> None:
-    """Wait until something is so; fail with what is ``said`` when it never is."""
+    """Wait until a condition holds; fail with the output of ``said`` at the timeout."""
     deadline = time.monotonic() + PATIENCE_S
     while not what():
         assert time.monotonic() < deadline, said()
@@ -42,7 +42,7 @@ def until(what: Callable[[], bool], said: Callable[[], str] = str) -> None:
 
 @pytest.fixture(scope="module")
 def bmc_lab() -> Iterator[Lab]:
-    """One host with a BMC, in a lab of its own."""
+    """A separate lab with one host and its BMC."""
     with own_lab("bmc") as lab:
         fleet.up(lab, ["gpu01"], options=SMALL, bmc=True)
         yield lab
@@ -50,18 +50,18 @@ def bmc_lab() -> Iterator[Lab]:
 
 @pytest.fixture
 def gpu(bmc_lab: Lab) -> Iterator[Machine]:
-    """The host, switched on; whatever a test did to its BMC is undone."""
+    """The host, running; changes to its BMC are undone afterwards."""
     fleet.up(bmc_lab, ["gpu01"], options=SMALL)
     yield find_machine(bmc_lab, "gpu01")
     set_faults(bmc_lab, "gpu01", Faults())
-    serve.stop(bmc_lab)  # with it ends an installation that goes nowhere
+    serve.stop(bmc_lab)  # also ends an installation that never completes
     serve.forget(bmc_lab, "gpu01")
     fleet.reset(bmc_lab, ["gpu01"])
     serve.ensure(bmc_lab)
 
 
 def system(lab: Lab, *, session: bool = True, password: str = "", ca: str = "") -> sushy.resources.system.system.System:
-    """Log in to the endpoint and return the host as sushy sees it."""
+    """Log in to the endpoint and return the host as a sushy system."""
     known = Credentials.read(lab)
     kind = auth.SessionAuth if session else auth.BasicAuth
     login = kind(known.user, password or known.password.reveal())
@@ -87,7 +87,7 @@ def test_power_is_what_the_kernel_says(gpu: Machine, session: bool) -> None:
     one.reset_system(sushy.RESET_FORCE_RESTART)
     machine.wait_for_ssh(gpu)
     assert machine.leader(gpu) != started
-    assert on(gpu, "cat /etc/machine-id").strip() == first.split()[1]  # the disk is the same
+    assert on(gpu, "cat /etc/machine-id").strip() == first.split()[1]  # on the same disk
     one.reset_system(sushy.RESET_GRACEFUL_SHUTDOWN)
     until(lambda: power(one) == "Off")
     assert not machine.running(gpu)
@@ -109,7 +109,7 @@ def test_a_client_that_trusts_others_only_does_not_talk_to_it(gpu: Machine, tmp_
 
 
 def test_the_endpoint_listens_on_the_bridge_only(gpu: Machine) -> None:
-    others = {one for one in listening(BMC_PORT) if one in BLOCK and one not in gpu.lab.subnet}  # of other labs
+    others = {one for one in listening(BMC_PORT) if one in BLOCK and one not in gpu.lab.subnet}  # BMCs of other labs
     assert listening(BMC_PORT) - others == {gpu.lab.gateway.ip}
 
 
@@ -142,7 +142,7 @@ def test_the_published_commands_work_in_any_directory(gpu: Machine) -> None:
 
 @dataclass
 class Seeds:
-    """A web server that hands out files of a host, and remembers who asked."""
+    """A web server for a host's seed files that records its clients."""
 
     url: str
     files: dict[str, str] = field(default_factory=dict)
@@ -176,7 +176,7 @@ def seed_server(lab: Lab) -> Iterator[Seeds]:
 
 @dataclass(frozen=True)
 class Keys:
-    """A key pair made for one test: who logs in, or which host answers."""
+    """A key pair for one test: a user's or a host's."""
 
     file: Path
 
@@ -224,7 +224,7 @@ def preseed(host: Keys, login: Keys, url: str) -> dict[str, str]:
 
 
 def logged_in(gpu: Machine, host: Keys, login: Keys, command: str) -> str:
-    """Run a command over SSH as the seed's user, where only the seed's host key is trusted; its output."""
+    """Run a command over SSH as the seed's user, with only the seed's host key trusted; return its output."""
     known = host.file.with_name("known_hosts")
     known.write_text(f"{gpu.address} {host.public}")
     options = (f"UserKnownHostsFile={known}", "StrictHostKeyChecking=yes", "IdentitiesOnly=yes", "BatchMode=yes")
@@ -250,17 +250,18 @@ def test_a_host_is_installed_from_its_seed(gpu: Machine, tmp_path: Path, kind: s
             one.set_system_boot_options(sushy.BOOT_SOURCE_TARGET_CD, enabled=sushy.BOOT_SOURCE_ENABLED_ONCE)
         one.reset_system(sushy.RESET_FORCE_RESTART)
         assert power(one) == "On"
-        assert one.boot.enabled == sushy.BOOT_SOURCE_ENABLED_DISABLED  # used up
+        assert one.boot.enabled == sushy.BOOT_SOURCE_ENABLED_DISABLED  # consumed
         until(lambda: machine.running(gpu), gpu.console.read_text)
         machine.wait_for_ssh(gpu)
-    assert seeds.peers == {str(gpu.address)}  # as a host's own requests
+    assert seeds.peers == {str(gpu.address)}  # requests come from the host's address
     seen = logged_in(gpu, host, login, "hostname; sudo -n sh -c 'ls /root /home/ops'")
     assert seen.startswith("fresh\n")
     assert "late ran" in seen
     assert "old" not in seen
     assert read_record(gpu.directory).host_key.split()[:2] == host.public.split()[:2]
     assert [one.state for one in fleet.status(gpu.lab)] != ["off"]
-    fleet.up(gpu.lab, ["gpu01"], options=SMALL)  # publishes: the key that nobody trusted yet stays so
+    # publishes the inventory; a key that is not trusted yet stays untrusted
+    fleet.up(gpu.lab, ["gpu01"], options=SMALL)
     assert gpu.lab.known_hosts.read_text() == trusted
     console = [sys.executable, "-m", "lab", "console", "--name", "bmc", "--hosts", "gpu01"]
     said = subprocess.run(console, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
@@ -271,7 +272,7 @@ def test_a_host_is_installed_from_its_seed(gpu: Machine, tmp_path: Path, kind: s
 def test_without_a_seed_the_host_stays_in_the_installer_with_its_disk(gpu: Machine) -> None:
     on(gpu, "echo kept >/root/kept; sync")
     one = system(gpu.lab)
-    netboot.set_seed(gpu.lab, "gpu01", f"http://{gpu.lab.gateway.ip}:9/")  # nobody listens there
+    netboot.set_seed(gpu.lab, "gpu01", f"http://{gpu.lab.gateway.ip}:9/")  # a closed port
     one.set_system_boot_options(sushy.BOOT_SOURCE_TARGET_PXE, enabled=sushy.BOOT_SOURCE_ENABLED_ONCE)
     one.reset_system(sushy.RESET_FORCE_RESTART)
     until(lambda: "refused" in gpu.console.read_text(), gpu.console.read_text)
@@ -313,15 +314,17 @@ def test_snapshot_restore_keeps_the_current_host_key(gpu: Machine, tmp_path: Pat
 
 
 def listening(port: int) -> set[IPv4Address | IPv6Address]:
-    """The addresses at which somebody listens on a port, by the kernel's tables: on some machines a proxy answers for
-    addresses that nobody has."""
+    """Return the addresses with a listener on a port, from the kernel's tables.
+
+    On some machines a proxy accepts connections to addresses that do not exist.
+    """
     rows = [row.split() for name in ("tcp", "tcp6") for row in Path("/proc/net", name).read_text().splitlines()]
     local = [row[1].split(":") for row in rows if row[3] == "0A"]
     return {address_of(address) for address, its_port in local if int(its_port, 16) == port}
 
 
 def address_of(text: str) -> IPv4Address | IPv6Address:
-    """An address as the kernel's tables have it: words of four bytes, each a number in the machine's own order."""
+    """Return an address from the format of the kernel's tables: four-byte words in native byte order."""
     words = [int(text[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(text), 8)]
     return ip_address(b"".join(words))
 
@@ -342,7 +345,7 @@ def test_down_leaves_nothing_and_a_lab_without_bmcs_starts_none() -> None:
         assert "hostwright_bmc" in lab.inventory.read_text()
         serve.stop(lab)
         assert not listens(lab)
-        fleet.up(lab, ["gpu01"], options=SMALL)  # a lab that has BMCs keeps them
+        fleet.up(lab, ["gpu01"], options=SMALL)  # a lab with BMCs keeps them
         assert listens(lab)
         fleet.down(lab)
     assert not listens(lab)

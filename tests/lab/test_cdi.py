@@ -1,7 +1,7 @@
-"""CDI with the container toolkit on Debian 13 with its own Docker, which reads CDI specifications: from 1.17.8, which
-has none, to 1.20.0, through damage, and away again.
+"""CDI with Debian 13's own Docker, which reads CDI specifications, and two versions of the container toolkit.
 
-systemd, dpkg, Docker 26.1 and containerd are real; the driver and the toolkit are stand-ins.
+The toolkit is upgraded from 1.17.8, which writes no specification, to 1.20.0, damaged, repaired and removed. systemd,
+dpkg, Docker 26.1 and containerd are real; the driver and the toolkit are stand-ins.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STACKS: dict[str, dict[str, Any]] = {
         "container": {"toolkit": {"version": "1.17.8-1"}},
     },
 }
-#: Docker 26 sets IPv6 off on each interface of a container, and /proc/sys of a lab host is read-only.
+#: Docker 26 disables IPv6 on each interface of a container, but /proc/sys of a lab host is read-only.
 DOCKER_IN_THE_LAB = """\
 mkdir -p /etc/systemd/system/docker.service.d
 printf '[Service]\\nEnvironment=DOCKER_ALLOW_IPV6_ON_IPV4_INTERFACE=1\\n' >/etc/systemd/system/docker.service.d/lab.conf
@@ -48,7 +48,7 @@ def chosen(stack: str) -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def machine(lab: Lab, invoke: FrontDoor, guest: Guest) -> Machine:
-    """A host with the former toolkit."""
+    """A host with the older toolkit."""
     for name, stack in STACKS.items():
         (lab.inventory.parent / "stacks" / f"{name}.yml").write_text(yaml.safe_dump(stack))
     brought = guest(HOST, HostOptions(profile="small", distro="trixie"))
@@ -74,9 +74,8 @@ def test_after_the_upgrade_docker_gives_gpus_by_the_specification(invoke: FrontD
     assert units == ["enabled", "enabled"]
     assert on(machine, "systemctl show -p Result --value nvidia-cdi-refresh.service").strip() == "success"
     assert "/var/run/cdi" in on(machine, "docker info --format '{{.CDISpecDirs}}'")
-    invoke.json(
-        "verify", *chosen(TODAY), "--roles", "container", status=0
-    )  # one of its ways is --device nvidia.com/gpu
+    # --device nvidia.com/gpu is one of its methods
+    invoke.json("verify", *chosen(TODAY), "--roles", "container", status=0)
     image = on(machine, f"{IMAGE} | docker import - hostwright-cdi >/dev/null; echo hostwright-cdi").strip()
     devices = on(machine, f"docker run --rm --network none --device nvidia.com/gpu=all {image} /bin/ls /dev").split()
     assert "nvidia0" in devices
@@ -84,7 +83,7 @@ def test_after_the_upgrade_docker_gives_gpus_by_the_specification(invoke: FrontD
 
 
 def test_a_stale_specification_is_found_and_made_anew(invoke: FrontDoor, machine: Machine) -> None:
-    """Of the driver before: its libraries are gone, and no container starts with it."""
+    """It names the previous driver's libraries, so no container can start with it."""
     on(machine, f"sed -i 's/470\\.182\\.03/470.141.03/' {SPEC}")
     (plan,) = invoke.json("plan", *chosen(TODAY), status=3)["plans"]
     changes = [change for role in plan["roles"] for change in role["changes"]]

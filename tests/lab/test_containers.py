@@ -1,7 +1,7 @@
-"""Containers on a lab host: limits that hold, and the cards that a container asks for and no others.
+"""Containers on a lab host: enforced limits, and access to exactly the requested cards.
 
 The host has Docker, the container toolkit, a driver's user space and a "loaded" module, and nothing else of a stack:
-what is tested here is the lab.
+these are tests of the lab itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lab.vendor.model import Profile
 from tests.lab.conftest import on
 from tests.lab.ownlab import own_lab
 
-#: "loaded": the module is in the kernel at boot, so that nothing has to be compiled for it
+#: "loaded": the module is in the kernel at boot, so it need not be compiled
 CARDS = Hardware(cards=(T4, V100, T4), loaded=driver.VERSION)
 KEYRING = "/usr/share/keyrings/toolkit.gpg"
 NAMES = (
@@ -36,7 +36,7 @@ PINS = " ".join(f"{name}={toolkit.PINNED}" for name in NAMES)
 ONLY_LOCAL = (
     "-o Dir::Etc::SourceList=sources.list.d/toolkit.list -o Dir::Etc::SourceParts=- -o APT::Get::List-Cleanup=0"
 )
-UNSAFE = "-o DPkg::Options::=--force-unsafe-io"  # the host is thrown away: no waiting for its disk
+UNSAFE = "-o DPkg::Options::=--force-unsafe-io"  # without fsync, because the host is temporary
 INSTALL = f"""
 export DEBIAN_FRONTEND=noninteractive
 cd /root
@@ -50,7 +50,7 @@ nvidia-ctk config --in-place --set nvidia-container-runtime.mode=legacy
 systemctl restart docker
 docker import {smoke.FILE_NAME} box
 """
-#: A container's own view of the cards, a line each: what nvidia-smi lists, and the device files with a number.
+#: Prints a container's cards, one per line: the list of nvidia-smi, then the numbered device files.
 SEEN = "nvidia-smi -L; cd /dev; for file in nvidia[0-9]*; do [ ! -e $file ] || echo /dev/$file; done"
 
 
@@ -69,7 +69,7 @@ def host() -> Iterator[Machine]:
 
 @pytest.fixture
 def limited(host: Machine) -> Machine:
-    """The host, where Docker can limit containers: elsewhere it says why it cannot."""
+    """The host, if Docker can limit its containers; otherwise skips with the reason."""
     why = why_no_limits(host)
     if why:
         pytest.skip(f"limits of containers are {why}")
@@ -81,7 +81,7 @@ def docker(host: Machine, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def in_box(host: Machine, script: str, *options: str) -> list[str]:
-    """Run shell in a container, which must succeed; its lines."""
+    """Run a shell script in a container, which must succeed; return its lines."""
     ended = docker(host, *options, "box", "sh", "-c", script)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout.splitlines()
@@ -133,7 +133,7 @@ class TestLimits:
         assert docker(limited, "--pids-limit=60", "box", "sh", "-c", fork).returncode == 0
 
     def test_the_share_of_the_processor_is_kept(self, limited: Machine) -> None:
-        # Counted in periods in which the container was held back, not by a clock: this machine may be busy.
+        # Counts throttled periods instead of seconds, because this machine may be busy.
         busy = """
         stat=/sys/fs/cgroup/cpu/cpu.stat
         [ -e $stat ] || stat=/sys/fs/cgroup/cpu.stat
@@ -193,14 +193,14 @@ class TestCards:
 
 @pytest.fixture
 def jit(host: Machine) -> Iterator[Machine]:
-    """The host with the toolkit's own mode, in which `--runtime nvidia` works by JIT-CDI."""
+    """The host with the toolkit in mode auto, in which `--runtime nvidia` uses JIT-CDI."""
     setting = "nvidia-ctk config --in-place --set nvidia-container-runtime.mode="
     on(host, f"{setting}auto")
     yield host
     on(host, f"{setting}legacy")
 
 
-#: the device files in the configuration with which runc made a container, and how many hooks of NVIDIA's are in it
+#: Prints the device files in a container's runc configuration, and the number of NVIDIA's hooks in it.
 CONFIGURED = """python3 -c "import glob, json, sys
 (path,) = glob.glob('/run/containerd/io.containerd.runtime.v2.task/moby/' + sys.argv[1] + '*/config.json')
 found = json.load(open(path))
@@ -209,7 +209,7 @@ print(' '.join(device['path'] for device in found['linux'].get('devices', [])), 
 
 
 class TestJitCdi:
-    """The stand-in's JIT-CDI: what a container gets is in its own configuration, as with NVIDIA's."""
+    """JIT-CDI in the stand-in: a container's devices are in its own configuration, as with NVIDIA's."""
 
     @pytest.mark.parametrize(("asked", "indexes"), [("all", (0, 1, 2)), ("2,0", (0, 2)), ("UUID1", (1,))])
     def test_by_runtime(self, jit: Machine, cards: list[str], asked: str, indexes: tuple[int, ...]) -> None:
@@ -253,7 +253,7 @@ class TestCdi:
 
 
 def _named(asked: str, cards: list[str]) -> str:
-    """Put UUIDs where the case says ``UUID1``, and the beginning of one where it says ``UUID1-cut``."""
+    """Replace ``UUID1`` by a UUID, and ``UUID1-cut`` by the beginning of one."""
     asked = asked.replace("UUID1-cut", cards[1][:12])
     for index, uuid in enumerate(cards):
         asked = asked.replace(f"UUID{index}", uuid)
@@ -261,7 +261,7 @@ def _named(asked: str, cards: list[str]) -> str:
 
 
 def _view(host: Machine, cards: list[str], indexes: tuple[int, ...]) -> list[str]:
-    """What a container with these cards sees: they are counted anew, and keep their device files."""
+    """Return the expected view of a container with these cards: numbered from 0, with their original device files."""
     own = on(host, "nvidia-smi -L").splitlines()
     listed = [own[index].replace(f"GPU {index}:", f"GPU {place}:") for place, index in enumerate(indexes)]
     return [*listed, *(f"/dev/nvidia{index}" for index in indexes)]

@@ -1,7 +1,7 @@
-"""Debian 12 from bare to bare, with the layers that take no minutes: its newer driver, and a compiler for nvcc.
+"""Debian 12 from bare to bare, without the layers that take minutes: its newer driver, and a compiler for nvcc.
 
-It takes minutes: ``make long``. All layers, with TensorFlow and the Python that the stack brings, are
-``make distributions``'s, on Debian 11 as well.
+It takes minutes and runs with ``make long``. ``make distributions`` runs all layers, including TensorFlow and the
+stack's Python, on Debian 11 as well.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LAYERS = ("base", "driver", "cuda", "cudnn", "environment")
 
 @pytest.fixture(scope="module")
 def story(invoke: FrontDoor, guest: Guest) -> Story:
-    """A host of Debian 12: provisioned, damaged in every layer, mended, removed."""
+    """A host of Debian 12: provisioned, damaged in every layer, repaired, removed."""
     trial = TRIALS["bookworm"]
     done = invoke("mirror", "--stack", trial.stack)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Every command line of the documents is run: in a copy of the checkout, by a real shell, against provisioned hosts."""
+"""Every command line of the documents runs in a real shell, in a copy of the checkout, on provisioned hosts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.lab.conftest import FrontDoor, on
 from tests.places import PROJECT
 from tests.unit.support.documents import NAMES, Command, blocks, commands
 
-#: command → why it is not run here, and what runs it instead. Everything else is run.
+#: command → why it does not run here, and what runs it instead. All other commands run.
 ELSEWHERE = {
     "make demo": "brings up and takes down the user's own lab; its steps are run by tests/stand_ins and test_provision",
     "make test": "this test is a part of it",
@@ -61,7 +61,7 @@ ELSEWHERE = {
     "tar -cf wheelhouse-py39.tar -C wheels .": "packs what the command before it fetches",
 }
 DOCUMENTS = [name for name in NAMES if any(commands(name))]
-#: one that stands in several documents is run with the first of them
+#: a command in several documents runs only for the first document
 DISTINCT = {
     (command.host, command.text): command for name in reversed(DOCUMENTS) for command in reversed([*commands(name)])
 }
@@ -69,19 +69,16 @@ DISTINCT = {
 
 @pytest.fixture
 def checkout(provisioned: FrontDoor, lab: Lab, tmp_path: Path) -> Path:
-    """A copy of what git would hand out, with the sample inventory of the README for the lab's hosts.
-
-    The lab's files stand in for those of the stack, so that ``invoke mirror`` fetches from this machine.
-    """
-    assert provisioned("provision", "--hosts", "gpu01,gpu02").returncode == 0  # whatever the tests before this one did
-    on(find_machine(lab, "gpu01"), "rm -f /etc/motd")  # what the sample role puts there
+    """A copy of git's files, with the README's sample inventory for the lab's hosts."""
+    assert provisioned("provision", "--hosts", "gpu01,gpu02").returncode == 0  # independent of earlier tests
+    on(find_machine(lab, "gpu01"), "rm -f /etc/motd")  # written by the sample role
     copy = tmp_path / "hostwright"
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.split("\0")
     for name in names:
         if name and (PROJECT / name).exists():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(PROJECT / name, copy / name, follow_symlinks=False)  # links to folders stay links
+            shutil.copy2(PROJECT / name, copy / name, follow_symlinks=False)  # keeps links to directories
     (copy / ".venv").symlink_to(sys.prefix)
     subprocess.run(["git", "init", "--quiet"], cwd=copy, check=True)
     _lend_lab(lab, copy / "inventory")
@@ -93,7 +90,7 @@ def checkout(provisioned: FrontDoor, lab: Lab, tmp_path: Path) -> Path:
 
 
 def _lend_lab(lab: Lab, inventory: Path) -> None:
-    """Put the lab's hosts into an inventory, and its stack in the place of the stack that users have."""
+    """Add the lab's hosts to an inventory, and replace the users' stack by the lab's."""
     shutil.copy2(lab.inventory, inventory / "lab.yml")
     stacks = inventory / "stacks"
     (stacks / "tensorflow-2.9.yml").rename(stacks / "vendor.yml")
@@ -104,14 +101,14 @@ def _lend_lab(lab: Lab, inventory: Path) -> None:
 
 @pytest.fixture
 def run(checkout: Path, lab: Lab) -> Callable[[Command], subprocess.CompletedProcess[str]]:
-    """Run a command line where its document means it to be run."""
+    """Run a command line in the directory that its document assumes."""
     environment = {
         **os.environ,
         "PATH": f"{checkout / '.venv/bin'}:{os.environ['PATH']}",
-        "PYTHONPATH": str(checkout),  # `hostwright` runs the copy's code, as `invoke` does
+        "PYTHONPATH": str(checkout),  # so that `hostwright` runs the copy's code, as `invoke` does
         "HOME": str(checkout.parent),
         "HOSTWRIGHT_ARTIFACTS": str(Store.default().root),
-        "HOSTWRIGHT_YES": "1",  # nobody is at the keyboard
+        "HOSTWRIGHT_YES": "1",  # no user can confirm
     }
 
     def in_shell(command: Command) -> subprocess.CompletedProcess[str]:
@@ -137,7 +134,7 @@ def run(checkout: Path, lab: Lab) -> Callable[[Command], subprocess.CompletedPro
 def test_the_commands_of_a_document_run(
     document: str, checkout: Path, run: Callable[[Command], subprocess.CompletedProcess[str]]
 ):
-    """In their order, each with the exit status that the document states; samples replace no file of the checkout."""
+    """In order, each with the documented exit status; samples replace no file of the checkout."""
     for block in blocks(document):
         if block.language == "python" and block.file and not (checkout / block.file).exists():
             (checkout / block.file).parent.mkdir(parents=True, exist_ok=True)

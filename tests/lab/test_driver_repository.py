@@ -1,9 +1,8 @@
-"""The driver from a repository, its module compiled: on a host with the driver from its ``.run``, and back.
+"""A driver with a compiled module from an apt repository, on a host with the driver from its ``.run``, and back.
 
-A CUDA toolkit comes from that repository too, by one list with one key, and goes again.
-
-The repository is the host's own directory, and its packages are stand-ins under Ubuntu's names: what the lab's ``.run``
-installed, packed. apt, dpkg, keys, pins and holds are real; NVIDIA's and Ubuntu's archives cannot be reached.
+A CUDA toolkit is installed from the same repository and removed, with one list and one key. The repository is a
+directory on the host; its packages are stand-ins under Ubuntu's names with the files of the lab's ``.run``. apt, dpkg,
+keys, pins and holds are real; NVIDIA's and Ubuntu's archives are unreachable.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ pytestmark = pytest.mark.long
 HOST, STACK, VERSION = "gpu01", "lab-packages", "470.182.03"
 ON = ("--hosts", HOST, "--roles", "base,driver")
 CHOOSE = (*ON, "--var", f"stack={STACK}")
-#: of the lab's toolkit, which the one in that repository does not have
+#: components of the lab's toolkit that the repository's toolkit lacks
 COMPONENTS = ("cuda-cudart", "cuda-nvcc", "libcublas", "libcufft", "libcurand", "libcusolver", "libcusparse")
 LISTS = "grep -ls srv/driver /etc/apt/sources.list.d/* || true"
 HELD = "apt-mark showhold | grep 470-server | grep -c . || true"
@@ -34,7 +33,7 @@ HELD = "apt-mark showhold | grep 470-server | grep -c . || true"
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    """One bare host in a lab of its own."""
+    """One bare host in a separate lab."""
     with own_lab("drv") as opened:
         lab_fleet.supply(opened, SMALL)
         lab_fleet.up(opened, [HOST], options=SMALL)
@@ -56,7 +55,7 @@ def machine(lab: Lab, invoke: FrontDoor) -> Machine:
 
 
 def publish(lab: Lab, machine: Machine, folder: Path, validity: str) -> None:
-    """Make the repository with a key that is valid for so long, and the stack that names it."""
+    """Create the repository with a key of this validity, and the stack that refers to it."""
     script = sh_file(__file__, "driver_repository.sh", version=VERSION, validity=validity)
     fingerprint = on(machine, script).split()[-1]
     key = folder / f"key-{fingerprint}.asc"
@@ -100,7 +99,8 @@ def test_from_the_run_to_the_repository_and_back(lab: Lab, invoke: FrontDoor, ma
     invoke.json("provision", *CHOOSE, status=0)
     invoke.json("plan", *CHOOSE, status=0)
     invoke.json("verify", *CHOOSE, status=0)
-    assert on(machine, HELD).strip() == "5"  # three of the set, and two of the module's; the third has no branch
+    # three of the set and two of the module's; the third is independent of the branch
+    assert on(machine, HELD).strip() == "5"
     assert "updates/dkms" not in on(machine, "modinfo -n nvidia")
 
     on(machine, "rm /usr/bin/nvidia-smi; apt-mark unhold nvidia-utils-470-server")

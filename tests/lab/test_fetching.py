@@ -1,5 +1,7 @@
-"""Fetching over real HTTP: what breaks off goes on, what changed begins anew, mirrors stand in for each other;
-and the program by which a host fetches for itself, with curl and with wget."""
+"""Downloads over real HTTP: interrupted ones resume, changed files start again, mirrors replace each other.
+
+Also tests the program with which a host downloads for itself, by curl and by wget.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ CONTENT = os.urandom(3_000_000)
 
 @dataclass
 class Vendor:
-    """What the server does. ``cut``: how many bodies break off half way; ``requests``: the Range of each request."""
+    """Behaviour of the server.
+
+    ``cut`` is the number of bodies that end half-way; ``requests`` has the Range header of each request.
+    """
 
     content: bytes = CONTENT
     ranges: bool = True
@@ -177,12 +182,12 @@ def test_a_server_that_is_not_there(store: Store) -> None:
         bring(store, Artifact("driver", "driver.run", ("http://127.0.0.1:9/file",), "4" * 64, None))
 
 
-# The host fetches for itself
+# Downloads by the host itself
 
 
 @pytest.fixture(params=["curl", "wget"])
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A PATH on which only one of the two is found."""
+    """A PATH with only one of the two programs."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for tool in ("sh", "mkdir", "rm", "mv", "chmod", "sync", "sha256sum", request.param):

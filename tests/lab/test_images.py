@@ -1,4 +1,4 @@
-"""An image brought to a lab host's real Docker, over real SSH and without a registry."""
+"""Delivery of an image to a lab host's real Docker, over real SSH and without a registry."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from tests.unit.roles.container.images.disagreeing import HIDDEN, archives
 
 CACHE = "/var/cache/hostwright/artifacts"
 TAG = images.PYTHON.tag
-#: the archives of which Docker 20.10 loads both names; it reads the others as one image
+#: archives of which Docker 20.10 loads both names; it loads the others as one image
 SHOWN_BY_DOCKER = {
     "a directory by its pax path", "a directory by its GNU name", "a directory by its own name",
     "a directory with content", "two pax headers", "a key in another case",
 }  # fmt: skip
-UNSAFE = "-o DPkg::Options::=--force-unsafe-io"  # the host is thrown away: no waiting for its disk
+UNSAFE = "-o DPkg::Options::=--force-unsafe-io"  # without fsync, because the host is temporary
 DOCKER = f"DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends {UNSAFE} docker.io"
 
 
@@ -45,7 +45,7 @@ def opened() -> Iterator[Lab]:
 
 @pytest.fixture
 def host(opened: Lab) -> Machine:
-    """A host with Docker and nothing else of a stack, and without the image."""
+    """A host with Docker and nothing else of a stack, without the image."""
     machine = find_machine(opened, "img01")
     on(machine, f"command -v docker >/dev/null || {{ apt-get -q update; {DOCKER}; }}")
     on(machine, f"docker image rm -f {TAG} >/dev/null 2>&1; rm -rf {CACHE}")
@@ -72,11 +72,13 @@ def test_an_image_is_brought_once_and_known_afterwards(door: FrontDoor, host: Ma
     (step,) = first["hosts"][0]["roles"][0]["steps"]
     assert f"hostwright: note: Docker loaded {TAG} ({id_on(host)})" in step["output"].splitlines()
     assert on(host, f"docker run --rm {TAG} python3 -c 'print(6 * 7)'").strip() == "42"
-    assert on(host, f"find {CACHE} -type f").strip() == ""  # the archive goes once its images are there
+    assert on(host, f"find {CACHE} -type f").strip() == ""  # the archive is deleted after the load
     again = door.json(*words, status=0)
     assert [(row["changed"], row["roles"]) for row in again["hosts"]] == [(False, [])]
     assert door(*words, "--check").returncode == 0
-    assert not Path(host.merged / "var/lib/hostwright/release.json").exists()  # an image is no release of the host
+    assert not Path(
+        host.merged / "var/lib/hostwright/release.json"
+    ).exists()  # an image does not count as a release of the host
     found = door.json("images.audit", "--hosts", "img01", status=0)
     (image,) = [image for image in found["images"] if TAG in image["tags"]]
     assert (image["id"], list(image["hosts"])) == (id_on(host), ["img01"])
@@ -91,14 +93,14 @@ def loaded(host: Machine, script: str, place: str, data: bytes) -> subprocess.Co
 
 
 def has(host: Machine) -> list[str]:
-    """All images of the host with their names, those without one too."""
+    """Return all images of the host with their names, including images without a name."""
     return on(host, "docker image ls --all --no-trunc --format '{{.Repository}}:{{.Tag}} {{.ID}}' | sort").splitlines()
 
 
 def test_an_archive_with_another_name_than_it_shows_is_undone_and_leaves_no_image(
     host: Machine, tmp_path: Path
 ) -> None:
-    """Also if the load is killed before the names are compared, and its archive comes again."""
+    """Also if the load is killed before the names are compared, and its archive is sent again."""
     path = tmp_path / "tool.tar"
     path.write_bytes(packed(saved()))
     state = ImagesLoaded(artifact_of(path), path.name)
@@ -159,7 +161,7 @@ def test_an_image_that_was_saved_by_its_id_gets_the_name_that_was_given(
 
 
 def test_a_push_that_is_killed_goes_on_where_it_ended(door: FrontDoor, host: Machine) -> None:
-    """The controller is killed once a part has arrived; the next push completes it, and one image is there."""
+    """The controller is killed after a part has arrived; the next push completes it and leaves one image."""
     archive = str(images.ensure(images.PYTHON))
     words = ["images.push", "--inventory", str(door.lab.inventory.parent), "--hosts", "img01", "--archive", archive]
     environment = {**os.environ, "HOSTWRIGHT_STATE": str(door.lab.state / "controller")}
@@ -173,10 +175,10 @@ def test_a_push_that_is_killed_goes_on_where_it_ended(door: FrontDoor, host: Mac
         start_new_session=True,
     )
     found = f"[ -n \"$(find {CACHE} -name '*.part' -size +8M 2>/dev/null)\" ]"
-    on(host, f"for i in $(seq 1200); do if {found}; then break; fi; sleep 0.1; done")  # two minutes at most
+    on(host, f"for i in $(seq 1200); do if {found}; then break; fi; sleep 0.1; done")  # at most two minutes
     os.killpg(run.pid, signal.SIGKILL)
     run.wait()
-    assert on(host, f"find {CACHE} -name 'image-*'").count("image-") == 1  # a part, or the whole where it came so fast
+    assert on(host, f"find {CACHE} -name 'image-*'").count("image-") == 1  # a part, or the whole file on a fast machine
     door.json("images.push", "--hosts", "img01", "--archive", archive, status=0)
     assert id_on(host).startswith("sha256:")
     assert on(host, f"docker image ls -q {TAG} | wc -l").strip() == "1"

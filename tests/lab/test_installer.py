@@ -1,7 +1,7 @@
-"""Debian's real installer boots over PXE, takes the seed over HTTPS, checks it and asks nothing.
+"""Debian's real installer boots over PXE, fetches the seed over HTTPS, validates it and asks no question.
 
-It is followed until it turns to the mirror for its other parts: the rest needs a mirror that has them, and a disk. What
-it does with the seed's disk and last command is shown by a stand-in (tests/lab/rebuild/test_reinstall.py).
+The test ends when the installer contacts the mirror: the rest requires a mirror and a disk. A stand-in covers the
+seed's disk layout and last command (tests/lab/rebuild/test_reinstall.py).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tests.lab import emulated
 from tests.lab.unpacking import unpack
 from tests.unit.support.seeds import KEYS, install
 
-pytestmark = pytest.mark.long  # an emulated processor: a minute and a half of one core
-PATIENCE_S = 900.0  # two minutes on two quiet cores
+pytestmark = pytest.mark.long  # emulation takes 90 s of one core
+PATIENCE_S = 900.0  # it takes two minutes on two idle cores
 
 
 def test_debians_installer_takes_a_seed_and_asks_nothing(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""One host lies in each of many ways beside nine good ones: the nine end as desired, and what the tenth can make of our
-time and memory is bounded. What it sends and what it is asked are counted; nothing here measures time.
+"""One host sends false output in many ways beside nine correct hosts.
 
-``make fuzz`` tells every lie to every verb.
+The nine end as desired, and the tenth's effect on time and memory is bounded. The tests count bytes and commands and
+measure no time. ``make fuzz`` runs every kind of false output with every verb.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from tests.lab.liars import liar
 from tests.lab.liars.fleet import ADDRESSES, FILE, GOOD, LIAR, Ten, ten_hosts
 
 EVERYTHING = "HOSTWRIGHT_FUZZ" in os.environ
-MOST_BYTES = 24 * 2**20  #: of one look: the caps of all answers together, and a packet in flight
-MOST_LOG_BYTES = 48 * 2**20  #: of a run with one job of one step
-SILENT = ("slow drip", "never a word")  #: only a timeout ends these
-WAIT_S = 20.0  #: theirs, in the place of minutes
+MOST_BYTES = 24 * 2**20  #: per probe run: the sum of all output caps, and a packet in flight
+MOST_LOG_BYTES = 48 * 2**20  #: for a run with one job of one step
+SILENT = ("slow drip", "never a word")  #: kinds that only a timeout ends
+WAIT_S = 20.0  #: their timeout, instead of minutes
 
 Bytes = Counter[str]
 
@@ -50,7 +50,7 @@ def ten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ten]:
 
 @pytest.fixture
 def sent(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bytes:
-    """How many bytes were taken from each address, and, under ``execs HOST``, how many commands it was given."""
+    """The number of bytes received from each address, and the number of commands under ``execs HOST``."""
     counted, lock = Bytes(), threading.Lock()
     take, run = Exchange._take, Session.run
 
@@ -82,7 +82,7 @@ def targets(ten: Ten) -> tuple[Fleet, Targets]:
 
 
 def harmless(text: str) -> bool:
-    """Whether a terminal shows the text and does nothing else."""
+    """Whether a terminal only displays the text and interprets nothing."""
     return all(char.isprintable() or char in "\n\t" for char in text)
 
 
@@ -110,7 +110,7 @@ def test_nine_plans_are_as_they_are_without_the_tenth(ten: Ten, sent: Bytes, kin
     json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
 
 
-#: of those about answers, the ones that a reader of whole answers might take for true; plans meet all of them
+#: kinds with plausible whole answers; plans are tested with all of them
 BELIEVED = ("an XML bomb", "escape codes", "forged lines", "huge digits", "half of the answers", "answers twice")
 AUDITED = [kind for kind in liar.EVERY if EVERYTHING or kind.partition(": ")[2] in BELIEVED]
 

@@ -1,4 +1,4 @@
-"""Locks over real SSH: told to others, gone with the run however it ends; and an operator's, which stays."""
+"""Locks over real SSH: reported to other runs, and released with the run however it ends; operators' locks stay."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.places import PROJECT
 
 ELSEWHERE = replace(locks.holder("run-b", "gpu01", datetime.now(UTC)), owner="bob@elsewhere", machine="elsewhere")
 
-#: A controller of its own: takes the lock, says so, and works for ever.
+#: A separate controller: takes the lock, prints a line, and never ends.
 CONTROLLER = """\
 import sys, time
 from datetime import UTC, datetime
@@ -55,7 +55,7 @@ with target.connect() as shell, HostLock.acquire(
 
 @pytest.fixture
 def unlocked(gpu01: Machine) -> Iterator[None]:
-    """No operator's lock, before and after."""
+    """Removes the operator's lock before and after the body."""
     on(gpu01, "rm -f /var/lib/hostwright/lock.json")
     yield
     on(gpu01, "rm -f /var/lib/hostwright/lock.json")
@@ -66,19 +66,19 @@ def ours(run: str = "run-a", host: str = "gpu01") -> Holder:
 
 
 def take(stack: ExitStack, target: TargetHost, holder: Holder, **more: Any) -> HostLock:
-    """The lock of a host over a connection of its own."""
+    """Take the lock of a host over a separate connection."""
     shell = stack.enter_context(target.connect())
     return stack.enter_context(HostLock.acquire(shell, holder, **more))
 
 
 def held(target: TargetHost) -> Holder | None:
-    """Whose run works on a host, as a reading verb sees it."""
+    """Return the holder of a host's lock, as a read-only verb reports it."""
     with target.connect() as shell:
         return locks.run_lock(operatorlock.probe_locks(shell))
 
 
 def eventually(condition: Callable[[], bool], within_s: float = 60.0) -> float:
-    """Seconds until a condition held."""
+    """Wait until a condition holds; return the seconds."""
     begun = time.monotonic()
     while not condition():
         assert time.monotonic() - begun < within_s, f"not within {within_s} s"
@@ -137,7 +137,7 @@ def test_a_controller_that_is_killed_keeps_nobody_waiting(lab: Lab, target: Targ
 
 
 def test_a_controller_that_is_stopped_loses_the_lock(lab: Lab, target: TargetHost, gpu01: Machine) -> None:
-    """A laptop's lid is closed: the connection stays, and nothing is heard."""
+    """As when a laptop is suspended: the connection stays open without data."""
     words = [sys.executable, "-c", CONTROLLER, str(lab.inventory.parent), "gpu01"]
     with subprocess.Popen(words, cwd=PROJECT, stdout=subprocess.PIPE) as controller, ExitStack() as stack:
         assert controller.stdout is not None
@@ -180,8 +180,8 @@ def test_a_short_cut_of_the_network_costs_no_lock(target: TargetHost, gpu01: Mac
 def test_a_run_takes_over_the_lock_of_its_own_lost_connection(
     target: TargetHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The network comes back over another way before the lock lapses: the host still waits for the old connection."""
-    monkeypatch.setattr(runlock, "BEAT_S", 60.0)  # nothing is heard of it any more
+    """The controller reconnects before the lock expires, while the host still waits for the old connection."""
+    monkeypatch.setattr(runlock, "BEAT_S", 60.0)  # the run sends no further heartbeat
     holder, told = ours(), list[str]()
     with ExitStack() as stack:
         take(stack, target, holder)
@@ -221,7 +221,7 @@ def test_sudo_with_a_password_and_a_terminal_of_its_own(lab: Lab, guest: Guest) 
 
 
 def verb(lab: Lab, capsys: pytest.CaptureFixture[str], name: str, **given: Any) -> tuple[int, str]:
-    """A verb's exit status, and all that it printed."""
+    """Run a verb; return its exit status and all output."""
     own = {option: given.pop(option) for option in ("reason", "for_", "list") if option in given}
     status = getattr(keep, name)(Request("gpu01", inventory=(str(lab.inventory.parent),), **given), **own)
     printed = capsys.readouterr()

@@ -1,8 +1,8 @@
-"""From TensorFlow 2.9 to a stack of today and back, by the commands of docs/operators/migrate.md.
+"""Migration from TensorFlow 2.9 to a current stack and back, by the commands of docs/operators/migrate.md.
 
-One way leads to a framework of another role, and one to a later TensorFlow, whose role is the same. The stacks of today
-are such as the lab can have: the newer of its drivers, frameworks of the index with one real wheel of CUDA 11, and
-containers in the mode of today. Drivers and container toolkit are stand-ins.
+One section leads to a framework of another role, one to a later TensorFlow of the same role. The stacks contain what
+the lab has: its newer driver, frameworks of the index with one real wheel of CUDA 11, and containers in the current
+mode. Drivers and container toolkit are stand-ins.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.lab.ways import OLD, STEPS, Way, typed
 
 pytestmark = pytest.mark.long
 HOST = "gpu05"
-OTHER_LAYERS = "base,driver,container"  # the lab's frameworks find no CUDA, and their checks say so
+OTHER_LAYERS = "base,driver,container"  # the lab's frameworks find no CUDA, so their checks fail
 BARE = {
     "extends": "lab-470.256",
     "description": "the lab's newer driver, and no framework",
@@ -93,7 +93,7 @@ PINS = {
     Way("To PyTorch", "pytorch-2.14", "lab-today", "jax", "0.4.30"): JAX,
     Way("To TensorFlow 2.15", "tensorflow-2.15", "lab-keras2", "tensorflow", "2.14.1"): TENSORFLOW,
 }
-#: a person's container, which starts again by itself
+#: Starts a user's container that restarts automatically.
 TRAINING = """\
 tar -chf - --no-recursion -C / etc/debian_version $(ldd /bin/sleep | grep -oE '/[^ ]+' | sed 's|^/||') bin/sleep |
   docker import - people >/dev/null
@@ -103,7 +103,7 @@ STARTED = "docker inspect -f '{{.State.Running}} {{.State.StartedAt}}' training"
 
 
 def write(way: Way, stacks: Path) -> None:
-    """Put the stack of today into a lab's site, beside the lab's own."""
+    """Write the current stack into a lab's site, beside the lab's own."""
     (stacks / "constraints").mkdir(exist_ok=True)
     (stacks / f"constraints/{way.stack}.txt").write_text(PINS[way])
     (stacks / "lab-bare.yml").write_text(yaml.safe_dump(BARE))
@@ -122,21 +122,21 @@ def write(way: Way, stacks: Path) -> None:
 
 @pytest.fixture(scope="module", params=PINS, ids=lambda way: way.stack)
 def way(request: pytest.FixtureRequest) -> Way:
-    """One way of the page."""
+    """One section of the page."""
     chosen: Way = request.param
     return chosen
 
 
 @pytest.fixture(scope="module")
 def migrating(provisioned: FrontDoor, lab: Lab, way: Way) -> FrontDoor:
-    """``invoke``, with the stack of today in the site."""
+    """``invoke``, with the current stack in the site."""
     write(way, lab.stack.parent)
     return provisioned
 
 
 @pytest.fixture(scope="module")
 def machine(lab: Lab, migrating: FrontDoor, as_provisioned: Snapshot) -> Iterator[Machine]:
-    """A host with TensorFlow 2.9, on which somebody's container runs."""
+    """A host with TensorFlow 2.9 and a user's running container."""
     lab_fleet.up(lab, [HOST], options=SMALL, snapshot=as_provisioned)
     machine = find_machine(lab, HOST)
     on(machine, TRAINING)
@@ -145,7 +145,7 @@ def machine(lab: Lab, migrating: FrontDoor, as_provisioned: Snapshot) -> Iterato
 
 
 def say(door: FrontDoor, way: Way, verb: str, *more: str, status: int) -> str:
-    """Run the section's command of that verb; what it prints."""
+    """Run the section's command of that verb; return its output."""
     return typed(door, way.commands(HOST, "lab")[verb], *more, status=status)
 
 
@@ -190,7 +190,7 @@ def test_the_way_back_brings_what_was_recorded(migrating: FrontDoor, way: Way, m
 
 
 def test_the_former_layers_go_when_nobody_needs_them(migrating: FrontDoor, way: Way, machine: Machine) -> None:
-    """The new framework's own stay, and where it is of the same role, they are made again."""
+    """The new framework's own layers stay, and layers of the same role are installed again."""
     say(migrating, way, "provision", "--force", status=0)
     say(migrating, way, "remove", status=0)
     left = on(machine, "ls -d /opt/tensorflow-2.9 /usr/local/cuda-11.2 /etc/ld.so.conf.d/cuda-11-2.conf 2>&1 || true")

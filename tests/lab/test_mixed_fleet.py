@@ -1,7 +1,7 @@
-"""A fleet between two stacks: twelve hosts on TensorFlow 2.9, twelve on a stack of today, until all are on the latter.
+"""A fleet between two stacks: twelve hosts on TensorFlow 2.9, twelve on a current stack, until all are on the latter.
 
-The inventory names the stack of each rack, as an operator's does. Planted are a drift and an odd value in each rack,
-and somebody's container, which makes a host refuse its change. 11 minutes on two cores with a load of 8 a core.
+The inventory sets the stack of each rack. Each rack has a drift and an odd value, and a user's container makes one host
+refuse its change. Takes 11 minutes on two cores with a load of 8 per core.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ OLDER_DOCKER = "sed -i '/^Package: docker.io$/,/^$/s/^Version: .*/Version: 20.10
 
 
 def choose(lab: Lab, stacks: dict[str, str]) -> None:
-    """Write which stack each rack has into the inventory."""
+    """Write the stack of each rack into the inventory."""
     folder = lab.inventory.parent
     (folder / "group_vars").mkdir(exist_ok=True)
     racks = {rack: {"hosts": dict.fromkeys(hosts)} for rack, hosts in RACKS.items()}
@@ -58,7 +58,7 @@ def choose(lab: Lab, stacks: dict[str, str]) -> None:
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    """A lab of its own, with a bare host for each rack."""
+    """A separate lab with a bare host for each rack."""
     with own_lab("mixed") as opened:
         lab_fleet.supply(opened, SMALL)
         write(WAY, opened.stack.parent)
@@ -69,7 +69,7 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def door(lab: Lab) -> FrontDoor:
-    """``invoke`` on that lab: of each rack one host was provisioned, and the others are its clones."""
+    """``invoke`` on that lab: one host of each rack is provisioned, the others are its clones."""
     door = FrontDoor(lab)
     for stack in STACKS.values():
         done = door("mirror", "--stack", stack)
@@ -87,40 +87,40 @@ def door(lab: Lab) -> FrontDoor:
 
 
 def audit(door: FrontDoor, status: int) -> Any:
-    """The audit of both racks."""
+    """Return the audit document of both racks."""
     return door.json("audit", "--hosts", "rack1,rack2", status=status)
 
 
 def rows(door: FrontDoor, status: int) -> list[list[str]]:
-    """The rows of the same audit as people read it, in words."""
+    """Return the rows of the printed audit, split into words."""
     done = door("audit", "--hosts", "rack1,rack2", "--offline")
     assert done.returncode == status, done.stderr
     return [line.split() for line in done.stdout.partition("\n\n")[0].splitlines()]
 
 
 def statuses(document: Any) -> Counter[tuple[str, str]]:
-    """How many hosts of each stack have each status."""
+    """Return (stack, status) → number of hosts."""
     return Counter((host["stack"], host["status"]) for host in document["hosts"])
 
 
 def odd(document: Any) -> dict[tuple[str, str], list[str]]:
-    """The values in which hosts are outliers, with these."""
+    """Return (layer, value) → outlier hosts."""
     return {(one["layer"], one["name"]): one["outliers"] for one in document["spreads"] if one["outliers"]}
 
 
 def results(door: FrontDoor) -> dict[str, str]:
-    """How each host of the last run ended."""
+    """Return the result of each host in the last run."""
     shown = door.bare("runs.show", "--json")
     return {host["host"]: host["result"] for host in yaml.safe_load(shown.stdout)["hosts"]}
 
 
 def left(ended: dict[str, str]) -> list[str]:
-    """The hosts that a run did not finish, in its order."""
+    """Return the hosts that a run did not finish, in order."""
     return [host for host, result in ended.items() if result not in ("changed", "as desired")]
 
 
 def jobs(lab: Lab, hosts: Iterable[str]) -> dict[str, str]:
-    """The jobs that ever ran on hosts."""
+    """Return the jobs that ever ran on hosts."""
     return {host: on(find_machine(lab, host), f"ls {JOBS}") for host in hosts}
 
 
@@ -149,7 +149,7 @@ def test_an_audit_shows_the_stack_of_each_half_and_what_is_odd_in_it(door: Front
 
 
 def test_a_half_for_which_the_inventory_names_another_stack_is_behind_it(door: FrontDoor, lab: Lab) -> None:
-    """What drifted in the other half is found by its set, and mended alone."""
+    """Drift in the other half is found as a set, and only that is repaired."""
     choose(lab, {"rack1": WAY.stack})
     document = audit(door, status=3)
     assert statuses(document) == {(WAY.stack, "intent"): 12, (WAY.stack, "desired"): 11, (WAY.stack, "drift"): 1}
@@ -178,7 +178,7 @@ def test_a_failure_within_the_budget_stops_nothing_and_ctrl_c_leaves_the_rest(do
 
 
 def test_a_spent_budget_stops_the_rollout_and_says_so(door: FrontDoor) -> None:
-    """The host with somebody's container is the first of those that are left."""
+    """The host with the user's container is the first of the remaining hosts."""
     behind = left(results(door))
     words = ("--resume", "--canary", "0", "--batch", "1", "--max-fail", "0", "--yes")
     stopped = door.json("provision", *words, status=1)
@@ -197,14 +197,14 @@ def test_resume_finishes_exactly_the_rest(door: FrontDoor, lab: Lab) -> None:
 
 
 def test_once_the_former_layers_are_removed_the_fleet_is_one_group(door: FrontDoor) -> None:
-    """Until then, libraries of the former CUDA beside those of the new environment are a warning."""
+    """Before that, libraries of the former CUDA beside the new environment's are a warning."""
     assert groups(door) == ["mix[01-12] (12 hosts)", "mix[13-24] (12 hosts)"]
     door.json("remove", "--hosts", "rack1", "--roles", "tensorflow,environment,cudnn,cuda", status=0)
     assert groups(door) == ["mix[01-24] (24 hosts)"]
 
 
 def groups(door: FrontDoor) -> list[str]:
-    """The hosts of each row of an audit in which all are as desired, on one stack, and the odd values are named."""
+    """Return the rows of an audit with all hosts as desired on one stack; odd values must be named."""
     document = audit(door, status=0)
     assert statuses(document) == {(WAY.stack, "desired"): 24}
     assert odd(document) == ODD

@@ -1,4 +1,4 @@
-"""What wins over the stack, what is missing and what was stopped is named: file and line, card, unit."""
+"""Overrides of the stack, missing parts and stopped units are reported with file and line, card, or unit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXPORTER = (
 
 @pytest.fixture
 def host(provisioned: FrontDoor, gpu01: Machine) -> Iterator[Machine]:
-    """A provisioned host, whose start files are as before afterwards."""
+    """A provisioned host; its start files are restored afterwards."""
     on(gpu01, "cp -p ~ops/.bashrc /root/bashrc")
     yield gpu01
     on(gpu01, f"cp -p /root/bashrc ~ops/.bashrc; rm -rf {LATE} {CONDA} /opt/miniconda3")

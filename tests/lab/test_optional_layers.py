@@ -1,4 +1,4 @@
-"""NCCL and TensorRT, which are off unless a host names them, on a host that was provisioned without them."""
+"""NCCL and TensorRT, which are off by default, on a host that was provisioned without them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ ON = ("--hosts", HOST, "--roles", ",".join(LAYERS))
 ROLES = ["base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container", *LAYERS]
 LIB = "/usr/lib/x86_64-linux-gnu"
 TENSORRT, NVRTC = "/usr/local/TensorRT-7.2.3.4/lib", "/usr/local/cuda-11.1/targets/x86_64-linux/lib"
-FOREIGN = ("2.16.5", "11.8")  #: as NVIDIA's repository has it by now
+FOREIGN = ("2.16.5", "11.8")  #: version in NVIDIA's current repository
 
-#: damage → the layer whose checks see it, and the known problems that an audit names then; provision mends it
+#: damage that provision repairs → layer whose checks fail, and known problems that an audit reports
 DAMAGES: dict[str, tuple[str, frozenset[str]]] = {
     f"rm {LIB}/libnccl.so.2.8.4": ("nccl", frozenset()),
     "apt-mark unhold libnccl2": ("nccl", frozenset({"nccl-not-held"})),
@@ -34,9 +34,9 @@ DAMAGES: dict[str, tuple[str, frozenset[str]]] = {
     f"rm {TENSORRT}/libnvinfer_plugin.so.7.2.3": ("tensorrt", frozenset()),
     f"rm {NVRTC}/libnvrtc.so.11.1*; ldconfig": ("tensorrt", frozenset({"tensorrt-nvrtc"})),
 }
-#: damage after which packages lack what they need: that is named of dpkg as well
+#: damage that breaks package dependencies, which is reported for dpkg as well
 UNMET = frozenset({"dpkg -i --force-all /root/foreign.deb"})
-#: what nobody but its owner takes away: damage → layer, problem, cure
+#: damage that only its owner can undo → layer, problem, fix
 BY_HAND = {
     f"mkdir /opt/x; cp -P {LIB}/libnccl.so.2* /opt/x; echo /opt/x >/etc/ld.so.conf.d/zz-x.conf; ldconfig": (
         "nccl",
@@ -50,14 +50,14 @@ BY_HAND = {
 CURE = "rm -r /opt/x /etc/ld.so.conf.d/zz-x.conf; ldconfig"
 PLANTED = {name for _, names in DAMAGES.values() for name in names} | {name for _, name in BY_HAND.values()}
 
-#: What a clone makes at its start is there before it is looked at: Docker's key, which no two hosts share, and the
-#: databases that Docker and containerd write when they begin.
+#: Waits for the files that a clone creates at its start: Docker's unique key, and the databases of Docker and
+#: containerd.
 SETTLED = """
 systemctl start containerd.service docker.service
 timeout 60 docker info >/dev/null
 systemctl is-system-running --wait || :
 """
-#: what differs without being of these layers, with the reason
+#: differences outside these layers → reason
 OF_OTHERS = {
     r"/var/(cache|lib)/hostwright(/.*)?": "records of jobs and of what was there before, files of the stack",
     r"/(root|home/[a-z0-9]+)/\..*": "what programs keep for whoever ran them in a check, as CUDA's compiled kernels",
@@ -68,7 +68,7 @@ OF_OTHERS = {
 
 @pytest.fixture(scope="module")
 def machine(lab: Lab, provisioned: FrontDoor, as_provisioned: Snapshot, tmp_path_factory: Any) -> Iterator[Machine]:
-    """A host as the suite's others are, and the package that somebody will install there."""
+    """A provisioned host, with a package that a user will install there."""
     lab_fleet.up(lab, [HOST], options=SMALL, snapshot=as_provisioned)
     found = find_machine(lab, HOST)
     deb = nccl.runtime(tmp_path_factory.mktemp("foreign"), *FOREIGN)
@@ -78,7 +78,7 @@ def machine(lab: Lab, provisioned: FrontDoor, as_provisioned: Snapshot, tmp_path
 
 
 class Door:
-    """``invoke`` on an inventory in which that host has the two layers."""
+    """``invoke`` on an inventory in which that host has both layers."""
 
     def __init__(self, door: FrontDoor, folder: Path):
         self.door, self.inventory = door, folder
@@ -103,14 +103,14 @@ class Door:
 
 @pytest.fixture(scope="module")
 def before(machine: Machine) -> Tree:
-    """What the provisioned host held without them, when all that starts with it had started."""
+    """Tree of the provisioned host without both layers, after all its services have started."""
     on(machine, SETTLED)
     return Tree.of(machine)
 
 
 @pytest.fixture(scope="module")
 def door(provisioned: FrontDoor, before: Tree, tmp_path_factory: pytest.TempPathFactory) -> Door:
-    """The host with both layers."""
+    """``invoke`` for the host with both layers."""
     made = Door(provisioned, tmp_path_factory.mktemp("optional"))
     made.run("mirror")
     (plan,) = json.loads(made.run("plan", "--hosts", HOST, "--json", status=3))["plans"]

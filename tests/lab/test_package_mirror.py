@@ -1,4 +1,4 @@
-"""A host that reaches no archive of its distribution gets packages from the mirror, and from nothing else."""
+"""A host that reaches no archive of its distribution installs packages only from the mirror."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.lab.ownlab import own_lab
 HOST = "debs01"
 ROLE = ("--hosts", HOST, "--roles", "base")
 PACKAGES = ("build-essential", "dkms", "curl", "ca-certificates", "gnupg", "pciutils", "kmod", "procps", "python3-venv")
-#: The lab's kernel is in no archive: its headers, which stand in, are there before. Then all of apt's sources go, with
-#: its lists and the packages that the lab keeps at hand.
+#: Installs the stand-in headers of the lab's kernel, which no archive has, then removes apt's sources and lists and the
+#: lab's downloaded packages.
 CUT_OFF = """
 apt-get -qq -y --no-install-recommends install "linux-headers-$(uname -r)" >/dev/null 2>&1
 rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/* /var/lib/apt/lists/* /var/cache/apt/archives/*.deb
@@ -33,7 +33,7 @@ INSTALLED = "dpkg-query -W -f='${db:Status-Status}\\n' " + " ".join(PACKAGES) + 
 
 @dataclass(frozen=True)
 class Site(OfflineSite):
-    """Its only host takes packages from the mirror."""
+    """A site whose only host installs packages from the mirror."""
 
     @property
     def lock(self) -> Path:
@@ -43,7 +43,7 @@ class Site(OfflineSite):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A bare host without any source of packages; whatever it sends beyond this machine is refused."""
+    """A bare host without package sources; its traffic beyond this machine is rejected."""
     folder = tmp_path_factory.mktemp("packages")
     with own_lab("packages") as lab:
         lab_fleet.supply(lab, SMALL)
@@ -68,28 +68,27 @@ def host(site: Site) -> Machine:
     return find_machine(site.door.lab, HOST)
 
 
-@pytest.mark.long  # 150 MB are fetched, and build tools are installed: a minute or two
+@pytest.mark.long  # downloads 150 MB and installs build tools: a minute or two
 def test_a_host_without_an_archive_is_provisioned_from_the_packages_of_the_mirror_alone(
     site: Site, host: Machine, tmp_path: Path
 ) -> None:
     before = on(host, "dpkg-query -W | sort")
 
-    # what it runs is not known yet; then, without the packages, it is refused before anything is changed
+    # its packages are not known yet; afterwards, without the packages, it is refused before any change
     assert f"invoke audit --hosts {HOST}" in site("mirror", status=1)
     told = site("provision", *ROLE, status=1)
     assert "the mirror has no" in told and "`invoke mirror" in told
     assert on(host, "dpkg-query -W | sort") == before
 
-    # an audit tells, and mirror brings and pins them
-    site.door(
-        "audit", "--hosts", HOST, inventory=str(site.inventory)
-    )  # a bare host differs: its status does not matter
+    # an audit reads them, and mirror downloads and pins them
+    # a bare host differs, so the status does not matter
+    site.door("audit", "--hosts", HOST, inventory=str(site.inventory))
     mirrored, _ = json.JSONDecoder().raw_decode(site("mirror", "--json"))
     files = [file["file"] for file in mirrored["files"]]
     assert any(name.startswith("dkms_") for name in files)
     assert '"debian-11"' in site.lock.read_text()
 
-    # with them it is provisioned
+    # with the packages it is provisioned
     planned = site("plan", *ROLE, status=3)
     assert "of the mirror, without the host's sources" in planned
     site("provision", *ROLE)
@@ -106,7 +105,7 @@ def test_a_host_without_an_archive_is_provisioned_from_the_packages_of_the_mirro
     assert int(on(host, f"find {CACHE} -name '*.deb' | wc -l")) > 0
     assert "as desired" in site("plan", *ROLE)
 
-    # one that is gone comes again from its file, and is refused where that is nowhere
+    # a removed package is installed again from its file, and refused if the file is missing
     on(host, f"apt-get -qq -y remove pciutils >/dev/null 2>&1; rm -f {CACHE}/*/pciutils_*")
     (file,) = site.store.glob("??/*/pciutils_*.deb")
     kept = file.rename(tmp_path / file.name)
@@ -115,7 +114,7 @@ def test_a_host_without_an_archive_is_provisioned_from_the_packages_of_the_mirro
     site("provision", *ROLE)
     assert "as desired" in site("plan", *ROLE)
 
-    # when the role is removed, what came goes, and what was there before stays
+    # removal of the role removes the installed packages; earlier packages stay
     site("remove", *ROLE)
     there = (
         "dpkg-query -W -f='${db:Status-Status} ${Package}\\n' | grep -xE 'installed (dkms|build-essential|pciutils)'"

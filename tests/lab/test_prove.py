@@ -1,6 +1,6 @@
-"""``invoke prove`` over SSH: processors and memory are measured, what computes nothing fails, nothing stays behind.
+"""``invoke prove`` over SSH: measures processors and memory, fails without a computing GPU, and leaves nothing.
 
-The lab's libcuda is a stand-in that computes nothing: a proof of its card that passed would be a lie.
+The lab's libcuda is a stand-in that computes nothing, so a passed proof of its card would be wrong.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from lab.config import Lab
 from lab.records import find_machine
 from tests.lab.conftest import FrontDoor, on
 
-#: what a job would leave behind beside its own record and the file of the host's lock, which stays after every run:
-#: files and directories of ours, and processes (not this shell)
+#: Lists leftovers of a job, except for its record and the host's lock file, which stay after every run: Hostwright's
+#: files and directories, and processes (except for this shell).
 LEFT = (
     "mkdir -p /run/hostwright; find /var/lib/hostwright /run/hostwright -path '*/hostwright/jobs' -prune"
     " -o ! -path /run/hostwright/run.lock -print | sort; "
@@ -20,7 +20,7 @@ HOSTS = ("gpu01", "gpu02")
 
 
 def test_each_host_is_measured_and_a_card_that_computes_nothing_fails(provisioned: FrontDoor, lab: Lab):
-    assert provisioned("provision", "--hosts", "gpu01,gpu02").returncode == 0  # whatever the tests before this one did
+    assert provisioned("provision", "--hosts", "gpu01,gpu02").returncode == 0  # independent of earlier tests
     before = {name: on(find_machine(lab, name), LEFT) for name in HOSTS}
     words = ("prove", "--hosts", "gpu01,gpu02", "--proofs", "base.processors,base.memory,cuda.memory")
     told = provisioned.json(*words, status=3)

@@ -1,4 +1,4 @@
-"""The main job over real SSH: bare hosts to verified hosts, and a second run that finds nothing to do."""
+"""The main task over real SSH: from bare to verified hosts, and a second run without changes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_every_layer_of_both_hosts_is_verified(provisioned: FrontDoor, gpu01: Ma
         assert {check["role"] for check in host["checks"]} == LAYERS
 
 
-#: apt's and DKMS's programs, lspci, and each process that imports TensorFlow tell of themselves; $1 is where.
+#: Makes apt, DKMS, lspci and each process that imports TensorFlow record their calls in directory $1.
 TELLING_OF_CHECKS = """\
 mkdir -p "$1"; : >"$1/told"; chmod 666 "$1/told"
 for tool in apt-get apt-cache dkms lspci; do
@@ -66,7 +66,7 @@ sed -i '/# told$/d' /etc/python3.9/sitecustomize.py
 
 
 def test_a_verification_logs_in_a_few_times_and_asks_each_question_once(provisioned: FrontDoor, gpu01: Machine):
-    """There were a login shell for each of some 130 commands, a sudo for each of some 100, and six calls of lspci."""
+    """Formerly 130 login shells, 100 sudos and six calls of lspci."""
     place = "/run/told"
     since = on(gpu01, f"set -- {place}\n{TELLING_OF_CHECKS}").strip()
     try:
@@ -112,7 +112,7 @@ def test_a_green_host_starts_few_processes_to_answer(provisioned: FrontDoor, tar
     assert 40 < int(counted.stdout) <= 60
 
 
-#: A directory before all others on the path, in which each tool tells its name and then is itself: $1 is where.
+#: Creates a first directory of the PATH in $1, whose tools record their name and then run the real tool.
 TELLING = """\
 mkdir -p "$1/bin"
 printf '#!/bin/sh\\nname=${0##*/}\\necho "$name" >>%s/told\\nexec "/usr/bin/$name" "$@"\\n' "$1" >"$1/tool"
@@ -123,7 +123,7 @@ for tool in /usr/bin/*; do ln -sf ../tool "$1/bin/${tool##*/}"; done
 
 
 def test_a_green_host_starts_each_tool_once_or_a_few_times(provisioned: FrontDoor, target: TargetHost, gpu01: Machine):
-    """150 before one stat, one sha256sum and one systemctl answered for many."""
+    """Formerly 150, before one stat, one sha256sum and one systemctl answered for many probes."""
     place = "/run/told"
     user, root = programs(target.desired.probes(), new_nonce())
     on(gpu01, f"set -- {place}\n{TELLING}")
@@ -135,7 +135,7 @@ def test_a_green_host_starts_each_tool_once_or_a_few_times(provisioned: FrontDoo
         tools = Counter(on(gpu01, f"cat {place}/told").split())
     finally:
         on(gpu01, f"rm -rf {place}")
-    # for each unit whose process began in the second in which one of its files changed the bus is asked, and stat
+    # busctl and stat run for each unit that started in the same second as a change of one of its files
     alike = tools["busctl"]
     assert alike <= 2 and sum(tools.values()) <= 64 + 2 * alike, tools
     once = ("sha256sum", "systemctl", "dpkg-query", "perl", "docker", "curl", "xargs", "sort", "mountpoint")
@@ -148,7 +148,7 @@ def test_a_green_host_starts_each_tool_once_or_a_few_times(provisioned: FrontDoo
 def test_a_green_hosts_answer_is_few_messages(
     provisioned: FrontDoor, target: TargetHost, monkeypatch: pytest.MonkeyPatch
 ):
-    """It was some 240, one for each write; then 29, of 43 kB."""
+    """Formerly 240 messages, one per write; then 29 with 43 kB."""
     took = counted(monkeypatch)
     with target.connect() as shell:
         facts = observe(shell, target.desired)
@@ -190,7 +190,7 @@ def test_a_saved_plan_is_applied_or_refused_when_the_facts_moved(
 
 
 def test_what_the_plan_shows_is_what_runs(provisioned: FrontDoor, gpu01: Machine):
-    """Byte for byte: the steps of the plan are the step files of the job on the host."""
+    """The steps of the plan are, byte for byte, the step files of the job on the host."""
     on(gpu01, "rm /etc/profile.d/cuda.sh")
     plan = provisioned.json("plan", "--hosts", "gpu01", status=3)["plans"][0]
     scripts = [step["script"] for role in plan["roles"] for change in role["changes"] for step in change["steps"]]
@@ -229,7 +229,7 @@ def test_a_stale_plan_value_is_refused_by_the_engine(provisioned: FrontDoor, tar
 def test_a_host_fetches_from_the_vendor_itself_where_the_inventory_says_so(
     provisioned: FrontDoor, lab: Lab, gpu01: Machine, tmp_path: Path
 ):
-    """``artifacts: direct``: nothing is mirrored here, and the host's own download is checked like any other."""
+    """With ``artifacts: direct`` nothing is mirrored, and the host's own download is verified like any other."""
     source = Path(Fleet.load(lab.inventory.parent).stack("lab").artifacts["cudnn"].urls[0].removeprefix("file://"))
     handler = functools.partial(SimpleHTTPRequestHandler, directory=str(source.parent))
     server = ThreadingHTTPServer((str(lab.gateway.ip), 0), handler)
@@ -255,7 +255,7 @@ def test_a_host_fetches_from_the_vendor_itself_where_the_inventory_says_so(
 
 
 def test_a_sudo_password_is_enough_and_is_left_nowhere(provisioned: FrontDoor, guest: Guest, lab: Lab, tmp_path: Path):
-    """Look, deliver, job, look: all with sudo's password from the inventory; a missing and a wrong one are said."""
+    """All phases use sudo's password from the inventory; a missing or wrong password is reported."""
     options = HostOptions(profile="small", sudo="password", sudo_password="s3same-Zx9-open")
     machine = guest("sudo01", options)
     copy = tmp_path / "inventory"

@@ -1,7 +1,6 @@
-"""Files from this machine and from host to host: real hosts with systemd, real networks, firewalls, deaths.
+"""Files from this machine and from host to host: real hosts with systemd, networks, firewalls and failures.
 
-What is counted: copies that this machine sends, and what is left on hosts afterwards. Hosts are bare; the run brings
-one file and lays it down.
+The tests count copies sent by this machine and leftovers on hosts. Hosts are bare; the run delivers one file.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ HOSTS = tuple(f"pull{number:02}" for number in range(1, 7))
 SIZE = 40_000_000
 PATIENCE_S = 120.0
 UNITS = "systemctl list-units --all --no-legend --plain 'hostwright-files-*' | wc -l"
-#: what a run may have left, but for logins that are still ending
+#: Counts leftovers of a run, except for logins that are still ending.
 LEFT = "ls /run/systemd/transient 2>/dev/null | grep -v '^session-' || true; pgrep -x perl || true"
 SENT = re.compile(r"Delivering\(host='(\w+)'.*sent=\{([^}]*)\}")
 
 
 @dataclass
 class Blob:
-    """The file, and what belongs to it here."""
+    """The file, with its store on this machine."""
 
     path: Path
     sha256: str
@@ -55,7 +54,7 @@ class Blob:
 
 @dataclass
 class Run:
-    """A run in a process of its own, and what it has printed."""
+    """A run in a separate process, with its output so far."""
 
     process: subprocess.Popen[str]
     log: Path
@@ -98,7 +97,7 @@ def blob(tmp_path_factory: pytest.TempPathFactory) -> Blob:
 
 @pytest.fixture
 def machines(lab: Lab) -> Iterator[list[Machine]]:
-    """The hosts without the file, and without anything that a run left on them afterwards."""
+    """The hosts without the file; checks afterwards that the run left nothing."""
     several = [find_machine(lab, name) for name in HOSTS]
     for machine in several:
         on(machine, f"rm -rf {CACHE} {PLACE} /var/lib/hostwright/origin")
@@ -117,7 +116,7 @@ def until(condition: Callable[[], object]) -> None:
 
 @contextmanager
 def running(lab: Lab, blob: Blob, tmp_path: Path, **variables: object) -> Iterator[Run]:
-    """A run over all hosts, with variables for all of them."""
+    """A run over all hosts, with common variables."""
     inventory, log = tmp_path / "inventory", tmp_path / "log"
     data = yaml.safe_load(lab.inventory.read_text())
     data["lab"]["vars"].update(stack="tensorflow-2.9", **variables)
@@ -141,7 +140,7 @@ def check(machines: list[Machine], blob: Blob) -> None:
 
 
 def serving(machines: list[Machine]) -> list[Machine]:
-    """The hosts on which a server of files is up."""
+    """Return the hosts with a running file server."""
     return [machine for machine in machines if on(machine, UNITS).strip() != "0"]
 
 
@@ -167,9 +166,9 @@ def test_a_server_on_a_host_may_do_nothing_else(lab: Lab, blob: Blob, machines: 
         assert "DynamicUser=yes" in shown
         assert "ProtectSystem=strict" in shown
         pid = f"$(systemctl show -p MainPID {unit} | cut -d= -f2)"
-        allowed = re.compile(r"Uid:\t6[0-9]{4}\t.*\nCapEff:\t0{16}\n")  # until then, it is systemd that begins it
+        allowed = re.compile(r"Uid:\t6[0-9]{4}\t.*\nCapEff:\t0{16}\n")  # before that, systemd is still starting it
         until(lambda: allowed.search(on(machine, f"grep -E '^(Uid|CapEff)' /proc/{pid}/status || true")))
-        one.process.kill()  # as kill -9 does: what it left on hosts ends with its connections
+        one.process.kill()  # like kill -9: its programs on hosts end with its connections
         until(lambda: not serving(machines))
 
 
@@ -189,7 +188,7 @@ def test_a_peer_that_dies_in_the_middle_is_missed_by_nobody(
 def test_hosts_that_cannot_reach_us_get_a_few_copies_over_ssh_and_the_rest_from_each_other(
     lab: Lab, blob: Blob, machines: list[Machine], tmp_path: Path
 ) -> None:
-    """A firewall on this machine that drops what is not a connection of ours."""
+    """A firewall on this machine drops all connections that hosts open."""
     table = f"{lab.table}_closed"
     rule = f'iifname "{lab.bridge}" tcp flags & (syn | ack) == syn drop'
     text = f"table ip {table} {{\n chain inward {{\n type filter hook input priority 0;\n {rule}\n }}\n}}\n"
@@ -212,7 +211,7 @@ def test_a_run_that_is_stopped_ends_soon_and_is_continued(
 ) -> None:
     with running(lab, blob, tmp_path, hostwright_peer_rate=1) as one:
         until(lambda: serving(machines) and PEER in one.text)
-        one.process.terminate()  # as Ctrl-C, once
+        one.process.terminate()  # like one Ctrl-C
         assert one.ends() == 1, one.text
     assert "stopped before all of its files had arrived" in one.text
     begun = [machine for machine in machines if on(machine, f"ls {CACHE}/{blob.sha256}/blob.bin.part || true")]

@@ -1,4 +1,4 @@
-"""A host with NVIDIA's own CUDA libraries and compiler (the full profile): they compile, link, load and are missed."""
+"""NVIDIA's own CUDA libraries and compiler (the full profile) on a host: they compile, link and load."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ int main() {
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[Machine]:
-    """A provisioned host of a lab of its own."""
+    """A provisioned host in a separate lab."""
     options = HostOptions(profile="full")
     with own_lab("testfull") as lab:
         lab_fleet.supply(lab, options)
@@ -60,13 +60,13 @@ def test_nvcc_compiles_a_program_that_links_cudart_and_cublas(host: Machine):
 
 
 def test_a_gpu_is_listed_only_when_every_library_is_in_place(host: Machine):
-    """TensorFlow opens each of them at run time; where one is missing it goes on without the GPU, and exits with 0."""
+    """TensorFlow opens each library at run time; without one it continues without the GPU and exits with 0."""
     target = Fleet.load(host.lab.inventory.parent).targets("full01")[0]
     assert len(target.stack.section(TensorflowSection).libraries) == 9
     assert on(host, GPUS).strip() == "1"
     for soname in target.stack.section(TensorflowSection).libraries:
         path = on(host, f"ldconfig -p | sed -n 's|^\\s*{soname} .*x86-64.*=> ||p' | head -n 1").strip()
-        real = on(host, f"readlink -f {path}").strip()  # ldconfig would make a link anew
+        real = on(host, f"readlink -f {path}").strip()  # ldconfig would create a link again
         on(host, f"mv {real} /root/away; ldconfig")
         assert on(host, GPUS).strip() == "0", f"a GPU is listed without {soname}"
         on(host, f"mv /root/away {real}; ldconfig")
@@ -74,12 +74,12 @@ def test_a_gpu_is_listed_only_when_every_library_is_in_place(host: Machine):
 
 
 def built_and_run(host: Machine, program: Program) -> Printed:
-    """What a proof's program prints on the host, compiled there as the engine does it."""
+    """Compile a proof's program on the host as the engine does, run it, and return its output."""
     folder = f"/root/proofs/{program.file}"
     paths = {"{source}": f"{folder}/source.{program.file.rpartition('.')[2]}", "{program}": f"{folder}/program"}
     build = words(tuple(paths.get(word, word) for word in program.compiler))
     script = sh("mkdir -p %s; cd %s; printf %%s %s >%s; ", folder, folder, program.source, paths["{source}"])
-    # the lab's host has a card on its bus, which is a stand-in: here it has none
+    # hides the emulated card on the lab host's bus
     script += sh("printf %%s %s >arguments.json; ", '{"bytes":33554432,"reserve":0,"pci_devices":"/none"}')
     return read(on(host, f"{script}{build} >&2; {paths['{program}']} arguments.json"))
 

@@ -1,8 +1,7 @@
 """JAX 0.12 on Debian 13 without a card, from bare to removed, with JAX's own wheels from the package index.
 
-jax, jaxlib and the plugin for CUDA 13 are those that the standard stack pins. NVIDIA's wheels are left out: the plugin
-reports that it cannot load their libraries, and JAX computes on the processor. Each test goes on where the last one
-ended.
+jax, jaxlib and the plugin for CUDA 13 are the versions of the standard stack. NVIDIA's wheels are left out: the plugin
+reports that it cannot load their libraries, and JAX computes on the CPU. Each test continues after the previous one.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ VALUES = {
 }
 WANTED, OTHER = "0.12.0.1", "0.11.0"
 EXTENSION = "jax_cuda13_plugin/cuda_plugin_extension.so"
-#: somebody installs another jaxlib, and the disk fills while the plugin is copied
+#: Installs another jaxlib and truncates the plugin, as a full disk would.
 DAMAGE = f"""
 /opt/jax-0.12/bin/pip install --quiet --no-cache-dir jaxlib=={OTHER}
 truncate --size 4096 /opt/jax-0.12/lib/python3.13/site-packages/{EXTENSION}
@@ -44,7 +43,7 @@ truncate --size 4096 /opt/jax-0.12/lib/python3.13/site-packages/{EXTENSION}
 
 @dataclass(frozen=True)
 class Site:
-    """The host, what lay on it when it was bare, and ``invoke``."""
+    """The host, its tree when it was bare, and ``invoke``."""
 
     machine: Machine
     bare: Tree
@@ -58,10 +57,11 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    """A bare host whose inventory names the roles of a host that is to have no card."""
+    """A bare host with the roles of a host without a card."""
     options = HostOptions(profile="small", distro="trixie", hardware=Hardware(cards=()))
     with own_lab("realjax") as lab, pytest.MonkeyPatch.context() as patch:
-        patch.delenv(recording.VARIABLE, raising=False)  # without NVIDIA's wheels it is not the stack of its versions
+        # without NVIDIA's wheels it does not count as the standard stack
+        patch.delenv(recording.VARIABLE, raising=False)
         fleet.supply(lab, options)
         fleet.up(lab, [HOST], options=options)
         (lab.stack.parent / "jax-0.12-processor.txt").write_text("".join(PINS))
@@ -75,7 +75,7 @@ def site() -> Iterator[Site]:
 
 
 def versions(audit: dict[str, Any]) -> dict[str, tuple[str, str | None]]:
-    """What an audit reads of the layer, and what the stack pins."""
+    """Return the versions in the layer: name → (audit's reading, stack's pin)."""
     return {one["name"]: (one["have"], one["want"]) for one in audit["readings"] if one["layer"] == "jax"}
 
 
@@ -92,7 +92,7 @@ def test_what_needs_a_card_is_not_made_and_all_else_passes(site: Site) -> None:
     assert [name for name, check in layer.items() if check["no_gpu"]] == ["test_it_lists_every_card"]
     assert layer["test_it_lists_every_card"]["why"] == "no GPU in this host"
     printed = on(site.machine, "/opt/jax-0.12/bin/python -B -c 'import jax; print(jax.devices())' 2>&1")
-    assert "Unable to load CUDA" in printed  # by the plugin
+    assert "Unable to load CUDA" in printed  # a message of the plugin
     assert "[CpuDevice(id=0)]" in printed
 
 

@@ -1,4 +1,4 @@
-"""A run that is killed: what it left running is followed by the next one, from this machine or from another."""
+"""A killed run: the next one, from this or another machine, follows its running job."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.places import PROJECT
 
 INVOKE = Path(sys.executable).with_name("invoke")
 JOBS = "/var/lib/hostwright/jobs"
-#: a shell has what it starts in the background ignore Ctrl-C, and these tests with it
+#: background processes of a shell ignore Ctrl-C, and so do these tests
 HEARS_CTRL_C = ("env", "--default-signal=INT")
-#: a controller on a machine of another name and another machine id, that has never heard of any run
+#: Starts a controller with another host name and machine id, without records of runs.
 ELSEWHERE = ("unshare", "--mount", "--uts", "sh", "-c", 'mount --bind "$0" /etc/machine-id; hostname desk2; exec "$@"')
 
 
-#: Another dpkg is at work on the host: a step that sets a hold waits for its lock.
+#: Holds dpkg's lock on the host, so that a step that sets a hold waits.
 BUSY = """
 systemd-run --quiet --collect --unit=hwtest-dpkg python3 -c "
 import fcntl, time
@@ -39,7 +39,7 @@ STEPS = "cuda: 2 steps"
 
 @pytest.fixture
 def door(provisioned: FrontDoor, gpu01: Machine) -> Iterator[FrontDoor]:
-    """A host on which one role has two steps to do; that of the hold waits until ``DONE`` frees dpkg's lock."""
+    """A host on which one role has two steps; the hold's step waits until ``DONE`` releases dpkg's lock."""
     on(gpu01, "apt-mark unhold cuda-toolkit-11-2; ln -sfn /usr/local/cuda-11.4 /usr/local/cuda")
     on(gpu01, BUSY)
     yield provisioned
@@ -53,7 +53,7 @@ def start(
     before: tuple[str, ...] = (),
     words: tuple[str, ...] = ("provision", "--hosts", "gpu01"),
 ) -> subprocess.Popen[str]:
-    """Begin a verb of which each line can be read as it comes."""
+    """Start a verb whose output can be read line by line."""
     place = ("--inventory", str(door.lab.inventory.parent))
     return subprocess.Popen(
         [*before, *HEARS_CTRL_C, str(INVOKE), *words, *place],
@@ -67,7 +67,7 @@ def start(
 
 
 def read_until(run: subprocess.Popen[str], part: str) -> str:
-    """The first line that holds ``part``; fails when the run ends before."""
+    """Return the first line that contains ``part``; fails if the run ends before that."""
     assert run.stdout is not None
     said = []
     for line in run.stdout:
@@ -127,7 +127,8 @@ def test_first_ctrl_c_waits_for_jobs_and_second_leaves_them(door: FrontDoor, gpu
 def test_gently_stopped_run_ends_its_jobs_and_lists_the_rest(provisioned: FrontDoor, gpu01: Machine, tmp_path: Path):
     door = provisioned
     on(gpu01, "rm /usr/local/cuda-11.2/lib64/libcudnn_ops_infer.so.8.1.0")
-    on(gpu01, "rm -f /etc/apt/apt.conf.d/52hostwright")  # the base role has something to do, and all others wait for it
+    # so that the base role has a change, and all others wait for it
+    on(gpu01, "rm -f /etc/apt/apt.conf.d/52hostwright")
     run = start(door, tmp_path / "here")
     read_until(run, "base: 1 step")
     run.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Layers taken away over real SSH: a host is afterwards what it was before, file by file, and what others put stays."""
+"""Removal of layers over real SSH: all files of the host are as before, and files of others stay."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.long
 HOST = "remove01"
 CUDA = "/usr/local/cuda-11.2"
 
-#: A host that is not empty: files in the places of ours, links, a package on hold, an apt source that is switched off
-#: while CUDA is there, and the index that a kernel's package leaves.
+#: Prepares a host that is not empty: files at Hostwright's paths, links, a package on hold, an apt source that is
+#: disabled while CUDA is installed, and the module index of a kernel package.
 SITE = """
 export DEBIAN_FRONTEND=noninteractive
 apt-get -qq update >/dev/null
@@ -39,7 +39,7 @@ chmod 600 /etc/apt/sources.list.d/site-cuda.list
 ldconfig
 """
 
-#: What may differ when CUDA and cuDNN went and everything else stayed.
+#: Paths that may differ after only CUDA and cuDNN were removed.
 OF_CUDA = re.compile(
     r"/usr/local/cuda(-11|-11\.2)?(/.*)?|/etc/alternatives/cuda.*|/var/cuda-repo-.*|/etc/apt/preferences\.d/cuda-.*|"
     r"/etc/apt/sources\.list\.d/(site-)?cuda.*|/usr/share/keyrings/cuda-repo-.*|/usr/share/(hostwright|doc)/(cuda|libcu).*|"
@@ -47,12 +47,12 @@ OF_CUDA = re.compile(
 )
 OF_CUDA_ROW = re.compile(r"(alternative Name: |hold |manual )?(cuda|libcu)(blas|fft|rand|solver|sparse|)(-| ).*")
 
-#: A driver of which the uninstaller, its record and some files are gone.
+#: Deletes the driver's uninstaller, its record and some files.
 HALF_REMOVED = """
 rm -r /usr/bin/nvidia-uninstall /usr/bin/nvidia-installer /var/lib/nvidia
 rm /usr/lib/x86_64-linux-gnu/libcuda.so.470.182.03 /usr/bin/nvidia-smi
 """
-#: What others do on a host that Hostwright has provisioned.
+#: Changes by other users on a provisioned host.
 OTHERS = """
 docker volume create theirs
 jq '.["log-level"] = "warn"' /etc/docker/daemon.json >/tmp/new && cat /tmp/new >/etc/docker/daemon.json
@@ -68,7 +68,7 @@ echo patched >"$packaged"
 
 @dataclass(frozen=True)
 class Story:
-    """One host and what it held at each point."""
+    """One host and its trees at each point."""
 
     machine: Machine
     before: Tree
@@ -80,7 +80,7 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story(invoke: FrontDoor, guest: Guest) -> Story:
-    """A host of a site: provisioned, its layers removed, provisioned once more, CUDA and cuDNN removed."""
+    """A host of a site: provisioned, its layers removed, provisioned again, CUDA and cuDNN removed."""
     machine = guest(HOST, HostOptions(profile="small"))
     on(machine, SITE + DISK + KERNEL_INDEX)
     before = Tree.of(machine)

@@ -1,4 +1,4 @@
-"""Each layer taken away or damaged: verify says so in that layer, plan names it alone, provision mends it alone."""
+"""Each layer removed or damaged: verify fails in that layer, plan names only it, provision repairs only it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.lab.conftest import FrontDoor, on
 
 @dataclass(frozen=True)
 class Damage:
-    """What was done to a provisioned host, and in which layer it must be found."""
+    """A damage of a provisioned host, and the layer that must report it."""
 
     name: str
     layer: str
@@ -23,7 +23,7 @@ CUDA = "/usr/local/cuda-11.2"
 LIB = f"{CUDA}/targets/x86_64-linux/lib"
 VENV = "/opt/tensorflow-2.9"
 
-#: one of each layer; the others take minutes more, and `make long` has them
+#: one damage per layer; `make long` runs the others, which take minutes
 QUICK = {
     "package cut off while it was unpacked",
     "nvidia-smi deleted",
@@ -100,7 +100,7 @@ REPOSITORIES = {"cuda": "cuda-repo-ubuntu2004-11-2-local", "container": "nvidia-
 
 
 def test_another_key_in_a_repositorys_keyring_is_planned_and_replaced(provisioned: FrontDoor, gpu01: Machine) -> None:
-    """Also where the stack's key file is not on the host: the toolkit's then comes again."""
+    """Also without the stack's key file on the host; the toolkit's key file is then delivered again."""
     for name in REPOSITORIES.values():
         on(gpu01, f"cp {KEYRINGS}/debian-archive-bullseye-stable.gpg {KEYRINGS}/{name}-keyring.gpg")
     on(gpu01, "rm -f /var/cache/hostwright/artifacts/*/nvidia-container-toolkit.asc")

@@ -1,4 +1,4 @@
-"""Work that runs on a host is not disturbed: refused, drained and waited for, or forced; reboots stay visible."""
+"""Running work on a host is not disturbed: refusals, drains with a wait, force; pending reboots stay visible."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from lab.config import Lab, Machine
 from tests.lab.conftest import FrontDoor, on
 
 JOB = "/run/job.pid"
-#: another version of the module is in the kernel: nothing but a reboot helps, and a reboot disturbs
+#: Emulates another loaded version of the module, which requires a reboot.
 REBOOT_WANTED = "echo 460.32.03 >/sys/module/nvidia/version; sed -i s/470.182.03/460.32.03/ /proc/driver/nvidia/version"
 
 
 @pytest.fixture
 def busy(provisioned: FrontDoor, gpu01: Machine) -> Iterator[Machine]:
-    """A provisioned host that wants a reboot, with a program on its GPU."""
+    """A provisioned host that requires a reboot, with a program on its GPU."""
     on(gpu01, f"systemd-run --quiet --unit=training sh -c 'exec 3</dev/nvidiactl; echo $$$$ >{JOB}; exec sleep 3600'")
     on(gpu01, f"until [ -s {JOB} ]; do sleep 0.1; done; {REBOOT_WANTED}")
     yield gpu01
@@ -29,7 +29,7 @@ def busy(provisioned: FrontDoor, gpu01: Machine) -> Iterator[Machine]:
 
 
 def with_hooks(lab: Lab, place: Path, drain: str, undrain: str, where: str = "host") -> str:
-    """A copy of the inventory in which gpu01 has these hooks."""
+    """Write a copy of the inventory with these hooks for gpu01; return its path."""
     copy = place / "inventory"
     shutil.copytree(lab.inventory.parent, copy)
     (copy / "host_vars").mkdir()
@@ -93,7 +93,7 @@ def test_a_drain_command_that_fails_leaves_the_host_untouched(
 def test_a_run_that_died_after_draining_is_completed_by_the_next(
     provisioned: FrontDoor, lab: Lab, gpu01: Machine, tmp_path: Path
 ):
-    """What says that the host is drained lies on the host; a green host with it is let back."""
+    """The mark of a drained host is on the host; a host as desired with the mark is undrained."""
     mark = {"schema": 1, "run": "run-1", "operator": "ada@desk", "reason": "reboots the host", "since": "2026-01-01"}
     on(gpu01, f"printf '%s' '{json.dumps(mark)}' >/var/lib/hostwright/drained.json")
     plan = provisioned.json("plan", "--hosts", "gpu01", status=0)["plans"][0]

@@ -1,4 +1,4 @@
-"""Runs over hosts of which one cannot be reached: recorded, selected again, resumed; the budget and the canary."""
+"""Runs over hosts of which one is unreachable: records, selections, resumption, failure budget, canary."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.lab.conftest import FrontDoor, on
 
 @pytest.fixture
 def inventory(lab: Lab, tmp_path: Path) -> Path:
-    """The lab's inventory with a host before the others that nobody answers for."""
+    """The lab's inventory with an unreachable host before the others."""
     copy = tmp_path / "inventory"
     shutil.copytree(lab.inventory.parent, copy)
     data = yaml.safe_load((copy / "lab.yml").read_text())

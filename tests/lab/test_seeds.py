@@ -1,7 +1,7 @@
-"""Seeds before what judges them: cloud-init's checker, Debian's guide and its BusyBox.
+"""Seeds checked by real software: cloud-init's schema checker, Debian's guide and its BusyBox.
 
-The packages are Debian's own, unpacked and never installed. What Ubuntu's installer lets in is asked in
-tests/unit/rebuild/install/test_seeds_autoinstall.py.
+The packages are Debian's, unpacked without installation. tests/unit/rebuild/install/test_seeds_autoinstall.py tests
+Ubuntu's installer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from lab.bmc import seeds as lab_seeds
 from tests.lab.unpacking import unpack
 from tests.unit.support.seeds import FIXED, HASH, KEYS, URL, USER_KEY, install, kinds
 
-#: cloud-init with what its checker imports and this project's environment lacks; the guide; the installer's BusyBox.
+#: cloud-init with its checker's dependencies that this project lacks; the guide; the installer's BusyBox.
 PACKAGES = (
     "cloud-init", "python3-configobj", "python3-oauthlib", "python3-six", "python3-jsonpatch", "python3-json-pointer",
     "installation-guide-amd64", "busybox-static",
@@ -40,7 +40,7 @@ UBUNTU, DEBIAN = kinds("ubuntu"), kinds("debian")
 
 @pytest.fixture(scope="session")
 def unpacked() -> Path:
-    """The packages' files below one folder of the lab's cache."""
+    """The packages' files, in one folder of the lab's cache."""
     return unpack("seeds", PACKAGES)
 
 
@@ -49,7 +49,7 @@ def seed(wanted: Install, url: str = URL) -> Seed:
 
 
 def check(unpacked: Path, text: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Ask ``cloud-init schema`` what it thinks of a file."""
+    """Check a file with ``cloud-init schema``."""
     file = folder / "cloud-config"
     file.write_text(text)
     modules = str(unpacked / "usr/lib/python3/dist-packages")
@@ -93,7 +93,7 @@ def test_cloud_init_refuses_what_is_wrong(unpacked: Path, tmp_path: Path) -> Non
 def test_every_question_is_in_debians_guide(unpacked: Path, kind: dict[str, Any]) -> None:
     guide = gzip.decompress((unpacked / GUIDE).read_bytes()).decode()
     known = set(re.findall(r"^#?\s*(?:d-i|tasksel|popularity-contest)\s+([a-z0-9/_-]+)", guide, re.MULTILINE))
-    # Not in the example: pkgsel's own template, and the mirror's questions for https beside those for http.
+    # Not in the example: pkgsel's own template, and the mirror's https questions, which correspond to the http ones.
     known |= {"pkgsel/update-policy"}
     asked = lab_seeds.preseed_answers(seed(install(**kind)).files["preseed.cfg"].decode())
     assert len(asked) > 20
@@ -101,7 +101,7 @@ def test_every_question_is_in_debians_guide(unpacked: Path, kind: dict[str, Any]
 
 
 def test_the_labs_installer_reads_both_seeds_alike() -> None:
-    """What the stand-in for an installer in the lab is shown to take, the seeds of the product really say."""
+    """The stand-in installer reads the same values from both seeds of the product."""
     ubuntu = lab_seeds.parse_autoinstall(seed(install(password_hash=HASH)).files["user-data"].decode())
     made = seed(install(os="debian", password_hash=HASH)).files["preseed.cfg"].decode()
     debian = lab_seeds.parse_preseed(made)
@@ -124,7 +124,7 @@ def test_debians_last_command_runs_in_the_installers_busybox(
     work.mkdir()
     programs.mkdir()
     busybox = next(path for path in (unpacked / "bin/busybox", unpacked / "usr/bin/busybox") if path.exists())
-    (programs / "sh").symlink_to(busybox)  # which is all the other programs too
+    (programs / "sh").symlink_to(busybox)  # the one binary of all programs
     shutil.copy(busybox, target / "bin/chown")
     (target / "etc/passwd").write_text("ops:x:1234:1235::/home/ops:/bin/sh\n")
     (target / "etc/group").write_text("ops:x:1235:\n")

@@ -1,8 +1,8 @@
-"""Seeds over HTTPS before the installers' own programs: each takes the seed from us, and from nobody else.
+"""Seeds over HTTPS with the installers' own programs: each fetches the seed only with this site's certificate.
 
-Debian's: the ramdisk of its netboot image, in which its own wget is run. Ubuntu's: initramfs-tools, which starts the
-live system, and cloud-init, which fetches the seed there; both are Debian's packages of them. The whole of Debian's
-installer takes a seed over HTTPS in tests/lab/test_installer.py.
+Debian: the ramdisk of its netboot image, with its own wget. Ubuntu: initramfs-tools, which starts the live system, and
+cloud-init, which fetches the seed there, both as Debian's packages. tests/lab/test_installer.py tests a seed over HTTPS
+with Debian's whole installer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HERE = "127.0.0.1"
 SEED = Seed(
     {"user-data": b"#cloud-config\n{}\n", "meta-data": b"instance-id: x\n", "vendor-data": b""}, "", "user-data"
 )
-UNTRUSTED = 5  #: wget's status for a certificate that it does not trust
+UNTRUSTED = 5  #: wget's status for an untrusted certificate
 INIT = "usr/share/initramfs-tools"
 
 
@@ -62,14 +62,14 @@ def server(authority: Authority) -> Iterator[SeedServer]:
 
 
 def unpack_part(busybox: Path, archive: Path, root: Path) -> None:
-    """Unpack an initial ramdisk over what is there, as a kernel does."""
+    """Unpack an initial ramdisk over existing files, as a kernel does."""
     command = [str(busybox), "cpio", "-idmu"]
     content = gzip.decompress(archive.read_bytes())
     subprocess.run(command, input=content, cwd=root, capture_output=True, check=True)
 
 
 def wget(root: Path, url: str) -> subprocess.CompletedProcess[bytes]:
-    """What the installer's own wget says, with the options that the installer gives it."""
+    """Run the installer's own wget with the options that the installer uses."""
     command = ["chroot", str(root), "wget", "--no-verbose", "-U", "debian-installer", "-O", "-", url]
     return subprocess.run(command, capture_output=True, check=False, timeout=60)
 
@@ -97,10 +97,7 @@ def test_debians_installer_trusts_us_with_the_part_alone(
 
 @pytest.fixture
 def live(tmp_path: Path, busybox: Path, authority: Authority) -> Path:
-    """The root of a live system as initramfs-tools hands it over, begun with our part beside its own ramdisk.
-
-    Of its init, what reads conf.d and what runs the last scripts is real; the mounting between them is left out.
-    """
+    """The root of a live system after initramfs-tools, booted with Hostwright's part beside its own ramdisk."""
     package = unpack("initramfs-tools", ("initramfs-tools-core",))
     ramdisk = tmp_path / "initramfs"
     root = ramdisk / "root"
@@ -139,7 +136,7 @@ sys.stdout.write(repr(found))
 
 
 def cloud_init(url: str, bundle: Path) -> subprocess.CompletedProcess[str]:
-    """What cloud-init's NoCloud reads from there where the system's authorities are these."""
+    """Run cloud-init's NoCloud for this URL, with these certificate authorities."""
     modules = str(unpack("seeds", PACKAGES) / "usr/lib/python3/dist-packages")
     environment = {**os.environ, "PYTHONPATH": modules, "REQUESTS_CA_BUNDLE": str(bundle)}
     command = [sys.executable, "-c", FETCH, f"{url}/"]

@@ -1,4 +1,4 @@
-"""Commands through any login shell: byte for byte what they print, or a sentence that says why there is nothing."""
+"""Commands through any login shell: their output byte for byte, or an error message with the cause."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from tests.lab.shells import CASES, WAITS, Case
 from tests.lab.sshd import Sshd, options, running
 
 SHELLS = {"nologin": "/usr/sbin/nologin", "csh": "/usr/bin/bsd-csh", "rbash": "/bin/rbash"}
-#: Everything that some shell reads in another way, in one argument.
+#: One argument with all characters that some shell interprets differently.
 AWKWARD = "".join(map(chr, range(1, 127))) + "'\"'\"'\\''!! !a $HOME `id` %1 {a,b} ~root é\n"
 EXACT = sh("cd /; cd etc; printf '%%s\\0|' %s; bash -c 'echo bash'; echo err >&2; exit 7", AWKWARD)
-FOLDER = Path("/tmp/hwtest-shells")  # noqa: S108 - homes that their users can enter
+FOLDER = Path("/tmp/hwtest-shells")  # noqa: S108 - homes that their users can access
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Sshd]:
-    """An sshd, and a user for each of the shells."""
+    """An sshd, and a user for each shell."""
     names = dict.fromkeys(case.shell for case in CASES)
     FOLDER.mkdir(exist_ok=True)
     with ExitStack() as stack:
@@ -47,7 +47,7 @@ def server() -> Iterator[Sshd]:
 
 @pytest.fixture
 def session(server: Sshd, case: Case) -> Iterator[Session]:
-    """A session of the case's user, whose home holds the case's start files and nothing else."""
+    """A session of the case's user, whose home has only the case's start files."""
     home = FOLDER / case.shell
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir()
@@ -85,7 +85,7 @@ def test_a_command_prints_byte_for_byte_what_it_prints(session: Session, case: C
 def test_a_shell_that_runs_no_command_is_told_with_what_it_says(
     session: Session, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "START_S", 6.0)  # time for what it says
+    monkeypatch.setattr(streams, "START_S", 6.0)  # time for its message
     begun = time.monotonic()
     with pytest.raises(Unreachable) as caught:
         session.run(EXACT, timeout_s=30)

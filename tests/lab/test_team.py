@@ -1,4 +1,4 @@
-"""Several operators with one state directory: two users of this machine that share a group, and one that does not."""
+"""Several operators with one state directory: two users of this machine in a common group, and one outside it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import pytest
 
 from tests.places import PROJECT
 
-ANN, BOB, EVE = 61001, 61002, 61003  #: user ids that no account of this machine has; each is also its own group
+ANN, BOB, EVE = 61001, 61002, 61003  #: user ids without an account on this machine; each is also a group id
 TEAM = 61100
 
-#: records a run that stopped before its second host, writes a rebuild's time, the facts of a host and a lock
+#: Records a run that stopped before its second host, a rebuild's time, the facts of a host and a lock.
 WORKS = """\
 import os, sys
 from datetime import UTC, datetime, timedelta
@@ -51,7 +51,7 @@ print(len(Records(state_root(), inventory).all()), journal.header.run)
 """
 
 
-#: a command as another user, in a mount namespace where this Python and this project can be read by all
+#: Runs a command as another user, in a mount namespace where all users can read this Python and this project.
 AS_USER = r"""
 set -eu
 user=$1 groups=$2 kept=$3 python=$4 project=$5
@@ -69,8 +69,8 @@ exec setpriv --reuid "$user" --regid "$user" $groups "$@"
 
 @pytest.fixture
 def team() -> Iterator[Path]:
-    """A folder with a clone of one site for each operator, and a state directory for those of the team."""
-    tmp_path = Path(tempfile.mkdtemp())  # pytest's own folders are root's alone
+    """A folder with a clone of one site per operator, and a state directory for the team."""
+    tmp_path = Path(tempfile.mkdtemp())  # only root can read pytest's folders
     tmp_path.chmod(0o755)
     state = tmp_path / "state"
     state.mkdir()
@@ -101,7 +101,7 @@ def as_user(team: Path, user: int, *words: str) -> subprocess.CompletedProcess[s
 
 
 def works(team: Path, user: int) -> tuple[int, str]:
-    """A run of this user; how many rebuilds are recorded then, and the run's id."""
+    """Record a run as this user; return the number of recorded rebuilds and the run's id."""
     done = as_user(team, user, "-c", WORKS, str(user), str(team / str(user) / "inventory"))
     assert done.returncode == 0, done.stderr
     number, run = done.stdout.split()

@@ -1,4 +1,4 @@
-"""Commands over a real sshd: streams, several at once, caps, time limits, and hosts that hang or go away."""
+"""Commands over a real sshd: streams, parallel commands, caps, time limits, and hosts that hang or disappear."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def session(server: Sshd) -> Iterator[Session]:
 
 
 class Zeros:
-    """A stream of so many bytes."""
+    """A stream of the given number of zero bytes."""
 
     def __init__(self, size: int):
         self.left = size

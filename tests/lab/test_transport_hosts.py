@@ -1,4 +1,4 @@
-"""Ways to a real sshd: host keys, logins, jump hosts, and how each of them fails."""
+"""Connections to a real sshd: host keys, logins, jump hosts, and failures of each."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_revoked_key_is_refused(sshd: Sshd) -> None:
 
 
 def test_hashed_entries_and_the_known_kind_of_key_first(tmp_path: Path) -> None:
-    """The server has an ed25519 key too, and would show that one; only its RSA key is known."""
+    """The server would offer its ed25519 key first, but only its RSA key is known."""
     rsa = make_key(tmp_path / "rsa", "-t", "rsa", "-b", "3072")
     with running(f"HostKey {rsa}") as server:
         encoded = " ".join(rsa.with_suffix(".pub").read_text().split()[:2])
@@ -190,7 +190,7 @@ def test_ssh_config_gives_what_the_inventory_leaves_open(sshd: Sshd) -> None:
         assert session.run("true", timeout_s=20).status == 0
 
 
-# Ways there
+# Routes
 
 
 def test_a_hundred_hosts_behind_a_jump_host_cost_it_one_login(server: Sshd) -> None:
@@ -269,7 +269,7 @@ def test_jump_hosts_in_a_circle(server: Sshd) -> None:
         connect(server.target(proxy_jump="a"), options(ssh_config=config))
 
 
-# How it fails
+# Failures
 
 
 def test_nobody_listens(server: Sshd) -> None:

@@ -1,4 +1,4 @@
-"""A reinstalled host is refused until somebody has confirmed its new key; only its own line changes."""
+"""A reinstalled host is refused until a user confirms its new key; only its own known_hosts line changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KNOWN, REFUSED, DIFFERS = 0, 1, 3
 
 @dataclass(frozen=True)
 class Site:
-    """The lab's hosts in an inventory of its own, which keeps their keys in a file of its own."""
+    """An inventory of the lab's hosts with its own known_hosts file."""
 
     folder: Path
     lab: Lab
@@ -50,7 +50,7 @@ class Site:
         everything = yaml.safe_load(self.lab.inventory.read_text())
         group = everything["lab"]
         group["vars"]["hostwright_known_hosts"] = str(self.known_hosts)
-        del group["vars"]["stack"]  # the default one plans as well, and needs no vendor files
+        del group["vars"]["stack"]  # the default stack can be planned without vendor files
         group["hosts"][HOST] |= variables
         (self.folder / "hosts.yml").write_text(yaml.safe_dump(everything))
 
@@ -70,13 +70,13 @@ def trust_lab() -> Iterator[Lab]:
 
 
 def key_of(machine: Machine) -> HostKey:
-    """The host's key as its console has it."""
+    """Return the host's key, read on its console."""
     return HostKey.parse(console(machine, "cat", "/etc/ssh/ssh_host_ed25519_key.pub"))
 
 
 @pytest.fixture
 def site(trust_lab: Lab, tmp_path: Path) -> Site:
-    """What was known before the host was reinstalled: its key, the jump host's, and those of others."""
+    """A site with known keys of the host before its reinstallation, of the jump host, and of other hosts."""
     site = Site(tmp_path, trust_lab, FrontDoor(trust_lab))
     old, other = key_of(site.host), generate().public
     lines = [
@@ -93,7 +93,7 @@ def site(trust_lab: Lab, tmp_path: Path) -> Site:
 
 
 def expect_trusted(site: Site, before: str, **environment: str) -> None:
-    """Only the host's own name went from its old line; what follows is its new key, and the host lets us in."""
+    """Check that only the host's own name left its old line, that its new key was added, and that a login works."""
     kept = before.replace(f"{site.host.address},gpu99 ", "gpu99 ")
     assert site.known_hosts.read_text() == f"{kept}{site.line(HOST, key_of(site.host))}\n"
     status, said = site.run("plan", **environment)
@@ -137,10 +137,10 @@ def test_only_the_hosts_own_console_vouches_for_a_new_key(site: Site) -> None:
 
 
 def test_the_key_is_asked_for_over_the_jump_host(site: Site) -> None:
-    """The jump host's own key must be the known one; it is told to be the jump host's where it is not."""
+    """The jump host must have its known key; an error there names the jump host."""
     before = site.known_hosts.read_text()
     jump = find_machine(site.lab, JUMP)
-    key = site.folder / ".ssh" / "id_ed25519"  # ssh_config is the account's, whatever HOME says, as ssh has it
+    key = site.folder / ".ssh" / "id_ed25519"  # ssh reads the account's ssh_config, independent of HOME
     key.parent.mkdir()
     key.write_bytes(Path(site.lab.private_key).read_bytes())
     key.chmod(0o600)

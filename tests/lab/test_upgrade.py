@@ -27,7 +27,7 @@ BEFORE = ["470.182.03", "2.9.0"]
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    """One bare host in a lab of its own: a host that was upgraded is none that other tests can use."""
+    """One bare host in a separate lab, because other tests cannot use an upgraded host."""
     with own_lab("upg") as opened:
         lab_fleet.supply(opened, SMALL)
         lab_fleet.up(opened, [HOST], options=SMALL)
@@ -36,7 +36,7 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def invoke(lab: Lab) -> FrontDoor:
-    """``invoke`` on that lab, with the files of all three stacks, and the host brought to the first."""
+    """``invoke`` on that lab, with the files of all three stacks and the host on the first."""
     door = FrontDoor(lab)
     for stack in ("lab", DRIVER, TENSORFLOW):
         done = door("mirror", "--stack", stack)
@@ -55,7 +55,7 @@ def versions(machine: Machine) -> list[str]:
 
 
 def planned(document: dict[str, Any]) -> dict[str, list[str]]:
-    """What a plan would change, by role."""
+    """Return the planned changes by role."""
     (plan,) = document["plans"]
     return {role["role"]: [change["what"] for change in role["changes"]] for role in plan["roles"]}
 
@@ -78,7 +78,7 @@ def test_another_driver_and_back(invoke: FrontDoor, machine: Machine) -> None:
     invoke.json("verify", *choose, status=0)
     assert [json.loads(line)["stack"] for line in former(machine)] == ["lab"]
 
-    # the run before was told the stack on its command line; the inventory still says lab, so that it is named here
+    # the previous run had the stack on its command line; the inventory still has lab, so the option is needed here
     back = planned(invoke.json("rollback", *choose, "--check", status=3))
     assert set(back) == {"driver"}
     (host,) = invoke.json("rollback", *choose, status=0)["hosts"]

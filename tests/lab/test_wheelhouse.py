@@ -1,4 +1,4 @@
-"""A host that reaches no package index gets TensorFlow from the wheels of the mirror, and from nothing else."""
+"""A host that reaches no package index installs TensorFlow only from the mirror's wheels."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from tests.lab.ownlab import own_lab
 HOST = "wheels01"
 LINK = "/opt/tensorflow-2.9"
 ROLE = ("--hosts", HOST, "--roles", "tensorflow")
-WHEELS = 46  #: the pins for Python 3.9, and pip itself
+WHEELS = 46  #: number of pins for Python 3.9, and pip itself
 NO_INDEX = f"! {LINK}/bin/python -m pip --disable-pip-version-check download --retries 0 --no-deps --dest /tmp/x six"
 
 
 @dataclass(frozen=True)
 class Site(OfflineSite):
-    """Its only host takes wheels from the mirror; ``wheels`` are some that people have."""
+    """A site whose only host installs wheels from the mirror; ``wheels`` are wheels that users have."""
 
     wheels: Path
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A bare host; whatever it sends beyond this machine is refused."""
+    """A bare host whose traffic beyond this machine is rejected."""
     folder = tmp_path_factory.mktemp("wheelhouse")
     with own_lab("wheels") as lab:
         lab_fleet.supply(lab, SMALL)
@@ -60,14 +60,14 @@ def host(site: Site) -> Machine:
     return find_machine(site.door.lab, HOST)
 
 
-@pytest.mark.long  # TensorFlow is installed: a minute or two
+@pytest.mark.long  # installs TensorFlow: a minute or two
 def test_a_host_without_an_index_is_provisioned_from_the_wheels_of_the_mirror_alone(site: Site, host: Machine) -> None:
-    # without them it is refused, before anything is changed
+    # without the wheels it is refused before any change
     told = site("provision", *ROLE, status=1)
     assert "is not on this machine; run `invoke mirror" in told
     assert on(host, f"ls -A {HOMES} {CACHE} 2>/dev/null || true").strip() == ""
 
-    # with them it is provisioned
+    # with the wheels it is provisioned
     told = site("mirror", "--pythons", "3.9", "--from", str(site.wheels), "--json")
     mirrored, _ = json.JSONDecoder().raw_decode(told)
     assert len([file for file in mirrored["files"] if file["file"].endswith(".whl")]) == WHEELS
@@ -80,7 +80,7 @@ def test_a_host_without_an_index_is_provisioned_from_the_wheels_of_the_mirror_al
     assert on(host, f"find {HOMES} -maxdepth 1 -name '*.wheels'").strip() == ""
     on(host, NO_INDEX)
 
-    # nothing is left to do, and what is lost is refused again where its wheel is nowhere
+    # a second plan is empty; a lost package is refused if its wheel is missing
     assert "as desired" in site("plan", *ROLE)
     on(host, f"{LINK}/bin/python -m pip --disable-pip-version-check uninstall --quiet --yes six; rm -r {CACHE}/*/six-*")
     (wheel,) = site.store.glob("*/*/six-*.whl")
