@@ -1,4 +1,4 @@
-"""The fault suite's command line: ``python -m tests.lab.faults --trials 210 --lanes 3 --seed 1``."""
+"""Command line of the fault suite: ``python -m tests.lab.faults --trials 210 --lanes 3 --seed 1``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LAB = "faults"
 
 
 def main() -> int:
-    """Run the suite, or only make the table of what an earlier one saw. 0: all went well. 1: something did not."""
+    """Run the suite, or only write the table of an earlier run. Return 0 if all trials were good, else 1."""
     options = _options()
     if options.table:
         write_document(read(options.out))
@@ -55,7 +55,7 @@ def main() -> int:
 
 
 class _Log:
-    """Writes each record to the file as it comes, and a line about it for whoever watches."""
+    """Appends each record to the file, and prints a line about it."""
 
     def __init__(self, path: Path, trials: int):
         self._path, self._trials, self._done = path, trials, 0

@@ -1,6 +1,6 @@
-"""The hosts that are disturbed: a lab with one snapshot before each layer, and one host a lane.
+"""Hosts of the fault suite: a lab with one snapshot before each layer, and one host per lane.
 
-The snapshots are made once, by provisioning a host layer by layer; they stay as long as the lab does.
+The snapshots are made once, by provisioning a host layer by layer. They exist as long as the lab.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from tests.lab.faults.checks import DAEMON_BEFORE, Sums
 from tests.lab.faults.controller import Controller
 from tests.lab.faults.layers import BARE, LAYERS, SNAPSHOTS, Layer, Reference
 
-SMALL = HostOptions(profile="small")  #: the large math libraries are stand-ins: minutes less
-DISK_BYTES = 26_000_000_000  #: a bare host is refused below 20 GB; the file is sparse
+SMALL = HostOptions(profile="small")  #: stand-ins for the large math libraries save minutes
+DISK_BYTES = 26_000_000_000  #: a bare host with less than 20 GB is refused; the file is sparse
 OWN_DISK = HostOptions(profile="small", disk_bytes=DISK_BYTES)
 STACK = "lab"
 LAYER_TIMEOUT_S = 900.0
@@ -40,7 +40,7 @@ _DAEMON = "install -d /etc/docker && printf '%s\\n' \"$1\" >/etc/docker/daemon.j
 
 @dataclass
 class Bench:
-    """One lab, what is known of its layers, and a folder for what the trials write."""
+    """One lab, the reference runs of its layers, and a folder for the trials' files."""
 
     lab: Lab
     sums: Sums = field(default_factory=Sums)
@@ -49,22 +49,22 @@ class Bench:
 
     @property
     def work(self) -> Path:
-        """Where trials keep inventories and journals; it goes with the lab."""
+        """Folder of the trials' inventories and journals, removed with the lab."""
         return self.lab.state / "trials"
 
     def reference(self, layer: str) -> Reference:
-        """What is known of a layer's run without a fault."""
+        """Return the reference run of a layer, without a fault."""
         return self.references[layer]
 
     def keep_reference(self, reference: Reference) -> None:
-        """Remember how a layer runs without a fault, also for the next suite on this lab."""
+        """Store the reference run of a layer, also for the next suite on this lab."""
         with self.lock:
             self.references[reference.layer] = reference
             text = json.dumps([asdict(one) for one in self.references.values()])
             (self.work / "references.json").write_text(text)
 
     def machine(self, name: str, *, own_disk: bool = False) -> Machine:
-        """A host of this lab, made where there is none."""
+        """Return a host of this lab; create it if it is missing."""
         with self.lock:
             if name not in read_records(self.lab):
                 bare = read_snapshots(self.lab)[BARE]
@@ -72,15 +72,15 @@ class Bench:
             return find_machine(self.lab, name)
 
     def prepare(self, machine: Machine, layer: Layer) -> None:
-        """Bring a host to the state before a layer: its disk is that of the snapshot, it is booted and answers."""
+        """Boot a host from the snapshot before a layer, and wait for SSH."""
         snapshots.thaw(machine, read_snapshots(self.lab)[layer.before])
         if layer.name == "container":
             console(machine, "sh", "-euc", _DAEMON, "sh", json.dumps(DAEMON_BEFORE))
 
     def inventory(self, folder: Path, hosts: Sequence[str], **variables: Any) -> Path:
-        """An inventory of some hosts in a folder of its own, so that its journal is its own as well.
+        """Write an inventory of some hosts into a separate folder, so that they have a separate journal.
 
-        ``variables`` are set for all its hosts, and win over what the lab says of them.
+        ``variables`` apply to all its hosts and override the lab's.
         """
         data = yaml.safe_load(self.lab.inventory.read_text())
         data["lab"]["hosts"] = {name: {**data["lab"]["hosts"][name], **variables} for name in hosts}
@@ -91,7 +91,7 @@ class Bench:
 
 
 def open_bench(name: str, *, layers: tuple[str, ...] = tuple(LAYERS)) -> Bench:
-    """A lab with the snapshots that these layers need; those that are there already are kept."""
+    """Open a lab with the snapshots for these layers; existing snapshots are kept."""
     lab = open_lab(name)
     bench = Bench(lab)
     bench.work.mkdir(parents=True, exist_ok=True)
@@ -141,14 +141,14 @@ def _run(words: list[str], bench: Bench) -> None:
 
 
 def plan_of(inventory: Path, host: str, roles: tuple[str, ...]) -> Plan:
-    """What stands between a host and these roles, asked afresh. Raises `HostwrightError` where it cannot be asked."""
+    """Probe a host and return its plan for these roles. Raises `HostwrightError` if the host cannot be probed."""
     target = Fleet.load(inventory).targets(host, roles)[0]
     with target.connect() as shell:
         return make_plan(target.desired, observe(shell, target.desired))
 
 
 def failed_checks(inventory: Path, host: str, layer: Layer) -> list[str]:
-    """The checks of a layer that do not hold on a host, each with its reason. Raises `HostwrightError` likewise."""
+    """Return the failed checks of a layer, with reasons. Raises `HostwrightError` if the host cannot be checked."""
     loaded = Fleet.load(inventory)
     checks = check_layers(loaded.targets(host, (layer.name,))[0], loaded, None)
     return [f"{check.sentence.splitlines()[0]}: {check.why}" for check in checks if not check.passed]

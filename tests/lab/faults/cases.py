@@ -1,4 +1,4 @@
-"""What is done to a host, and when. A further kind of fault is one function and one line of ``CASES``."""
+"""Faults and their moments. A new kind of fault is one function and one line of ``CASES``."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from tests.lab.faults import damage, many, several
 from tests.lab.faults.results import CONTROL
 from tests.lab.faults.trial import Trial
 
-CUT_S = 30.0  #: a switch that reboots, a VPN that is dialled again
+CUT_S = 30.0  #: as long as a switch's reboot or a VPN's reconnection
 APT_LOCK_S = 60.0
-FULL_S = 120.0  #: how long a disk stays full where the run does not end for it
+FULL_S = 120.0  #: time that a disk stays full if the run does not end
 YEAR_DAYS = 365
-HALF_UNPACKED = "make"  #: what `halfway.half_unpack` begins to install once more
+HALF_UNPACKED = "make"  #: package that `halfway.half_unpack` begins to install again
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One kind of fault: what a trial of it does, and on which layers how many of 210 trials are.
+    """One kind of fault: the function of a trial, and its number per layer in a suite of 210 trials.
 
-    ``may_repeat``: the host goes down, so that a step may have done its work before its end could be written down, or
-    a step fails for the fault, and those before it in the same change are done again with it; this is counted. Nowhere
-    else may a step that ended well be done again.
+    ``may_repeat`` permits that a completed step runs again: the host goes down before the step's end is recorded, or a
+    step fails and earlier steps of the same change run again with it. Repetitions are counted. In all other cases, a
+    completed step must not run again.
     """
 
     kind: str
     act: Callable[[Trial], None]
     layers: Mapping[str, int] = field(default_factory=dict)
     may_repeat: bool = False
-    own_disk: bool = False  #: on a host that can be filled up
-    alone: bool = False  #: nothing else runs on this machine meanwhile, since times are compared
+    own_disk: bool = False  #: on a host with a separate disk
+    alone: bool = False  #: runs without other trials, because it compares times
 
 
 def no_fault(trial: Trial) -> None:
-    """A run that nothing disturbs: what the others are compared with."""
+    """A run without a fault, as the reference for the others."""
     trial.end(trial.provision())
 
 
@@ -50,23 +50,23 @@ def cut(trial: Trial) -> None:
 
 
 def silence(trial: Trial) -> None:
-    """The host's cable is out for half a minute."""
+    """The host's network link is down for half a minute."""
     run = trial.provision()
     trial.at_moment(run)
     with faults.silence_network(trial.machine):
-        time.sleep(CUT_S)  # the fault itself
+        time.sleep(CUT_S)  # duration of the fault
     trial.end(run)
 
 
 def kill_controller(trial: Trial) -> None:
-    """The controller dies; the same command is given again at once, and finds the job if one runs."""
+    """The controller is killed; the same command starts immediately again and re-attaches to a running job."""
     run = trial.provision()
     trial.at_moment(run)
     run.kill()
 
 
 def restart_sshd(trial: Trial) -> None:
-    """The SSH service restarts, as after an upgrade of it."""
+    """The SSH service restarts, as after its upgrade."""
     run = trial.provision()
     trial.at_moment(run)
     faults.restart_sshd(trial.machine)
@@ -74,7 +74,7 @@ def restart_sshd(trial: Trial) -> None:
 
 
 def go_down(trial: Trial) -> None:
-    """The host loses power, or is reset by a watchdog, or reboots in order; it comes back after a while."""
+    """The host loses power, is reset by a watchdog, or reboots; it comes back after a while."""
     run = trial.provision()
     trial.at_moment(run)
     _down(trial)
@@ -82,7 +82,7 @@ def go_down(trial: Trial) -> None:
 
 
 def in_step(part: str, *, process: str = "", span: float = 1.0) -> Callable[[Trial], None]:
-    """The same within one step, and there while such a program runs."""
+    """The same within one step; with ``process``, while such a program runs."""
 
     def act(trial: Trial) -> None:
         run = trial.provision()
@@ -94,7 +94,7 @@ def in_step(part: str, *, process: str = "", span: float = 1.0) -> Callable[[Tri
 
 
 def _down(trial: Trial) -> None:
-    """Power is lost (nothing gets out any more, and all is killed), a watchdog resets, or an administrator reboots."""
+    """Cut the power (network first, then all processes), reset like a watchdog, or reboot like an administrator."""
     how = trial.rng.choice(("power", "power", "reset", "reboot"))
     trial.record.notes["how"] = how
     if how == "power":
@@ -119,7 +119,7 @@ def fill_disk(trial: Trial) -> None:
 
 
 def hold_apt(trial: Trial) -> None:
-    """Somebody else works with apt for a minute."""
+    """Another process uses apt for a minute."""
     with faults.hold_apt_lock(trial.machine, APT_LOCK_S):
         run = trial.provision()
         run.wait_end(APT_LOCK_S + 1)
@@ -127,7 +127,7 @@ def hold_apt(trial: Trial) -> None:
 
 
 def half_configured(trial: Trial) -> None:
-    """dpkg was killed in the middle of its work before the run."""
+    """A dpkg was killed during its work before the run."""
     choice = trial.rng.choice((halfway.half_configure, halfway.half_unpack))
     trial.record.notes["how"] = choice.__name__
     choice(trial.machine)
@@ -136,10 +136,10 @@ def half_configured(trial: Trial) -> None:
 
 
 def clock(years: int) -> Callable[[Trial], None]:
-    """The host's clock is wrong during the first run; then somebody's NTP puts it right.
+    """The host's clock is wrong during the first run; then NTP corrects it.
 
-    Only with roles that record no times of files: the lab's wrong clock shifts those of files that were there before as
-    well, which a real one does not.
+    Only with roles that record no file times: the lab's wrong clock also shifts times of existing files, unlike a real
+    one.
     """
 
     def act(trial: Trial) -> None:
@@ -151,7 +151,7 @@ def clock(years: int) -> Callable[[Trial], None]:
 
 
 def host_key(trial: Trial) -> None:
-    """The host shows another key: it is refused and not touched; with the former key it goes on."""
+    """The host has another host key: it is refused and unchanged; with the former key, the run continues."""
     before = trial.marks()
     faults.change_host_key(trial.machine)
     run = trial.provision()

@@ -1,8 +1,7 @@
-"""What is looked at after a fault, while the host is as the fault left it, and at the end of a trial.
+"""Checks of a host after a fault, and at the end of a trial.
 
-At rest: nothing half-written under a final name. At the end: nothing installed twice, no step ended well twice, no step
-of the layer without a trace. All of it is read from outside, through the host's mounted root: a host that is off can
-be looked at as well.
+After a fault: no half-written file at a final path. At the end: nothing installed twice, no completed step repeated, no
+step of the layer missing in the records. All checks read the host's mounted root, so the host may be off.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from hostwright.resources.python.users_files import MARKER
 from tests.lab.faults.hostjobs import HostJob, folder
 from tests.lab.faults.layers import Reference
 
-#: Where roles write files by rename; shell patterns below a host's root.
+#: Files that roles write by rename; shell patterns below a host's root.
 WRITTEN = (
     "etc/apt/apt.conf.d/*", "etc/apt/preferences.d/*", "etc/apt/sources.list.d/*", "etc/profile.d/*",
     "etc/modprobe.d/*", "etc/modules-load.d/*", "etc/ld.so.conf.d/*", "etc/systemd/system/*.service",
@@ -27,19 +26,19 @@ WRITTEN = (
     "usr/local/cuda-11.2/targets/x86_64-linux/lib/libcudnn*",
     "usr/local/cuda-11.2/targets/x86_64-linux/include/cudnn*",
 )  # fmt: skip
-#: Names that nobody reads: what is written beside, and copies of what was there before.
+#: Names that no program reads: temporary files, and copies of earlier files.
 _NOT_FINAL = re.compile(r"(^\..*|\.(new|part|dpkg-new|dpkg-tmp|hostwright-new)|~|\.before-hostwright.*)$")
 _ARTIFACTS = "var/cache/hostwright/artifacts"
 _DAEMON_JSON = "etc/docker/daemon.json"
 _RECORDS = ("var/lib/hostwright/release.json", "var/lib/hostwright/lock.json", _DAEMON_JSON)
 _VENV = "opt/tensorflow-2.9"
 
-#: What /etc/docker/daemon.json says before containers are set up: a site's own settings, which must survive.
+#: Content of /etc/docker/daemon.json before the container role: a site's settings, which must survive.
 DAEMON_BEFORE = {"log-driver": "json-file", "log-opts": {"max-size": "10m"}}
 
 
 def written_files(root: Path) -> dict[str, str]:
-    """Path → sha256 of the content (or the target of a link) of every file that a role may have written by rename."""
+    """Return path → SHA-256 of the content (or link target) of every file that a role may have written by rename."""
     found = {}
     for pattern in WRITTEN:
         for path in root.glob(pattern):
@@ -52,13 +51,13 @@ def written_files(root: Path) -> dict[str, str]:
 
 
 class Sums:
-    """Checksums of the artifacts on hosts, each file read once as long as it stays the same file."""
+    """Checksums of artifacts on hosts; an unchanged file is read only once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int, int, int], str] = {}
 
     def of(self, path: Path) -> str:
-        """The sha256 of a file."""
+        """Return the SHA-256 of a file."""
         stat = path.stat()
         key = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
         if key not in self._known:
@@ -68,7 +67,7 @@ class Sums:
 
 
 def half_written(root: Path, reference: Reference, sums: Sums, *, artifacts: bool = True) -> list[str]:
-    """What is under a final name and is not whole: neither as before the layer nor as after it."""
+    """Return files at final paths whose content is neither that before the layer nor that after it."""
     return [
         *_neither_nor(root, reference),
         *_torn_json(root),
@@ -102,7 +101,7 @@ def _torn_json(root: Path) -> Iterator[str]:
 
 
 def _torn_lists(root: Path) -> Iterator[str]:
-    """The lists of files that the driver and archives left: whole lines, each of so many parts."""
+    """Yield errors in the file lists of the driver and archives: every line must be complete."""
     lists = [(path, "\t", 5, 1) for path in (root / "var/lib/hostwright/unpacked").glob("*")]
     lists = [one for one in lists if not _NOT_FINAL.search(one[0].name)]
     for path, sign, parts, head in [*lists, (root / "var/lib/hostwright/driver.files", "|", 3, 0)]:
@@ -136,7 +135,7 @@ _DPKG = re.compile(r"^\S+ \S+ (install|upgrade|remove|purge|status installed) ([
 
 
 def installed_twice(root: Path, passed_over: Collection[str] = ()) -> list[str]:
-    """Packages that dpkg unpacked and brought to "installed" more than once without a removal between."""
+    """Return packages that dpkg installed more than once without a removal in between."""
     begun: set[str] = set()
     done: Counter[str] = Counter()
     log = root / "var/log/dpkg.log"
@@ -160,7 +159,7 @@ def installed_twice(root: Path, passed_over: Collection[str] = ()) -> list[str]:
 
 
 def repeated_steps(jobs: Sequence[HostJob]) -> list[str]:
-    """Steps (role and script) that ended with status 0 more than once."""
+    """Return steps (role and script) that ended with status 0 more than once."""
     names: dict[tuple[str, str], str] = {}
     done: Counter[tuple[str, str]] = Counter()
     for step in (step for job in jobs for step in job.steps if step.status == 0):
@@ -171,9 +170,9 @@ def repeated_steps(jobs: Sequence[HostJob]) -> list[str]:
 
 
 def untraced_steps(jobs: Sequence[HostJob], reference: Reference) -> list[tuple[str, str]]:
-    """Steps (role, what) that a run without a fault needs, and of which no job on the host knows anything.
+    """Return steps (role, what) that the reference run has, but no job on the host.
 
-    A reboot does some of them by itself: it starts services, and loads modules.
+    A reboot replaces some steps: it starts services and loads modules.
     """
     begun = {(step.role, step.what) for job in jobs for step in job.steps}
     return list(dict.fromkeys((role, what) for role, what, *_ in reference.steps if (role, what) not in begun))

@@ -1,4 +1,4 @@
-"""The front door as a user runs it: a process of its own, its lines with their times, and its death by SIGKILL."""
+"""``invoke`` as a user runs it: a separate process, its output lines with times, and SIGKILL."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from pathlib import Path
 from tests.places import PROJECT
 
 INVOKE = Path(sys.executable).with_name("invoke")
-#: A line about a host, as ``hostwright.cli.live.plain.Plain`` prints it: ``09:05:01  gpu01  5 changes: base``
+#: A line about a host in the format of ``hostwright.cli.live.plain.Plain``: ``09:05:01  gpu01  5 changes: base``
 HOST_LINE = re.compile(r"^\d\d:\d\d:\d\d  (?!run )")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of output, and when it came: seconds since the process was started."""
+    """One line of output, with the seconds since the process started."""
 
     at_s: float
     text: str
 
 
 class Controller:
-    """One ``invoke`` process. Its output is read as it comes, standard error with the rest."""
+    """One ``invoke`` process, whose standard output and standard error are read as they come."""
 
     def __init__(self, words: Sequence[str], environment: Mapping[str, str]):
         self.words = tuple(words)
@@ -65,50 +65,50 @@ class Controller:
 
     @property
     def age_s(self) -> float:
-        """Seconds since the process was started."""
+        """Seconds since the process started."""
         return time.monotonic() - self.began_s
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended yet."""
+        """Whether the process has not ended."""
         return self._ended_s is None
 
     @property
     def status(self) -> int | None:
-        """Its exit status (negative: the signal that ended it); ``None`` while it runs."""
+        """Exit status (negative: the signal that ended it); ``None`` while the process runs."""
         return None if self.running else self._process.returncode
 
     @property
     def seconds(self) -> float:
-        """How long it ran, or runs."""
+        """Duration of the process, until now or until its end."""
         return self._ended_s if self._ended_s is not None else self.age_s
 
     @property
     def output(self) -> str:
-        """All that it printed so far."""
+        """All output so far."""
         return "\n".join(line.text for line in self.lines)
 
     def find(self, pattern: str) -> Line | None:
-        """The first line that a regular expression is found in."""
+        """Return the first line that matches a regular expression."""
         return next((line for line in list(self.lines) if re.search(pattern, line.text)), None)
 
     def first_host_line(self) -> Line | None:
-        """The first line about a host."""
+        """Return the first line about a host."""
         return next((line for line in list(self.lines) if HOST_LINE.match(line.text)), None)
 
     def wait(self, until: Callable[[], bool], timeout_s: float) -> bool:
-        """Wait until a condition on its output holds, or it ends; whether the condition holds."""
+        """Wait until a condition on the output holds or the process ends; return whether the condition holds."""
         with self._news:
             self._news.wait_for(lambda: until() or not self.running, timeout_s)
             return until()
 
     def wait_end(self, timeout_s: float) -> bool:
-        """Wait for its end; whether it came."""
+        """Wait for the end of the process; return whether it ended."""
         with self._news:
             return self._news.wait_for(lambda: not self.running, timeout_s)
 
     def kill(self) -> None:
-        """SIGKILL: it can say nothing and clear nothing up."""
+        """Kill the process with SIGKILL, so that it can neither print nor clean up."""
         self.killed = True
         if self._process.poll() is None:
             os.kill(self._process.pid, signal.SIGKILL)

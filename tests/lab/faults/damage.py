@@ -1,4 +1,4 @@
-"""Artifacts that arrive or lie damaged: on the connection, at the vendor's, in the host's own cache."""
+"""Damaged artifacts: on the connection, at the vendor, in the host's cache."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from lab.relay import Trouble, relay
 from tests.lab.faults.serving import Damaging, serving
 from tests.lab.faults.trial import Missed, Trial
 
-#: The files of the stack that a layer needs on the host, the largest last.
+#: Artifacts that a layer needs on the host, largest last.
 FILES = {
     "driver": ("driver",),
     "cuda": ("cuda-pin", "cuda-repository"),
     "cudnn": ("cudnn",),
     "tensorflow": ("wheelhouse-3.9",),
 }
-_HANDSHAKE_BYTES = 4000  #: what SSH and the questions take before anything is sent
+_HANDSHAKE_BYTES = 4000  #: bytes of the SSH handshake and the probes, before any file
 DIRECT = "direct"
 
 
 def on_the_line(trial: Trial) -> None:
-    """A middlebox resets the connection, inverts a byte, or forgets the connection, somewhere in the file."""
+    """A middlebox resets the connection, inverts a byte, or drops the connection, somewhere in the file."""
     size = sum(path.stat().st_size for _, path in _artifacts(trial))
     what = trial.rng.choices(("cut", "flip", "stall"), (3, 3, 1))[0]
     trouble = Trouble(what, int(trial.rng.uniform(_HANDSHAKE_BYTES, _HANDSHAKE_BYTES + size * trial.scale)))  # type: ignore[arg-type]
@@ -49,7 +49,7 @@ def on_the_line(trial: Trial) -> None:
 
 
 def from_the_vendor(trial: Trial) -> None:
-    """Hosts fetch for themselves, and the mirror sends files that are cut, short or with another byte, at first."""
+    """Hosts download by themselves, and the mirror first sends truncated, short or changed files."""
     artifacts = _artifacts(trial)
     damaging = Damaging(
         {artifact.file: path for artifact, path in artifacts},
@@ -68,7 +68,7 @@ def from_the_vendor(trial: Trial) -> None:
 
 
 def at_rest(trial: Trial) -> None:
-    """What an earlier run left in the host's cache has lost its end, or a byte is another."""
+    """A file in the host's cache is truncated or has a changed byte since an earlier run."""
     ways: tuple[Literal["truncate", "flip"], ...] = ("truncate", "flip")
     how = trial.rng.choice(ways)
     for artifact, path in _artifacts(trial):

@@ -1,6 +1,6 @@
-"""The jobs that ran on a host, read from its disk: which steps began, which ended, and how.
+"""The jobs of a host, read from its disk: steps that began, steps that ended, and their status.
 
-Read from outside, through the host's mounted root, so that it works while the host is off.
+The files are read from the host's mounted root, so the host may be off.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from hostwright.plan.host.jobs import JOBS_DIR
 
 
 def named(role: str, number: int, what: str) -> str:
-    """How a step is called here: ``cuda[4] packages …``."""
+    """Return the name of a step in this suite: ``cuda[4] packages …``."""
     return f"{role}[{number}] {what}"
 
 
 @dataclass(frozen=True, slots=True)
 class JobStep:
-    """One step of a job that has begun; ``status`` is ``None`` when it never said that it ended."""
+    """One step of a job that began; ``status`` is ``None`` without a record of its end."""
 
     role: str
     number: int
     what: str
-    sha256: str  #: of its script
+    sha256: str  #: of the step's script
     status: int | None
     seconds: float
 
     @property
     def name(self) -> str:
-        """The step in words, with its place in the job, since several steps may have the same words."""
+        """Description of the step with its number in the job, because descriptions may repeat."""
         return named(self.role, self.number, self.what)
 
 
 @dataclass(frozen=True, slots=True)
 class HostJob:
-    """One job of a host. ``status`` is ``None`` while it runs, and for ever when the host went down with it."""
+    """One job of a host. ``status`` is ``None`` while it runs, or if the host went down during the job."""
 
     id: str
     role: str
     status: int | None
     steps: tuple[JobStep, ...]
-    ended_s: float | None  #: when its status was written, as Unix time
+    ended_s: float | None  #: Unix time at which the status was written
 
     @property
     def running_step(self) -> JobStep | None:
@@ -55,17 +55,17 @@ class HostJob:
 
 
 def folder(root: Path) -> Path:
-    """The directory of the jobs in a host's root."""
+    """Return the directory of the jobs in a host's root."""
     return root / JOBS_DIR.lstrip("/")
 
 
 def read_jobs(root: Path) -> list[HostJob]:
-    """All jobs of a host, the oldest first. ``root`` is where its filesystem is mounted."""
+    """Return all jobs of a host, oldest first. ``root`` is the mount point of its filesystem."""
     found = []
     with suppress(FileNotFoundError):
         for directory in folder(root).iterdir():
             if not directory.name.endswith(".new"):
-                with suppress(FileNotFoundError):  # removed while we look
+                with suppress(FileNotFoundError):  # removed during the walk
                     found.append((directory.stat().st_mtime, _read(directory)))
     return [job for _, job in sorted(found, key=lambda one: (one[0], one[1].id))]
 
@@ -104,7 +104,7 @@ def _text(path: Path) -> str:
 
 
 class Follower:
-    """The step that runs on a host at this moment, asked often: of the logs only what is new is read."""
+    """The current step on a host, for frequent polling: only new parts of the logs are read."""
 
     def __init__(self, root: Path):
         self._root = root
@@ -113,7 +113,7 @@ class Follower:
         self._number: dict[str, int | None] = {}
 
     def now(self) -> str:
-        """The running step in words, of the newest job that has one; empty between steps and when nothing runs."""
+        """Return the running step of the newest job; empty between steps and without a job."""
         found = []
         with suppress(FileNotFoundError):
             for directory in folder(self._root).iterdir():

@@ -1,4 +1,4 @@
-"""The layers that are disturbed, and what is known of each from runs without a fault."""
+"""The layers of the suite and their reference runs without faults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ BARE = "bare"
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer: the snapshot that stands before it, and the roles up to it, as ``--roles`` wants them."""
+    """One layer: the snapshot before it, and the roles up to it for ``--roles``."""
 
     name: str
     before: str
@@ -18,7 +18,7 @@ class Layer:
 
 _ORDER = ("base", "driver", "cuda", "cudnn", "environment")
 
-#: Each stands on the one before; TensorFlow and containers both on ``environment``, since neither needs the other.
+#: Each layer follows the one before; TensorFlow and containers both follow ``environment``.
 LAYERS: dict[str, Layer] = {
     **{
         name: Layer(name, _ORDER[place - 1] if place else BARE, _ORDER[: place + 1])
@@ -27,21 +27,22 @@ LAYERS: dict[str, Layer] = {
     **{name: Layer(name, "environment", (*_ORDER, name)) for name in ("tensorflow", "container")},
 }
 
-#: The snapshots, in the order in which they are made; each but the first is the state after the layer of its name.
+#: Snapshots in creation order; each except for the first is the state after the layer of its name.
 SNAPSHOTS = (BARE, *_ORDER)
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One layer's run without a fault: how long it takes, which steps it runs, and what the files are afterwards."""
+    """A layer's run without a fault: its duration, its steps, and the files before and after it."""
 
     layer: str
-    first_s: float  #: from the start of the process to the first line about the host
-    seconds: float  #: from there to the end of the process
-    steps: tuple[tuple[str, str, str, float], ...]  #: role, what it is for, its name (``hostjobs.named``), seconds
-    before: dict[str, str] = field(default_factory=dict)  #: path → sha256 of the files that roles write, see ``checks``
+    first_s: float  #: seconds from the start of the process to the first line about the host
+    seconds: float  #: seconds from that line to the end of the process
+    steps: tuple[tuple[str, str, str, float], ...]  #: (role, description, name from ``hostjobs.named``, seconds)
+    #: path → SHA-256 of the files that roles write, see ``checks``
+    before: dict[str, str] = field(default_factory=dict)
     after: dict[str, str] = field(default_factory=dict)
 
     def step_seconds(self, part: str) -> float:
-        """How long the step whose name contains ``part`` takes."""
+        """Return the duration of the step whose name contains ``part``."""
         return next((seconds for _, _, name, seconds in self.steps if part in name), 0.0)

@@ -1,4 +1,4 @@
-"""One of twenty hosts hangs: named soon, failed at its own timeout, and hardly felt by the others."""
+"""One of twenty hosts hangs: it is named soon, fails at its own timeout, and hardly delays the others."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.lab.faults.trial import Trial
 HOSTS = 20
 NAMED_S = 10.0
 CONNECT_TIMEOUT_S = 15.0
-_BROKEN = "/etc/profile.d/cuda.sh"  #: one small thing, mended in one step
+_BROKEN = "/etc/profile.d/cuda.sh"  #: a file that one step restores
 _DONE = re.compile(rf"{HOST_LINE.pattern}(\S+)  as desired")
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds since the process began: the last of the others done, the hung host named, and failed."""
+    """Seconds since the start of the process: the last other host done, the hung host named, and failed."""
 
     others_s: float
     named_s: float | None
@@ -29,7 +29,7 @@ class Times:
 
 
 def one_hangs(trial: Trial) -> None:
-    """Twenty hosts with one small thing broken each; provisioned without and with one that hangs, then all mended."""
+    """Twenty hosts with one small damage each are provisioned, without and with a hung host, until all are repaired."""
     names = [f"many{number:02d}" for number in range(1, HOSTS + 1)]
     fleet.up(trial.bench.lab, names, options=SMALL, snapshot=read_snapshots(trial.bench.lab)["environment"])
     machines = [find_machine(trial.bench.lab, name) for name in names]
@@ -55,7 +55,7 @@ def one_hangs(trial: Trial) -> None:
 
 
 def _calm(trial: Trial, machines: list[Machine], others: list[Machine], hung: Machine) -> float:
-    """After how many seconds the others are done when none hangs."""
+    """Return the seconds until the others are done without a hung host."""
     for machine in machines:
         _break(machine)
     run = trial.provision()

@@ -1,4 +1,4 @@
-"""What was seen in each trial, as JSON lines; and the table of docs/reliability.md that is made of them."""
+"""Results of the trials as JSON lines, and the table of docs/reliability.md."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.places import PROJECT
 
 DOCUMENT = PROJECT / "docs" / "reliability.md"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
-CONTROL = "no fault"  #: the kind of the runs that are measured against
+CONTROL = "no fault"  #: the kind of the reference runs
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One ``invoke`` of a trial. A status below 0 is the signal that ended it."""
+    """One ``invoke`` of a trial. A negative status is the signal that ended it."""
 
     words: tuple[str, ...]
     status: int | None
@@ -28,36 +28,37 @@ class RunRecord:
 
 @dataclass(slots=True)
 class Record:
-    """One trial: what was done when, and all that was seen. It is written as it is, whatever it says."""
+    """One trial: the fault, its moment, and all results. Every record is stored, whatever the result."""
 
     number: int
     kind: str
     layer: str
     seed: str
-    share: float | None = None  #: the moment, as a share of the layer's run without a fault
-    moment_s: float | None = None  #: and in seconds after the run's first word about the host
-    during: str = ""  #: the step that ran on the host then
-    missed: int = 0  #: attempts in which the run was over before its moment came; they are not counted as trials
+    share: float | None = None  #: moment of the fault, as a share of the reference run
+    moment_s: float | None = None  #: moment of the fault, in seconds after the first line about the host
+    during: str = ""  #: the step that ran on the host at that moment
+    missed: int = 0  #: attempts whose run ended before the moment; they do not count as trials
     runs: list[RunRecord] = field(default_factory=list)
-    further: int | None = None  #: how often the command was given again until it ended well; None: it never did
-    repeated: list[str] = field(default_factory=list)  #: steps that ended well more than once
-    half: list[str] = field(default_factory=list)  #: half-written files under a final name
+    further: int | None = None  #: number of further runs until success; None: no success
+    repeated: list[str] = field(default_factory=list)  #: steps that succeeded more than once
+    half: list[str] = field(default_factory=list)  #: half-written files at a final path
     twice: list[str] = field(default_factory=list)  #: packages installed twice
-    lost: list[str] = field(default_factory=list)  #: steps that no job knows of, and whose state is not there
-    untraced: list[str] = field(default_factory=list)  #: and those whose state came otherwise: a boot starts services
-    broken: list[str] = field(default_factory=list)  #: what else should have been otherwise
+    lost: list[str] = field(default_factory=list)  #: steps without a record in any job, whose state is missing
+    #: steps without a record whose state exists, for example because a boot starts services
+    untraced: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)  #: other errors
     verified: bool = False
     notes: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
     def ok(self) -> bool:
-        """Whether all that is promised held."""
+        """Whether the trial met all promises."""
         return self.verified and not (self.half or self.twice or self.lost or self.broken)
 
     @property
     def complaints(self) -> list[str]:
-        """What was not as promised, in sentences."""
+        """The broken promises, as sentences."""
         return [
             *(f"half-written: {one}" for one in self.half),
             *(f"installed twice: {one}" for one in self.twice),
@@ -67,7 +68,7 @@ class Record:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """The record as JSON values; of a trial that went well, only the last words of its runs are kept."""
+        """Return the record as JSON values; the output of a good trial's runs is shortened."""
         document = asdict(self)
         for run in document["runs"]:
             run["output"] = run["output"][-300:] if self.ok else run["output"]
@@ -75,14 +76,14 @@ class Record:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The records of a file, those of the last suite in it."""
+    """Return the records of the last suite in a file."""
     records = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
     begins = [place for place, record in enumerate(records) if record.get("suite")]
     return records[begins[-1] :] if begins else records
 
 
 def table(records: Sequence[dict[str, Any]]) -> str:
-    """The records of one suite as a table in Markdown, with the sentences that belong to it."""
+    """Return the records of one suite as a Markdown table with explanatory sentences."""
     suite = next((one for one in records if one.get("suite")), {})
     trials = [one for one in records if "kind" in one]
     faults = [one for one in trials if one["kind"] != CONTROL]
@@ -132,7 +133,7 @@ def _sentences(suite: dict[str, Any], faults: Sequence[dict[str, Any]]) -> list[
 
 
 def write_document(records: Iterable[dict[str, Any]], document: Path = DOCUMENT) -> None:
-    """Put the table into the document, between its markers."""
+    """Write the table into the document, between its markers."""
     text = document.read_text()
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)

@@ -1,4 +1,4 @@
-"""A web server that hands out a vendor's files damaged, a few times: what a bad mirror or a middlebox does."""
+"""A web server that sends a vendor's files damaged a few times, like a bad mirror or a middlebox."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ How = Literal["cut", "short", "flip"]
 
 @dataclass
 class Damaging:
-    """Files by name, and what is done to the first ``times`` answers.
+    """Files by name, and the damage of the first ``times`` responses.
 
-    ``cut`` closes the connection in the middle, ``short`` calls half of the file all of it, ``flip`` inverts a byte.
+    ``cut`` closes the connection half-way, ``short`` announces half of the file as the whole, ``flip`` inverts a byte.
     """
 
     files: dict[str, Path]
     how: How
     times: int
-    share: float  #: where in the file it happens
+    share: float  #: position in the file, as a share of its size
     damaged: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def takes(self) -> bool:
-        """Whether this answer is to be damaged; counts it then."""
+        """Return whether this response is damaged, and count it."""
         with self.lock:
             taken = self.damaged < self.times
             self.damaged += taken
@@ -60,7 +60,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = len(body) != announced or self.close_connection
 
     def _body(self, data: bytes) -> tuple[bytes, int]:
-        """What is sent, and how much is announced."""
+        """Return the bytes to send, and the announced size."""
         if not self.damaging.takes():
             return data, len(data)
         place = min(int(len(data) * self.damaging.share), len(data) - 1)
@@ -69,12 +69,12 @@ class _Handler(BaseHTTPRequestHandler):
         return data[:place], len(data) if self.damaging.how == "cut" else place
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def serving(damaging: Damaging, address: str) -> Iterator[str]:
-    """Serve the files on a free port of an address of this machine; the URL below which they are."""
+    """Serve the files on a free port of an address of this machine; yields their base URL."""
     handler = type("Handler", (_Handler,), {"damaging": damaging})
     server = ThreadingHTTPServer((address, 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

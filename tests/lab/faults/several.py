@@ -1,4 +1,4 @@
-"""Two operators on one host, and a journal that lost its end."""
+"""Two operators on one host, and a truncated journal."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import json
 
 from tests.lab.faults.trial import Missed, Trial
 
-#: Where not a word about the host is left of the record, it is not known to have been begun.
+#: Without any record of the host, the journal does not show that it was begun.
 WHO = "@failed,@untouched"
 
 
 def two_at_once(trial: Trial) -> None:
-    """Two runs on one host: one has it, the other is told whose it is and ends with status 3."""
+    """Two runs on one host: one works, the other reports the lock's holder and ends with status 3."""
     delay = trial.rng.choice((0.0, 0.0, None))
     first = trial.provision(state="first")
     if delay is None:
@@ -20,7 +20,7 @@ def two_at_once(trial: Trial) -> None:
     trial.end(second)
     trial.end(first)
     if second.status == 0 and second.find(r"as desired, nothing done") is not None:
-        raise Missed  # the first had given the host back by then
+        raise Missed  # the first run had already released the host
     statuses = sorted(run.status if run.status is not None else -1 for run in (first, second))
     trial.record.notes["statuses"] = [first.status, second.status]
     trial.expect(statuses == [0, 3], f"exit statuses {first.status} and {second.status} instead of one 0 and one 3")
@@ -32,7 +32,7 @@ def two_at_once(trial: Trial) -> None:
 
 
 def torn_journal(trial: Trial) -> None:
-    """The run was killed and its journal lost its end: runs are still listed and shown, and it can be resumed."""
+    """A run was killed and its journal truncated: runs are still listed and shown, and the run can be resumed."""
     run = trial.provision()
     trial.at_moment(run)
     run.kill()

@@ -1,4 +1,4 @@
-"""The suite: which trials there are, who does them when, and what becomes of each."""
+"""The suite: its trials, their distribution over hosts, and their results."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.lab.faults.layers import LAYERS, Reference
 from tests.lab.faults.results import CONTROL, Record
 from tests.lab.faults.trial import Missed, Trial
 
-ATTEMPTS = 6  #: to hit a moment; each miss brings it forward
+ATTEMPTS = 6  #: attempts to reach a moment; each miss makes it earlier
 SOONER = 0.7
 _CONTROL = next(case for case in CASES if case.kind == CONTROL)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One trial to be done."""
+    """One trial to run."""
 
     number: int
     case: Case
@@ -33,9 +33,9 @@ class Task:
 
 
 def schedule(total: int, seed: int, only: str = "") -> list[Task]:
-    """So many trials, shared out over kinds and layers by weight and shuffled by the seed.
+    """Return this many trials, distributed over kinds and layers by weight and shuffled by the seed.
 
-    ``only`` names a part of the kinds that are wanted.
+    ``only`` is a part of the names of the kinds to run.
     """
     chosen = [case for case in CASES if case.layers and only.lower() in case.kind.lower()]
     weights = [(case, layer, weight) for case in chosen for layer, weight in case.layers.items()]
@@ -53,14 +53,14 @@ def schedule(total: int, seed: int, only: str = "") -> list[Task]:
 
 
 def controls(layers: Iterable[str], seed: int) -> list[Task]:
-    """One run without a fault for each layer, the longest first: what moments are drawn from."""
+    """Return one run without a fault per layer, longest first, from which moments are drawn."""
     longest = ("tensorflow", "base", "container", "cuda", "driver", "cudnn", "environment")
     wanted = [layer for layer in longest if layer in set(layers)]
     return [Task(9000 + place, _CONTROL, layer, f"{seed}:control-{layer}") for place, layer in enumerate(wanted)]
 
 
 def perform(bench: Bench, task: Task, host: str) -> Record:
-    """Do one trial on a host of the bench; all that was seen, an error of the suite itself as well."""
+    """Run one trial on a host of the bench; return its record, also after an error of the suite itself."""
     began_s = time.monotonic()
     record = Record(task.number, task.case.kind, task.layer, task.seed)
     for attempt in range(ATTEMPTS):
@@ -70,7 +70,7 @@ def perform(bench: Bench, task: Task, host: str) -> Record:
             break
         except Missed:
             continue
-        except Exception:  # noqa: BLE001 - it is seen in the record, and the other trials go on
+        except Exception:  # noqa: BLE001 - the record has the error, and the other trials continue
             record.broken.append(f"the suite failed: {traceback.format_exc()}")
             break
     else:
@@ -110,7 +110,7 @@ def _reference(trial: Trial, before: dict[str, str]) -> Reference:
 
 
 def work_through(bench: Bench, tasks: list[Task], lanes: int, tell: Callable[[Record], None]) -> None:
-    """Do all trials, so many hosts at a time; those that want to be alone come one after another at the end."""
+    """Run all trials, ``lanes`` hosts at a time; trials that must run alone follow one after another."""
     together = [task for task in tasks if not task.case.alone]
     _in_lanes(bench, together, lanes, tell)
     _in_lanes(bench, [task for task in tasks if task.case.alone], 1, tell)

@@ -1,4 +1,4 @@
-"""The quick part of the fault suite: each kind that is cheap, once, on the driver's layer."""
+"""The quick part of the fault suite: each cheap kind once, on the driver's layer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KINDS = (
 
 
 def tasks(kinds: Iterable[str]) -> list[Task]:
-    """One trial of each kind."""
+    """Return one trial of each kind."""
     cases = {case.kind: case for case in CASES}
     return [
         Task(number, replace(cases[kind], layers={LAYER: 1}), LAYER, f"{SEED}:{kind}")
@@ -42,7 +42,7 @@ def tasks(kinds: Iterable[str]) -> list[Task]:
 
 @pytest.fixture(scope="module")
 def records(request: pytest.FixtureRequest) -> Iterator[dict[str, Record]]:
-    """What was seen in each trial whose test runs, by kind; two hosts at a time."""
+    """The record of each trial whose test runs, by kind; two hosts at a time."""
     items = (item for item in request.session.items if isinstance(item, pytest.Function) and item.path == request.path)
     kinds = [str(item.callspec.params["kind"]) for item in items]
     with own_lab(LAB):

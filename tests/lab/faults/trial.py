@@ -1,4 +1,4 @@
-"""One trial: a host in a known state, a run that is disturbed, and what a case may do in between."""
+"""One trial: a host in a known state, a disturbed run, and the actions of a case."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from tests.lab.faults.hostjobs import Follower, HostJob, read_jobs
 from tests.lab.faults.layers import Layer, Reference
 from tests.lab.faults.results import Record, RunRecord
 
-RUN_TIMEOUT_S = 600.0  #: a lost connection is tried again for 300 s; more than twice that is no end
+RUN_TIMEOUT_S = 600.0  #: twice the 300 s of reconnection attempts
 STEP_TIMEOUT_S = 300.0
 FURTHER_RUNS = 3
-REATTACH_S = 15.0  #: two seconds on idle cores; these share theirs with other tests
+REATTACH_S = 15.0  #: two seconds on idle cores; here other tests share the cores
 _POLL_S = 0.003
 
 
 class Missed(Exception):
-    """The run was over before its moment came."""
+    """The run ended before its moment."""
 
 
 class Trial:
-    """What a case works with. ``scale`` brings the moment forward after one that was missed."""
+    """Interface of a case to its trial. ``scale`` makes the moment earlier after a miss."""
 
     def __init__(self, bench: Bench, machine: Machine, layer: Layer, record: Record, *, scale: float = 1.0):
         self.bench = bench
@@ -45,15 +45,15 @@ class Trial:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.inventory = bench.inventory(self.folder / "inventory", [machine.name])
         self.hosts = machine.name
-        self.artifacts_may_differ = False  #: the case damages them at rest: that is seen then, and is no finding
-        self.breaks_itself = False  #: the case breaks what was in order, which is then mended again: no repetition
-        self.begun_here: frozenset[str] = frozenset()  #: packages that the case itself began to install again
+        self.artifacts_may_differ = False  #: the case damages artifacts at rest, so their damage is not an error
+        self.breaks_itself = False  #: the case damages completed states, so their repair is not a repetition
+        self.begun_here: frozenset[str] = frozenset()  #: packages that the case itself began to install
         self._follower = Follower(machine.merged)
         self._runs: list[Controller] = []
 
     @property
     def root(self) -> Path:
-        """The host's filesystem as this machine sees it."""
+        """Root of the host's filesystem on this machine."""
         return self.machine.merged
 
     @property
@@ -61,23 +61,23 @@ class Trial:
         """The layer's run without a fault."""
         return self.bench.reference(self.layer.name)
 
-    # what a case does
+    # actions of a case
 
     def provision(self, *more: str, inventory: Path | None = None, state: str = "state") -> Controller:
-        """Start the run; ``state`` names whose journal it is."""
+        """Start the run; ``state`` names the folder of its journal."""
         words = ["provision", "--inventory", str(inventory or self.inventory), "--hosts", self.hosts]
         return self.invoke([*words, "--roles", ",".join(self.layer.roles), *more], state=state)
 
     def invoke(
         self, words: list[str], *, state: str = "state", environment: Mapping[str, str] | None = None
     ) -> Controller:
-        """Start any command; its journal lies in the trial's folder."""
+        """Start any command, with its journal in the trial's folder."""
         given = {"HOSTWRIGHT_STATE": str(self.folder / state), **(environment or {})}
         self._runs.append(Controller(words, given))
         return self._runs[-1]
 
     def at_moment(self, run: Controller) -> None:
-        """Wait until the moment: a random share of the time that the layer takes. Raises `Missed` when it is over."""
+        """Wait for the moment, a random share of the layer's time. Raises `Missed` if the run ends before."""
         share = self.rng.uniform(0.0, 1.0)
         if not run.wait(lambda: run.first_host_line() is not None, RUN_TIMEOUT_S):
             raise Missed
@@ -88,10 +88,10 @@ class Trial:
         self._note_moment(run)
 
     def in_step(self, run: Controller, part: str, *, process: str = "", span: float = 1.0) -> None:
-        """Wait until a random moment within the step whose words contain ``part``.
+        """Wait for a random moment within the step whose description contains ``part``.
 
-        With ``process``, from when such a program runs on the host. ``span`` is the share of the step's time in which
-        the moment lies. Raises `Missed` when the step ends before.
+        With ``process``, the time starts when such a program runs on the host. ``span`` is the share of the step's time
+        with the moment. Raises `Missed` if the step ends before.
         """
         span_s = self.reference.step_seconds(part) * span * self.scale
 
@@ -101,7 +101,7 @@ class Trial:
         self._poll(run, lambda: part in self._now())
         self._poll(run, lambda: there() or part not in self._now())
         share = self.rng.uniform(0.0, 1.0)
-        time.sleep(share * span_s)  # the moment that the trial is about, drawn from its seed
+        time.sleep(share * span_s)  # the trial's moment, drawn from its seed
         self._poll(run, lambda: there() or part not in self._now())
         if part not in self._now():
             raise Missed
@@ -109,14 +109,14 @@ class Trial:
         self._note_moment(run)
 
     def end(self, run: Controller, timeout_s: float = RUN_TIMEOUT_S) -> None:
-        """Let the run end as it ends; one that does not is killed and noted as broken."""
+        """Wait for the end of the run; a run that does not end is killed and recorded as broken."""
         if not run.wait_end(timeout_s):
             self.record.broken.append(f"a run did not end within {timeout_s:.0f} s")
             run.kill()
 
     def switch_on(self) -> None:
-        """Switch the host on again after a while, as its BMC would."""
-        time.sleep(self.rng.uniform(0.3, 4.0))  # how long the host is without power, drawn likewise
+        """Start the host again after a while, as its BMC would."""
+        time.sleep(self.rng.uniform(0.3, 4.0))  # time without power, drawn from the seed
         for _ in range(2):
             with suppress(LabError):
                 start(self.machine)
@@ -124,12 +124,12 @@ class Trial:
                 return
 
     def expect(self, holds: bool, sentence: str) -> None:
-        """Note as broken what does not hold."""
+        """Record ``sentence`` as an error unless the condition holds."""
         if not holds:
             self.record.broken.append(sentence)
 
     def marks(self) -> str:
-        """What would be another if the host had been worked on: its jobs, its packages, the files of its roles."""
+        """Return what any work on the host would change: its jobs, its packages, the files of its roles."""
         log = self.root / "var/log/dpkg.log"
         size = log.stat().st_size if log.exists() else 0
         return repr(([job.id for job in self._jobs()], size, sorted(checks.written_files(self.root).items())))
@@ -140,23 +140,23 @@ class Trial:
         return self._runs[-1]
 
     def new_jobs(self) -> list[HostJob]:
-        """The jobs that this trial's runs started; those of the layers before came with the snapshot."""
+        """Return the jobs of this trial's runs, without the snapshot's jobs."""
         return [job for job in self._jobs() if job.role == self.layer.name]
 
     def job(self) -> HostJob | None:
-        """The job that runs on the host, if its processes live."""
+        """Return the running job on the host, if its processes exist."""
         jobs = [job for job in self._jobs() if job.status is None]
         return jobs[-1] if jobs and self._runs_on_host("", word="/wrapper") else None
 
-    # what is looked at
+    # checks
 
     def look_at_rest(self) -> None:
-        """The state at rest: nothing half-written under its final name."""
+        """Check the host after the fault: no half-written file at its final path."""
         found = checks.half_written(self.root, self.reference, self.bench.sums, artifacts=not self.artifacts_may_differ)
         self.record.half += [one for one in found if one not in self.record.half]
 
     def again(self) -> None:
-        """Give the same command again until it ends well, three times at most."""
+        """Run the same command until it succeeds, at most three times."""
         last = self._runs[-1]
         for number in range(FURTHER_RUNS + 1):
             if last.status == 0:
@@ -174,7 +174,7 @@ class Trial:
         return run
 
     def _see_whether_followed(self, job: HostJob, run: Controller) -> None:
-        """A job that ran when the controller came back must have been re-attached to, unless it ended before."""
+        """Check that the controller re-attached to a job that ran at its start, unless the job ended before."""
         line, first = run.find(r"re-attaching to"), run.first_host_line()
         if line is not None:
             self.record.notes["reattach_s"] = round(line.at_s, 1)
@@ -186,7 +186,7 @@ class Trial:
         self.expect(ended_s is not None and ended_s <= looked_s, f"the job {job.id} ran and was not followed")
 
     def look_at_end(self, *, repeats_allowed: bool) -> None:
-        """The end: verified, nothing half-written, nothing twice, nothing lost."""
+        """Check the end: verified, nothing half-written, nothing installed twice, nothing lost."""
         left = self._verify()
         self.artifacts_may_differ = False
         self.look_at_rest()
@@ -202,9 +202,9 @@ class Trial:
             self.record.broken += [f"repeated although the host never went down: {one}" for one in self.record.repeated]
 
     def _verify(self) -> set[tuple[str, str]] | None:
-        """What the plan still names, as (role, what); ``None`` when the host cannot be asked."""
+        """Return the plan's remaining changes as (role, what); ``None`` if the host cannot be probed."""
         try:
-            # It may go down just after the run has ended well: services are judged when the boot has ended.
+            # The host may reboot after a successful run, so services are checked after the boot.
             wait_for_ssh(self.machine)
             exec_in(self.machine, ["systemctl", "is-system-running", "--wait"])
             plan = plan_of(self.inventory, self.machine.name, self.layer.roles)
@@ -219,13 +219,13 @@ class Trial:
         return left
 
     def close(self) -> None:
-        """End what still runs here and write down what the runs said."""
+        """End the trial's processes on this machine, and record the output of its runs."""
         for run in self._runs:
             if run.running:
                 run.kill()
             self.record.runs.append(RunRecord(run.words, run.status, round(run.seconds, 1), run.output))
 
-    # reading the host from outside
+    # reads of the host's files
 
     def _note_moment(self, run: Controller) -> None:
         first = run.first_host_line()
@@ -236,7 +236,7 @@ class Trial:
         return read_jobs(self.root)
 
     def _now(self) -> str:
-        """The step that runs on the host now, in words."""
+        """Return the step that runs on the host now."""
         return self._follower.now()
 
     def _runs_on_host(self, program: str, *, word: str = "") -> bool:
@@ -253,4 +253,4 @@ class Trial:
         while not until():
             if not run.running or time.monotonic() > deadline_s:
                 raise Missed
-            time.sleep(_POLL_S)  # between two looks at a host's processes, which tell nobody that they begin
+            time.sleep(_POLL_S)  # polling, because no notification of a new process exists

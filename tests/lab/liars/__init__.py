@@ -1,1 +1,1 @@
-"""Ten hosts on this machine, of which one lies: sshd and mount namespaces of their own, without a lab."""
+"""Ten hosts on this machine, one of which sends false output: separate sshds and mount namespaces, without a lab."""

@@ -1,4 +1,4 @@
-"""Ten hosts of one sshd, each at an address of its own with directories of its own, and a site that names them."""
+"""Ten hosts of one sshd, each with its own address and directories, and a site that names them."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ def test_hello(host):
 
 @dataclass(frozen=True)
 class Ten:
-    """The site, and what the host that lies does from now on."""
+    """The site, and control over the behaviour of the false host."""
 
     root: Path
     sshd: Sshd
-    kept: dict[str, int]  #: the process that holds each host's directories
+    kept: dict[str, int]  #: host → process whose mount namespace has its directories
 
     def lies(self, kind: str) -> None:
         (self.sshd.folder / "kind").write_text(kind)
 
     def on(self, host: str, command: str) -> str:
-        """What a command prints on a host, without SSH."""
+        """Run a command on a host without SSH; return its output."""
         done = subprocess.run(
             ["nsenter", "-m", "-t", str(self.kept[host]), "/bin/sh", "-c", command],
             capture_output=True,
@@ -72,14 +72,14 @@ class Ten:
         return done.stdout
 
     def bare(self) -> None:
-        """Every host as nobody has touched it."""
+        """Reset every host to its untouched state."""
         for host in self.kept:
             self.on(host, f"rm -rf {FILE} /var/lib/hostwright/* /run/hostwright/*")
 
 
 @contextmanager
 def _directories() -> Iterator[int]:
-    """A process with a tmpfs in each place that a run writes to."""
+    """A process with a tmpfs at each path that a run writes to."""
     places = ("/mnt", "/var/lib/hostwright", "/run/hostwright", "/var/cache/hostwright")
     for place in places:
         Path(place).mkdir(parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ def _write_site(root: Path, sshd: Sshd) -> None:
         "hostwright_roles": ["hello"],
         "ansible_port": sshd.port,
         "ansible_user": "root",
-        "ansible_timeout": 120,  # a busy machine may take longer to log in than a healthy host does
+        "ansible_timeout": 120,  # a login may take longer on a busy machine than on a healthy host
         "ansible_ssh_private_key_file": str(sshd.key),
         "hostwright_known_hosts": str(sshd.known_hosts),
     }

@@ -1,4 +1,4 @@
-"""A site with one host that lies about SSH, of which nothing is wanted and one check is made."""
+"""A site with one host of a false SSH server, without changes and with one check."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_it_answers(host):
 
 
 def write_site(root: Path, port: int, known_hosts: Path, key: Path, *, timeout_s: float = 300) -> None:
-    """The site in ``root``, whose host ``liar`` is at this port."""
+    """Write the site into ``root``; its host ``liar`` is at this port."""
     for folder in ("inventory/stacks", "roles/quiet", "tests/layers"):
         (root / folder).mkdir(parents=True)
     (root / "tasks.py").write_text("from hostwright.cli.tasks import *  # noqa: F403\n")

@@ -1,1 +1,1 @@
-"""Dead hosts of the lab brought back to service by ``invoke rebuild``, over real SSH and Redfish."""
+"""Dead lab hosts restored by ``invoke rebuild``, over real SSH and Redfish."""

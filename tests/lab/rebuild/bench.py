@@ -1,4 +1,4 @@
-"""Clones of one good host, in a lab with BMCs of its own: broken, rebuilt with one command, looked at again."""
+"""Clones of one good host, in a separate lab with BMCs: broken, rebuilt with one command, and checked."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from tests.lab.audit.bench import AT_ONCE, SETTLE
 from tests.lab.conftest import SMALL, FrontDoor, on
 
 Roles = tuple[str, ...]
-GOOD = "good"  #: how the names of good hosts begin
+GOOD = "good"  #: prefix of the names of good hosts
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 @dataclass(frozen=True)
 class Told:
-    """What one ``invoke rebuild --json`` said: each host's record, and the sentences of those without one."""
+    """Output of one ``invoke rebuild --json``: each host's record, and the errors of hosts without one."""
 
     status: int
     rebuilds: Mapping[str, Mapping[str, Any]]
     errors: Mapping[str, str]
 
     def way(self, host: str) -> str:
-        """The ways that a host was taken, as its record has them."""
+        """Return the methods of a host's rebuild, from its record."""
         return " + ".join(self.rebuilds[host]["ways"])
 
     def phases(self, host: str) -> dict[str, float]:
-        """Seconds by phase, of those that the host went through."""
+        """Return the seconds of each phase that the host went through."""
         return {name: float(seconds) for name, seconds in self.rebuilds[host]["phases"]}
 
 
 @dataclass(frozen=True)
 class Bench:
-    """The lab and ``invoke``. ``story`` is what the table at the end shows."""
+    """The lab and ``invoke``. ``story`` collects the rows of the final table."""
 
     lab: Lab
     invoke: FrontDoor
     story: list[tuple[str, str, str, Mapping[str, float], float]] = field(default_factory=list)
 
     def machine(self, host: str) -> Machine:
-        """A host of the lab."""
+        """Return a host of the lab."""
         return find_machine(self.lab, host)
 
     def good(self, roles: Roles = ()) -> Snapshot:
-        """A host with these roles (none: all of its stack), provisioned from bare when first asked for, and frozen."""
+        """Return a host with these roles (none: its whole stack), provisioned on first use and frozen."""
         name = "".join((GOOD, *roles))
         frozen = read_snapshots(self.lab)
         if name in frozen:
@@ -72,7 +72,7 @@ class Bench:
 
     @contextmanager
     def clones(self, hosts: Mapping[str, HostOptions | None], roles: Roles = ()) -> Iterator[None]:
-        """Clones of the good host with these options, once they have settled (Docker takes a moment), for the body."""
+        """Clones of the good host with these options during the body, after their services have settled."""
         snapshot = self.good(roles)
         try:
             for kind in dict.fromkeys(hosts.values()):
@@ -88,19 +88,19 @@ class Bench:
                 self._variables(host).unlink(missing_ok=True)
 
     def each(self, hosts: Iterable[str], action: Callable[[str], object]) -> None:
-        """Do something with several hosts at a time; the first error is raised."""
+        """Call ``action`` for several hosts at a time; raises the first error."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
             for _ in pool.map(action, list(hosts)):
                 pass
 
     def say(self, host: str, **variables: Any) -> None:
-        """Write variables of one host into the inventory, as its user would."""
+        """Write variables of one host into the inventory."""
         place = self._variables(host)
         place.parent.mkdir(exist_ok=True)
         place.write_text(yaml.safe_dump(variables))
 
     def rebuild(self, hosts: Iterable[str], *words: str) -> Told:
-        """``invoke rebuild`` of these hosts with nobody at the keyboard."""
+        """Run ``invoke rebuild`` for these hosts without confirmation."""
         done = self.invoke("rebuild", "--hosts", ",".join(hosts), "--json", *words)
         assert done.stdout, f"{done.returncode}\n{done.stderr[-3000:]}"
         document = json.loads(done.stdout)
@@ -109,23 +109,23 @@ class Bench:
         return Told(done.returncode, rebuilds, {one["host"]: one["sentence"] for one in document["errors"]})
 
     def audit(self, hosts: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """``invoke audit``: host → what it says."""
+        """Run ``invoke audit``: host → its document."""
         done = self.invoke("audit", "--hosts", ",".join(hosts), "--json")
         return {one["host"]: one for one in json.loads(done.stdout)["hosts"]}
 
     def locks(self, hosts: Iterable[str]) -> dict[str, str]:
-        """``invoke lock --list``: host → the reason for which it is locked, there or on this machine; empty: free."""
+        """Run ``invoke lock --list``: host → reason of its lock, on the host or on this machine; empty: unlocked."""
         done = self.invoke("lock", "--list", "--hosts", ",".join(hosts), "--json")
         found = json.loads(done.stdout)["hosts"]
         return {one["host"]: ((one["lock"] or one["set_aside"] or {}).get("reason", "")) for one in found}
 
     def tell(self, state: str, host: str, told: Told) -> None:
-        """Remember a rebuild for the table at the end."""
+        """Record a rebuild for the final table."""
         way, total_s = told.way(host), float(told.rebuilds[host]["total_s"])
         self.story.append((state, way, told.rebuilds[host]["outcome"], told.phases(host), total_s))
 
     def table(self) -> str:
-        """States, ways and seconds by phase."""
+        """Return states, methods and seconds by phase as a table."""
         rows = [f"{'state':<36}{'way':<32}{'outcome':<13}{'total':>7}  phases"]
         for state, way, outcome, phases, total_s in self.story:
             seconds = "  ".join(f"{name} {took_s:.1f}" for name, took_s in phases.items())
@@ -137,5 +137,5 @@ class Bench:
 
 
 def untouched(machine: Machine) -> str:
-    """What changes on a host when somebody works there: its boot, and all that Hostwright keeps on it."""
+    """Return what any work on a host would change: its boot id, and Hostwright's files on it."""
     return on(machine, f"cat {BOOT_ID}; find /var/lib/hostwright -printf '%p %s %T@\\n' | sort")

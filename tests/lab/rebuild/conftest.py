@@ -1,4 +1,4 @@
-"""Good hosts, provisioned once and frozen; every host of these tests starts as a clone of one."""
+"""Good hosts, provisioned once and frozen; every host of these tests is a clone of one."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from tests.lab.telling import tell
 
 @pytest.fixture(scope="package")
 def bench(pytestconfig: pytest.Config) -> Iterator[Bench]:
-    """A lab with BMCs and good hosts; at the end, what became of all states in one table."""
+    """A lab with BMCs and good hosts; prints a table of all states at the end."""
     with own_lab("rbt") as lab:
-        fleet.remove(lab, [host for host in read_records(lab) if not host.startswith(GOOD)])  # of a run that was kept
-        for remembered in (locallocks.FOLDER, records.FILE):  # of rebuilds of hosts of these names
+        # left by a run with HOSTWRIGHT_KEEP_LAB
+        fleet.remove(lab, [host for host in read_records(lab) if not host.startswith(GOOD)])
+        for remembered in (locallocks.FOLDER, records.FILE):  # records of earlier rebuilds of hosts with these names
             run(["rm", "-rf", lab.state / "controller" / remembered])
         made = Bench(lab, FrontDoor(lab))
         common = lab.inventory.parent / "group_vars" / "all.yml"
         common.parent.mkdir(parents=True, exist_ok=True)
-        common.write_text("hostwright_reboot_timeout: 180\n")  # a lab host that is not back then never will be
+        common.write_text("hostwright_reboot_timeout: 180\n")  # a lab host that needs longer never comes back
         yield made
         tell(pytestconfig, made.table())

@@ -1,4 +1,4 @@
-"""The states that dead hosts are found in: how each is brought about, and what a rebuild must do about it."""
+"""States of dead hosts: how a test creates each state, and what a rebuild must do."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ Break = Callable[[Bench, str], object]
 
 CHECKS = ("diagnose", "verify")
 REPAIR = ("diagnose", "provision", "verify")
-RELAYER = ("diagnose", "remove", "provision", "verify")  #: and where former files of ours go first
+#: phases of a rebuild that first removes Hostwright's former files
+RELAYER = ("diagnose", "remove", "provision", "verify")
 POWER = ("diagnose", "power", "reboot", "verify")
 
 
 @dataclass(frozen=True)
 class State:
-    """One way to be dead. ``way`` and ``phases`` are what the record must say of the rebuild, in their order."""
+    """One kind of dead host. ``way`` and ``phases`` must be in the record of its rebuild, in order."""
 
     name: str
     host: str
@@ -33,33 +34,33 @@ class State:
 
 
 def shell(script: str) -> Break:
-    """Break a host by commands of its root."""
+    """Return a breakage by commands of root on the host."""
     return lambda bench, host: on(bench.machine(host), script)
 
 
 def planted(name: str) -> Break:
-    """Break a host by what the audit's tests plant under this name."""
+    """Return the breakage of this name from the audit's tests."""
     return shell({one.name: one.script for one in PLANTS}[name])
 
 
 def wipe(bench: Bench, host: str) -> None:
-    """Install a host anew behind our back: another key, and known_hosts has the old one."""
+    """Reinstall a host without Hostwright: it gets another key, and known_hosts keeps the old one."""
     before = bench.lab.known_hosts.read_bytes()
     fleet.reset(bench.lab, [host])
     bench.lab.known_hosts.write_bytes(before)
 
 
-#: sshd is stopped where it stands: what is left of a host that swaps itself to death.
+#: Stops sshd with SIGSTOP, as on a host that swaps heavily.
 HUNG = "pkill -STOP -x sshd"
 
-#: What the installer of another version leaves that was cut off in its removal: no programs, half of the libraries.
+#: Leaves files of another driver version after an interrupted removal: no programs, half of the libraries.
 HALF_REMOVED = """
 rm /usr/bin/nvidia-smi /usr/bin/nvidia-modprobe /usr/bin/nvidia-persistenced
 cd /usr/lib/x86_64-linux-gnu; rm libnvidia-ml.so.1; ln -sfn libcuda.so.460.32.03 libcuda.so.1
 rm -r "/var/lib/dkms/nvidia/470.182.03/$(uname -r)"
 """
 
-#: Debian's own packages of another version, after our driver's own uninstaller: so does who follows what they ask for.
+#: Installs Debian's packages of another version after the driver's uninstaller, as their instructions require.
 DEBIANS = """
 rm /etc/apt/preferences.d/hostwright-no-other-driver
 nvidia-uninstall --silent
@@ -68,7 +69,7 @@ DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends nvi
 libnvidia-tesla-470-cuda1 nvidia-tesla-470-alternative
 """
 
-#: The same without an answer to what they ask: the first of them fails over our driver, and apt is stuck for good.
+#: The same without the uninstaller: the first package fails because of the driver, and apt stays blocked.
 DEBIANS_HALF = """
 rm /etc/apt/preferences.d/hostwright-no-other-driver
 apt-get -q update
@@ -76,8 +77,8 @@ apt-get -q update
 dpkg-query -W -f '${Status}' nvidia-installer-cleanup | grep -q half-configured
 """
 
-#: What packages of another release leave whose removal was cut off: its tree, its choice of /usr/local/cuda, its two
-#: files for the loader, of which one comes before ours and follows the choice.
+#: Leaves files of another CUDA release after an interrupted removal: its tree, its link /usr/local/cuda, and its two
+#: loader files, one of which precedes Hostwright's and follows the link.
 NEWER_CUDA = """
 other=/usr/local/cuda-11.4 targets=targets/x86_64-linux/lib
 mkdir -p $other/bin $other/$targets; touch $other/bin/nvcc; ln -s $targets $other/lib64
@@ -87,21 +88,21 @@ echo /usr/local/cuda/$targets >/etc/ld.so.conf.d/000_cuda.conf
 echo $other/$targets >/etc/ld.so.conf.d/cuda-11-4.conf; ldconfig
 """
 
-#: Everything that was sent to this host by former releases, until nothing fits any more; and something to install.
+#: Fills the disk like files of earlier releases, and leaves something to install.
 FULL = """
 rm /usr/bin/nvidia-smi
 old=/var/cache/hostwright/artifacts/$(printf old | sha256sum | cut -d' ' -f1); mkdir -p "$old"
 free=$(df -Pk /var | awk 'NR == 2 { print $4 }'); fallocate -l "$((free - 102400))KiB" "$old/old.run"
 """
 
-#: All or most of their layers are laid anew.
+#: All or most layers of these hosts are installed again.
 WIPED = (State("OS wiped, with a new host key", "wiped", wipe, "trust + repair", REPAIR),)
 RELAYERED = (
     State("driver of the distribution", "debdrv", shell(DEBIANS), "relayer", RELAYER),
     State("leftovers of CUDA 11.4", "cuda114", shell(NEWER_CUDA), "relayer", RELAYER),
 )
 
-#: Woken, or mended where they differ.
+#: These hosts are started, or repaired where they differ.
 MENDED = (
     State("powered off", "off", lambda bench, host: power_off(bench.machine(host)), "power on + nothing", POWER),
     State("hung, and its BMC says on", "hung", shell(HUNG), "power cycle + nothing", POWER),
@@ -117,18 +118,18 @@ MENDED = (
 
 
 def kinds(states: Iterable[State]) -> dict[str, HostOptions | None]:
-    """The hosts that the states need, with their options."""
+    """Return the hosts that the states need, with their options."""
     return {state.host: state.options for state in states}
 
 
 def break_all(bench: Bench, states: Iterable[State]) -> None:
-    """Bring each host into its state."""
+    """Put each host into its state."""
     by_host = {state.host: state for state in states}
     bench.each(by_host, lambda host: by_host[host].fail(bench, host))
 
 
 def require_back(bench: Bench, told: Told, state: State) -> None:
-    """Fail unless the host of this state is back, by the way and in the phases that the state asks for."""
+    """Fail unless the state's host is restored by the required method and phases."""
     bench.tell(state.name, state.host, told)
     assert told.rebuilds[state.host]["outcome"] == "rebuilt", told.rebuilds[state.host]["sentence"]
     assert told.way(state.host) == state.way, told.rebuilds[state.host]["reasons"]

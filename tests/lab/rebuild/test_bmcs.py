@@ -1,4 +1,4 @@
-"""BMCs that are of no help: each host is left locked with a clear reason, and nothing else is touched."""
+"""Useless BMCs: each host stays locked with a clear reason, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 PASSWORD, CLOSED, LIAR = "wrongpw", "nobmc", "liar"
 HOSTS = (PASSWORD, CLOSED, LIAR)
 BYSTANDER = "bystander"
-#: host → way, and what the sentence must say
+#: host → (method, required part of the message)
 EXPECTED = {
     PASSWORD: ("hand over", "refuses the user"),
     CLOSED: ("hand over", "refuses the connection: is its web server on"),
@@ -32,10 +32,10 @@ STATES = {
 
 @pytest.fixture(scope="module")
 def told(bench: Bench) -> Iterator[Told]:
-    """All three dead, and rebuilt by one command; what is beside them stays as it is."""
+    """All three hosts dead and rebuilt with one command; the environment stays unchanged."""
     with bench.clones(dict.fromkeys((*HOSTS, BYSTANDER))):
         bench.say(PASSWORD, hostwright_bmc_password_command="echo wrong")
-        bench.say(CLOSED, hostwright_bmc=f"https://{bench.lab.gateway.ip}:1")  # nobody listens there
+        bench.say(CLOSED, hostwright_bmc=f"https://{bench.lab.gateway.ip}:1")  # a closed port
         bench.say(LIAR, hostwright_reboot_timeout=15)
         set_faults(bench.lab, LIAR, Faults(lies_on=True))
         for host in HOSTS:
@@ -47,7 +47,7 @@ def told(bench: Bench) -> Iterator[Told]:
 
 
 def beside(bench: Bench) -> tuple[object, ...]:
-    """What these rebuilds have no business with."""
+    """Return the state of everything that these rebuilds must not change."""
     return untouched(bench.machine(BYSTANDER)), bench.lab.known_hosts.read_bytes(), bench.lab.inventory.read_bytes()
 
 
@@ -69,7 +69,7 @@ def test_no_host_was_switched_on(bench: Bench, told: Told) -> None:
 
 def test_what_is_locked_is_not_rebuilt_before_somebody_takes_the_lock_off(bench: Bench, told: Told) -> None:
     assert told.rebuilds
-    bench.say(PASSWORD)  # somebody has set the password right
+    bench.say(PASSWORD)  # the password has been corrected
     again = bench.rebuild([PASSWORD])
     assert again.status == 1
     assert "set aside on this machine" in again.errors[PASSWORD]

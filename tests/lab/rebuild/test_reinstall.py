@@ -1,5 +1,7 @@
-"""A new operating system over Redfish: with a key that was known before the host had it; and installations that end in
-vain: one without end, one whose installer gets no seed, one of another release than was asked for."""
+"""A new operating system over Redfish, with a host key that was known in advance, and three installations that fail.
+
+The failures: an installation without end, an installer without a seed, another release than requested.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ ALL = (FINE, ENDLESS, SEEDLESS, OTHER)
 
 
 def seed(bench: Bench, host: str, timeout_s: int, **more: str) -> dict[str, object]:
-    """The inventory's settings for an installation; the lab's PXE leads hosts to this port and their names."""
+    """Set the inventory's variables for an installation; the lab's PXE directs hosts to this port and their names."""
     return {
         "hostwright_install": {
             "serve": f"{bench.lab.gateway.ip}:8098",
@@ -38,7 +40,7 @@ def seed(bench: Bench, host: str, timeout_s: int, **more: str) -> dict[str, obje
 
 @pytest.fixture(scope="module")
 def told(bench: Bench) -> Iterator[Told]:
-    """Four hosts reinstalled by one command, of which one comes to its end."""
+    """Four hosts reinstalled with one command, of which one succeeds."""
     with bench.clones(dict.fromkeys((*ALL, BYSTANDER))):
         bench.say(FINE, **seed(bench, FINE, 300))
         bench.say(ENDLESS, **seed(bench, ENDLESS, 60))
@@ -56,14 +58,14 @@ def told(bench: Bench) -> Iterator[Told]:
 
 
 def keys(bench: Bench) -> list[str]:
-    """The known keys of all hosts but those that get a new system; a key may stand under its name as well."""
+    """Return the known keys of all hosts except for the reinstalled ones; a key may also be under its name."""
     own = {word for host in (FINE, OTHER) for word in (str(bench.machine(host).address), host)}
     lines = bench.lab.known_hosts.read_text().splitlines()
     return [line for line in lines if not own & set(line.split()[0].split(","))]
 
 
 def known_key(bench: Bench, host: str) -> list[str]:
-    """What known_hosts says of a host."""
+    """Return the key of a host in known_hosts."""
     lines = [line.split() for line in bench.lab.known_hosts.read_text().splitlines()]
     return [words[2] for words in lines if str(bench.machine(host).address) in words[0].split(",")]
 

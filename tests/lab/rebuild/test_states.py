@@ -1,4 +1,4 @@
-"""Hosts whose layers must be laid anew, each in another state: one command brings all of them back, unattended."""
+"""Hosts whose layers must be installed again, each in another state: one unattended command restores all of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.lab.rebuild.bench import Bench, Roles, Told
 from tests.lab.rebuild.states import RELAYERED, WIPED, State, break_all, kinds, require_back
 
 Broken = tuple[State, ...]
-#: states of hosts, and the roles that these have; none: all of their stack
+#: (states of hosts, roles of these hosts); no roles: their whole stack
 SEVERAL = [
     pytest.param((WIPED, ("base", "driver")), id="wiped, driver alone"),
     pytest.param((WIPED, ()), id="wiped", marks=pytest.mark.long),
@@ -21,7 +21,7 @@ SEVERAL = [
 
 @pytest.fixture(scope="module", params=SEVERAL)
 def case(request: pytest.FixtureRequest) -> tuple[Broken, Roles]:
-    """The states of the hosts that one command brings back, and the roles of these."""
+    """The states of the hosts that one command restores, and the hosts' roles."""
     states, roles = request.param
     return states, roles
 
@@ -33,7 +33,7 @@ def broken(case: tuple[Broken, Roles]) -> Broken:
 
 @pytest.fixture(scope="module")
 def told(bench: Bench, case: tuple[Broken, Roles]) -> Iterator[Told]:
-    """The hosts broken, and rebuilt by one command."""
+    """The hosts, broken and rebuilt with one command."""
     broken, roles = case
     with bench.clones(kinds(broken), roles):
         break_all(bench, broken)

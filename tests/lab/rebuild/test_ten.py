@@ -1,4 +1,4 @@
-"""Ten hosts at once, of which two need other hardware: eight are back, two are locked with the reason."""
+"""Ten hosts at once, two of which need other hardware: eight are restored, two locked with the reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEN = (*EIGHT, ROW, GPU)
 BYSTANDER = "bystander"
 EACH = pytest.mark.parametrize("state", MENDED, ids=lambda state: state.host)
 
-#: What the kernel says of a row of a card's memory that is broken, and for which there is no spare one left.
+#: Kernel messages about a broken memory row of a card without a spare row.
 REMAP_FAILED = said(
     "NVRM: Xid (PCI:0000:3b:00): 48, pid=4242, name=python, An uncorrectable double bit error (DBE) has been detected",
     "NVRM: Xid (PCI:0000:3b:00): 64, pid=4242, name=python, Row Remapper: failed to remap a row",
@@ -28,10 +28,10 @@ REMAP_FAILED = said(
 
 @pytest.fixture(scope="module")
 def told(bench: Bench) -> Iterator[Told]:
-    """All ten rebuilt by one command."""
+    """All ten hosts rebuilt with one command."""
     with bench.clones(kinds(MENDED) | dict.fromkeys((ROW, GPU, BYSTANDER))):
         on(bench.machine(ROW), REMAP_FAILED)
-        bench.say(GPU, hostwright_gpus=2)  # there is one on its bus
+        bench.say(GPU, hostwright_gpus=2)  # its bus has one
         break_all(bench, MENDED)
         before = untouched(bench.machine(BYSTANDER)), bench.lab.known_hosts.read_bytes()
         told = bench.rebuild(TEN)
@@ -68,7 +68,7 @@ def test_the_two_are_locked_with_the_reason_and_the_eight_are_free(bench: Bench,
 def test_what_needs_hardware_is_left_alone_by_the_next_command(bench: Bench, told: Told) -> None:
     assert told.rebuilds
     pin = "/etc/apt/preferences.d/hostwright-no-other-driver"
-    on(bench.machine(GPU), f"rm {pin}")  # something to do
+    on(bench.machine(GPU), f"rm {pin}")  # so that the plan has a change
     done = bench.invoke("provision", "--hosts", GPU)
     assert done.returncode == 3
     assert "1 of the 2 GPUs of the inventory" in " ".join((done.stdout + done.stderr).split())

@@ -1,1 +1,1 @@
-"""A site of its own: the package installed from its wheel, roles that the engine has never heard of, real hosts."""
+"""A separate site: the package installed from its wheel, custom roles, real hosts."""

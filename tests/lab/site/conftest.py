@@ -22,16 +22,16 @@ from tests.lab.site.installed import Site
 
 OURS, PLAIN = "ours01", "plain01"
 BARE = HostOptions(profile="small")
-#: a distribution's driver is loaded here, which the lab shows until the first reboot
+#: emulates a loaded distribution driver until the first reboot
 VERSION = "470.256.02"
 WITH_DRIVER = HostOptions(profile="small", hardware=Hardware(loaded=VERSION))
-#: Debian's own packages of the driver: nvidia-smi, libcuda and what they need
+#: Debian's driver packages: nvidia-smi, libcuda and their dependencies
 DRIVER = """
 export DEBIAN_FRONTEND=noninteractive
 apt-get -qq update >/dev/null
 apt-get -qq install -y --no-install-recommends nvidia-tesla-470-smi libnvidia-tesla-470-cuda1 >/dev/null 2>&1
 """
-#: NVIDIA's own programs ask a card, and the lab has none: "Failed to initialize NVML: Unknown Error"
+#: NVIDIA's own programs fail without a card: "Failed to initialize NVML: Unknown Error"
 DOUBLES = {
     "usr/lib/nvidia/tesla-470/nvidia-smi": "nvidia-smi",
     f"usr/lib/x86_64-linux-gnu/nvidia/tesla-470/libnvidia-ml.so.{VERSION}": "libnvidia-ml.so.1",
@@ -40,7 +40,7 @@ DOUBLES = {
 
 @pytest.fixture(scope="session")
 def lab() -> Iterator[Lab]:
-    """Two hosts that no other test knows: a bare one, and one with its distribution's driver."""
+    """Two hosts that no other test uses: a bare one, and one with its distribution's driver."""
     with own_lab("site") as opened:
         fleet.supply(opened, BARE)
         fleet.up(opened, [OURS], options=BARE)
@@ -49,7 +49,7 @@ def lab() -> Iterator[Lab]:
 
 
 def install_driver(machine: Machine, work: Path) -> None:
-    """Install Debian's driver on a host, whose nvidia-smi then answers for the lab's card, as a driver's that works."""
+    """Install Debian's driver on a host; its nvidia-smi then reports the lab's card, as a working driver does."""
     on(machine, DRIVER)
     compiler, defines = Compiler(work), {"NV_VERSION": VERSION}
     smi = [SOURCES / name for name in ("nvidia-smi.c", "smi-csv.c", "smi-print.c")]
@@ -64,7 +64,7 @@ def install_driver(machine: Machine, work: Path) -> None:
 
 @pytest.fixture(scope="session")
 def programs(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The installed package; Debian's driver is installed on its host meanwhile."""
+    """The installed package; meanwhile Debian's driver is installed on its host."""
     with ThreadPoolExecutor(1) as beside:
         driver = beside.submit(install_driver, find_machine(lab, PLAIN), tmp_path_factory.mktemp("doubles"))
         found = installed.install(tmp_path_factory.mktemp("package"))
@@ -74,13 +74,13 @@ def programs(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def before(programs: Path) -> dict[str, str]:
-    """The checksums of all that was installed, before anything was done with it."""
+    """Checksums of all installed files, before the tests."""
     return installed.fingerprint(programs.parent)
 
 
 @pytest.fixture(scope="session")
 def checkout() -> str:
-    """The state of the checkout, before anything was done."""
+    """State of the checkout before the tests."""
     return installed.state_of_checkout()
 
 
@@ -100,11 +100,11 @@ def site(
 
 @pytest.fixture(scope="session")
 def ours(lab: Lab) -> Machine:
-    """The host that has all roles of the site's stack."""
+    """The host with all roles of the site's stack."""
     return find_machine(lab, OURS)
 
 
 @pytest.fixture(scope="session")
 def plain(lab: Lab) -> Machine:
-    """The host with two roles, and its distribution's driver."""
+    """The host with two roles and its distribution's driver."""
     return find_machine(lab, PLAIN)

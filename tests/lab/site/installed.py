@@ -1,4 +1,4 @@
-"""The package as its users have it: its wheel in an environment of its own, and a site that ``init`` made."""
+"""The package as users install it: its wheel in a separate environment, and a site that ``init`` created."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EXAMPLE = PROJECT / "tests/fixtures/site"
 NCCL = "nccl_2.8.4-1+cuda11.2_x86_64"
 LONGEST_S = 600
 
-#: Stands in for NCCL: it says its version, and moves nothing.
+#: Stand-in for NCCL: it returns its version and transfers nothing.
 STAND_IN = """
 const char stand_in[] = "hostwright lab stand-in for NCCL: it moves no data";
 __attribute__((visibility("default"))) int ncclGetVersion(int *version) { *version = 2804; return 0; }
@@ -35,10 +35,10 @@ __attribute__((visibility("default"))) int ncclGetVersion(int *version) { *versi
 
 
 def install(folder: Path) -> Path:
-    """An environment with the wheel of this checkout, and with what a site's author checks his roles with.
+    """Create an environment with the wheel of this checkout and with an author's tools for checking roles.
 
-    All else comes from the package index, as for any user, at the versions with which the project is tested.
-    Returns the folder of its programs.
+    Dependencies come from the package index, at the versions that the project is tested with. Returns the folder of the
+    programs.
     """
     (folder / "wheel").mkdir(parents=True)
     wheel = build_wheel(copy_sources(folder / "sources"), folder / "wheel")
@@ -57,7 +57,7 @@ def install(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Site:
-    """A site outside of the checkout, and the installed command, with a home of its own."""
+    """A site outside the checkout, and the installed command with a separate home."""
 
     root: Path
     programs: Path
@@ -82,18 +82,18 @@ class Site:
         )
 
     def run(self, *words: str, status: int = 0, program: tuple[str, ...] = ("hostwright",)) -> str:
-        """What a program prints; it must end with ``status``."""
+        """Run a program, which must end with ``status``; return its output."""
         done = self(*words, program=program)
         assert done.returncode == status, f"{words}: {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
         return done.stdout
 
     def json(self, *words: str, status: int = 0) -> Any:
-        """The document that a verb prints with ``--json``; it must end with ``status``."""
+        """Run a verb with ``--json``, which must end with ``status``; return its document."""
         return json.loads(self.run(*words, "--json", status=status))
 
 
 def write_site(site: Site, lab: Lab, roles: dict[str, list[str]]) -> None:
-    """Make a site of the four example roles, for hosts of the lab with these roles (none named: those of the stack)."""
+    """Create a site with the four example roles, for lab hosts with these roles (none: the stack's roles)."""
     site.run("init", str(site.root))
     shutil.copytree(EXAMPLE, site.root, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy2(lab.stack, site.root / "inventory/stacks/lab.yml")
@@ -101,7 +101,7 @@ def write_site(site: Site, lab: Lab, roles: dict[str, list[str]]) -> None:
     variables = {name: value for name, value in written["vars"].items() if name != "stack"}
     hosts = {name: dict(written["hosts"][name]) for name in read_records(lab) if name in roles}
     for name, host in hosts.items():
-        host["chrony"] = {"sets_clock": False}  # the clock of a lab host is the machine's
+        host["chrony"] = {"sets_clock": False}  # a lab host shares this machine's clock
         if roles[name]:
             host["hostwright_roles"] = roles[name]
     inventory = {"all": {"vars": variables, "hosts": hosts}}
@@ -109,7 +109,7 @@ def write_site(site: Site, lab: Lab, roles: dict[str, list[str]]) -> None:
 
 
 def archive_nccl(folder: Path) -> Path:
-    """The directory with an archive of NCCL's layout, whose library is a stand-in that says so."""
+    """Return a directory with an archive of NCCL's layout, whose library is a stand-in."""
     tree = folder / "tree" / NCCL
     for name in ("lib", "include"):
         (tree / name).mkdir(parents=True)
@@ -127,15 +127,15 @@ def archive_nccl(folder: Path) -> Path:
 
 
 def fingerprint(folder: Path) -> dict[str, str]:
-    """The checksum of every file below a folder, by its path in it."""
+    """Return path → checksum of every file below a folder."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def state_of_checkout() -> str:
-    """What git says of the checkout: which files differ from its commit, and how.
+    """Return git's differences of the checkout from its commit.
 
-    Other tests may run beside, and add to the record of what was tried.
+    Ignores the record of tried stacks, which concurrent tests may extend.
     """
     but = f":!{TRIED.relative_to(PROJECT)}"
     texts = (

@@ -1,7 +1,7 @@
-"""A host with ``base`` and ``chrony`` alone, the driver of its distribution, and somebody's job on its card.
+"""A host with only ``base`` and ``chrony``, its distribution's driver, and a user's job on its card.
 
-Nobody wants the role ``driver`` of it: every verb works, the driver stays as its distribution brought it, and what
-would disturb the job is held back all the same.
+The host does not have the role ``driver``: every verb works, the driver stays unchanged, and changes that would disturb
+the job are held back.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from tests.lab.conftest import on
 from tests.lab.site.conftest import PLAIN
 from tests.lab.site.installed import Site
 
-pytestmark = pytest.mark.long  # Debian's driver is fetched and installed; two minutes
+pytestmark = pytest.mark.long  # downloads and installs Debian's driver: two minutes
 ON = ("--hosts", PLAIN)
 JOB = "/run/job.pid"
-#: the role that wants a reboot, on top of the host's own two
+#: the role that requires a reboot, in addition to the host's two
 REBOOTS = ("--var", "hostwright_roles=base,chrony,openfiles")
 DRIVER = r"""
 dpkg-query -W -f '${Package} ${Version} ${Status}\n' '*nvidia*' | grep ' installed$'
@@ -33,7 +33,7 @@ grep -rl nouveau /etc/modprobe.d || true; ls /etc/apt/preferences.d
 
 @pytest.fixture(scope="module")
 def driver(site: Site, plain: Machine) -> str:
-    """What there is of the driver before anything is done: packages, links, the loaded module."""
+    """State of the driver before the tests: packages, links, the loaded module."""
     found = on(plain, DRIVER)
     assert "nvidia-tesla-470-smi 470.256.02" in found
     assert "libnvidia-tesla-470-cuda1" in found
@@ -42,7 +42,7 @@ def driver(site: Site, plain: Machine) -> str:
 
 @pytest.fixture(scope="module")
 def job(plain: Machine, driver: str) -> Iterator[str]:
-    """The process of somebody's job, which holds the card, and the boot in which it runs."""
+    """The process of a user's job that uses the card, and the current boot."""
     on(plain, f"systemd-run --quiet --unit=training sh -c 'exec 3</dev/nvidiactl; echo $$$$ >{JOB}; exec sleep 86400'")
     on(plain, f"until [ -s {JOB} ]; do sleep 0.1; done")
     yield at_work(plain)
@@ -50,13 +50,13 @@ def job(plain: Machine, driver: str) -> Iterator[str]:
 
 
 def at_work(machine: Machine) -> str:
-    """The boot, and the job with the moment at which it began; fails where it has ended."""
+    """Return the boot, and the job with its start time; fails if the job has ended."""
     return on(machine, f"cat /proc/sys/kernel/random/boot_id; cut -d' ' -f1,2,22 /proc/$(cat {JOB})/stat")
 
 
 @pytest.fixture(scope="module")
 def provisioned(site: Site, job: str) -> Site:
-    """The site, after its host was brought to the two roles while the job ran."""
+    """The site, with its host provisioned to the two roles while the job ran."""
     (host,) = site.json("provision", *ON)["hosts"]
     assert (host["reboots"], host["changed"]) == (0, True)
     return site
@@ -64,7 +64,7 @@ def provisioned(site: Site, job: str) -> Site:
 
 @pytest.fixture(autouse=True)
 def untouched(plain: Machine, job: str, driver: str) -> Iterator[None]:
-    """After each test: the driver is what it was, the job runs on, the host was not rebooted."""
+    """Checks after each test: the driver is unchanged, the job runs, the host was not rebooted."""
     yield
     assert on(plain, DRIVER) == driver
     assert at_work(plain) == job

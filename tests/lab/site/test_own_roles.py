@@ -1,8 +1,8 @@
-"""Four roles that the engine has never heard of, in a site made by ``init`` from the installed wheel, on a real host.
+"""Four custom roles in a site made by ``init`` from the installed wheel, on a real host.
 
-The roles are those of ``tests/fixtures/site``, written as ``docs/roles.md`` says: ``chrony`` (package, file, service),
-``nccl`` (a section, rules, an audit value, a failure, checks of its own), ``container`` (the standard role, extended),
-``openfiles`` (wants a reboot). The tests stand in the order in which a site's author would do these things.
+The roles are in ``tests/fixtures/site``, written as ``docs/roles.md`` describes: ``chrony`` (package, file, service),
+``nccl`` (a section, rules, an audit value, a failure, its own checks), ``container`` (the standard role, extended),
+``openfiles`` (requires a reboot). The tests are in the order of a site author's work.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tests.unit.support.package import PROJECT
 
 ROLES = ["base", "driver", "container", "chrony", "nccl", "openfiles"]
 ON = ("--hosts", OURS)
-#: depmod's index (the lab's headers leave it), dockerd's own mode of its directory, what ucf remembers of chrony's file
+#: depmod's index (left by the lab's headers), dockerd's mode of its directory, ucf's records of chrony's file
 LEFT_BY_OTHERS = r"/usr/lib/modules(/.*)?|/var/lib/docker|/var/lib/ucf/.*"
-SECOND = "/usr/local/lib/libnccl.so.2"  #: where the loader looks first
+SECOND = "/usr/local/lib/libnccl.so.2"  #: the loader's first directory
 
 
 def test_the_checkout_cannot_be_imported(site: Site):
@@ -33,7 +33,7 @@ def test_the_checkout_cannot_be_imported(site: Site):
 
 
 def test_lint_and_types_find_nothing(site: Site):
-    """With the settings that ``init`` wrote, and by what the installed package says of its types."""
+    """With the settings of ``init``, and with the type annotations of the installed package."""
     site.run("check", ".", program=("ruff",))
     site.run("format", "--check", "--line-length", "120", "roles", program=("ruff",))
     assert "no issues found" in site.run(program=("mypy",))
@@ -68,7 +68,7 @@ def test_a_rule_of_the_site_refuses_what_does_not_fit(site: Site):
 
 @pytest.fixture(scope="module")
 def bare(site: Site, ours: Machine) -> Tree:
-    """What lies on the host before anything was done."""
+    """Tree of the host before the tests."""
     return Tree.of(ours)
 
 
@@ -81,7 +81,7 @@ def test_plan_shows_every_role(site: Site, bare: Tree):
 
 @pytest.fixture(scope="module")
 def provisioned(site: Site, bare: Tree) -> Site:
-    """The site, after its host was brought to its stack, for which it is rebooted once."""
+    """The site, with its host provisioned to its stack, including one reboot."""
     (host,) = site.json("provision", *ON)["hosts"]
     assert host["reboots"] == 1
     return site
@@ -132,7 +132,7 @@ def test_audit_and_doctor_find_nothing(provisioned: Site):
     assert version.startswith("4.0-")
     assert pinned is None
     assert f"{NCCL}.txz" in host["stand_ins"]
-    assert not [name for name in host["stand_ins"] if name.startswith("cudnn")]  # no role of this host brings it
+    assert not [name for name in host["stand_ins"] if name.startswith("cudnn")]  # no role of this host installs it
     provisioned.run("doctor", *ON)
 
 
@@ -156,7 +156,7 @@ def test_the_host_is_what_it_was_once_the_roles_are_removed(provisioned: Site, b
         *("/opt:", "hostwright-lab"),
     ]
     assert on(ours, "dpkg-query -W -f '${Status}' chrony 2>/dev/null || echo gone").strip() == "gone"
-    assert "docker" in on(ours, "systemctl is-active docker && echo docker")  # what was not named stays
+    assert "docker" in on(ours, "systemctl is-active docker && echo docker")  # other parts stay
     provisioned.run("remove", *ON)
     assert bare.differences(Tree.of(ours), but=LEFT_BY_OTHERS) == []
 

@@ -37,7 +37,7 @@ def bare_desk(
 
 @dataclass(frozen=True)
 class Made:
-    """How the workspaces were made."""
+    """The host, and the output of the creation of its workspaces."""
 
     desk: Desk
     plan: Any
@@ -47,7 +47,7 @@ class Made:
 
 @pytest.fixture(scope="package")
 def made(bare_desk: Desk) -> Made:
-    """The usual workspaces, made from the inventory by the command line."""
+    """The usual workspaces, created from the inventory by the command line."""
     words = ("--hosts", HOST, "--roles", "workspaces")
     plan = bare_desk.json("plan", *words, status=3)
     containers = bare_desk.on("docker ps -aq")
@@ -62,18 +62,18 @@ def desk(made: Made) -> Desk:
 
 @dataclass(frozen=True)
 class Runs:
-    """Two batch runs on one card: what was seen of them while the first one ran; both have ended."""
+    """Two batch runs on one card that have ended, and observations during the first."""
 
     desk: Desk
     script: str
     folders: dict[str, str]
-    meanwhile: dict[str, str]  #: their states, as ``workspace.list`` has them
+    meanwhile: dict[str, str]  #: their states in ``workspace.list``
     log_meanwhile: str
 
 
 @pytest.fixture(scope="package")
 def runs(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """A script of alice's that ends when a file is there, and behind it in the queue a command of bob's."""
+    """A script of alice's that ends when a file exists, followed in the queue by a command of bob's."""
     desk = made.desk
     path = tmp_path_factory.mktemp("run") / "run.sh"
     path.write_text(

@@ -1,6 +1,6 @@
-"""Two people on one host: each attempt on the other's files, processes, ports and tokens fails, and its owner's works.
+"""Two users on one host: access to the other's files, processes, ports and tokens fails, and the owner's works.
 
-The attempts are made from inside with real programs; each has a control, by which it is known that it could succeed.
+The attempts run inside with real programs. Each has a control that shows that it could succeed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from lab.records import find_machine
 from tests.lab.workspaces.conftest import Made
 from tests.lab.workspaces.desk import HOST, UIDS, Desk, by_uuid
 
-#: Tries to connect to all ADDRESS:PORT at once, and prints those that answer: a packet that is dropped takes its time.
+#: Connects to all ADDRESS:PORT in parallel, because dropped packets take long, and prints those that accept.
 CONNECT = """
 import concurrent.futures, socket, sys
 def answers(where):
@@ -29,7 +29,7 @@ SECRET = "alice's own"
 
 @pytest.fixture(scope="module")
 def busy(made: Made) -> Desk:
-    """Alice has a file, a process that can be recognized, and a server of her own on all addresses of her container."""
+    """alice has a file, a recognizable process, and a server on all addresses of her container."""
     desk = made.desk
     desk.well("alice-lab", f'echo "{SECRET}" >/workspace/secret; chmod 644 /workspace/secret')
     desk.on(
@@ -49,7 +49,7 @@ def test_files_of_another_are_not_in_a_workspace(busy: Desk) -> None:
     assert "secret" not in busy.inside("bob-lab", search).stdout
     assert busy.inside("bob-lab", "cat /srv/workspaces/alice/alice-lab/secret").returncode != 0
     assert "secret" in busy.well("alice-lab", "find / -xdev -name secret 2>/dev/null; ls /workspace")
-    assert "secret" not in busy.well("alice-box", "ls -a /workspace")  # each workspace has files of its own
+    assert "secret" not in busy.well("alice-box", "ls -a /workspace")  # each workspace has separate files
 
 
 def test_files_of_another_cannot_be_read_with_an_account_of_the_host(busy: Desk) -> None:
@@ -71,7 +71,7 @@ def test_processes_of_another_are_neither_seen_nor_reached(busy: Desk) -> None:
     assert "918273" in busy.well("alice-lab", seen)
     for name in ("bob-lab", "alice-box"):
         assert "918273" not in busy.well(name, seen)
-    pid = busy.on("pgrep -f -x 'sleep 918273'").strip()  # as the host counts it
+    pid = busy.on("pgrep -f -x 'sleep 918273'").strip()  # the process id on the host
     assert busy.as_account("alice", f"kill -0 {pid}").returncode == 0
     assert busy.as_account("bob", f"kill -0 {pid}").returncode != 0
     assert busy.inside("bob-lab", f"kill -0 {pid}").returncode != 0
@@ -90,7 +90,7 @@ def test_shared_memory_is_a_workspaces_own(busy: Desk) -> None:
 
 
 def reached(desk: Desk, name: str, *where: str) -> list[str]:
-    """Those of these addresses that a program in a workspace can connect to."""
+    """Return the addresses that a program in a workspace can connect to."""
     return desk.well(name, f"python3 -c '{CONNECT}' {' '.join(where)}").split()
 
 
@@ -100,7 +100,7 @@ def test_ports_of_another_are_not_reached(busy: Desk) -> None:
     places = (address, "alice-lab", "workspace-alice-lab")
     hers = [f"{place}:{number}" for place in places for number in (8888, 5000)] + [f"{box}:2222"]
     published = [f"{place}:{port}" for place in ("127.0.0.1", gateway, busy.machine.address, "localhost")]
-    # What is open to all shows that the network is there.
+    # A port that is open to all shows that the network works.
     assert reached(busy, "bob-lab", *hers, *published, f"{gateway}:5000", f"{gateway}:22") == [f"{gateway}:22"]
     own = [f"{address}:8888", f"{address}:5000", "127.0.0.1:5000", "alice-lab:8888"]
     assert reached(busy, "alice-lab", *own) == own
@@ -114,7 +114,7 @@ def test_two_workspaces_of_one_person_do_not_reach_each_other(busy: Desk) -> Non
 
 
 def test_ports_are_not_reached_from_another_host(busy: Desk) -> None:
-    """Not at the host's address, and not by a route to the container's own, which Docker before 28 forwards."""
+    """Neither at the host's address nor by a route to the container, which Docker before 28 forwards."""
     neighbour, host = find_machine(busy.lab, "gpu01"), busy.machine
     address, port = busy.address("alice-lab"), busy.port("alice-lab")
     ask = "curl -q -s -o /dev/null -m 3 --noproxy '*' -w '%{http_code}' http://"
@@ -176,8 +176,10 @@ def test_processes_have_their_persons_ids_and_no_further_right(busy: Desk) -> No
 
 
 def test_a_persons_programs_start_their_box_as_the_person(busy: Desk) -> None:
-    """Its PATH begins in /workspace: what is named as the programs of its start ran as root, with rights to give files
-    to root."""
+    """Its PATH begins in /workspace.
+
+    Programs there with the names of the box's start programs once ran as root, with rights to give files to root.
+    """
     folder = "/srv/workspaces/alice/alice-box"
     program = (
         "#!/bin/sh\\nPATH=/usr/bin:/bin\\nid -u >>/workspace/who\\ncp /bin/true /workspace/taken; "
@@ -205,7 +207,7 @@ def test_a_persons_programs_start_their_box_as_the_person(busy: Desk) -> None:
 def test_a_container_sees_its_cards_and_no_other(busy: Desk) -> None:
     cards = by_uuid(busy.on("nvidia-smi -L"))
     assert len(cards) == 3
-    listed = "NVIDIA_VISIBLE_DEVICES=all nvidia-smi -L; ls /dev"  # what a person sets inside changes nothing
+    listed = "NVIDIA_VISIBLE_DEVICES=all nvidia-smi -L; ls /dev"  # a variable set inside changes nothing
     for name, card in (("alice-lab", 0), ("alice-box", 1), ("bob-lab", 1)):
         seen = busy.well(name, listed)
         assert by_uuid(seen) == [cards[card]], name
@@ -213,11 +215,11 @@ def test_a_container_sees_its_cards_and_no_other(busy: Desk) -> None:
         assert f"NVIDIA_VISIBLE_DEVICES={cards[card]}" in busy.inspect(name, "json .Config.Env")
 
 
-# --- a firewall that somebody flushes
+# --- a flushed firewall
 
 
 def test_a_firewall_that_was_flushed_is_told_and_closed_again_while_work_goes_on(busy: Desk) -> None:
-    """moby#12294: what cannot be set again without a restart of Docker is refused, and what keeps others out is set."""
+    """moby#12294: rules that need a restart of Docker are refused, and rules that keep others out are set."""
     neighbour, host = find_machine(busy.lab, "gpu01"), busy.machine
     address, started = busy.address("alice-lab"), busy.inspect("alice-lab", ".State.StartedAt")
     route = f"{address}/32 via {host.address}"
@@ -227,7 +229,7 @@ def test_a_firewall_that_was_flushed_is_told_and_closed_again_while_work_goes_on
         busy.on(
             "for table in filter nat; do iptables -t $table -F; iptables -t $table -X; done; iptables -P FORWARD ACCEPT"
         )
-        control = ask.replace("-m 3", "-m 60")  # nothing keeps it out now
+        control = ask.replace("-m 3", "-m 60")  # no rule blocks it now
         assert exec_in(neighbour, ["sh", "-c", control]).stdout == "200"
         verified = busy("verify", "--hosts", HOST, "--roles", "container,workspaces")
         assert verified.returncode != 0
@@ -250,7 +252,7 @@ def test_a_firewall_that_was_flushed_is_told_and_closed_again_while_work_goes_on
     assert busy.on("iptables -S DOCKER-USER").count("-o hww-+") == 1
 
 
-# --- a resolver that is gone
+# --- a missing resolver
 
 
 def test_a_host_whose_list_of_name_servers_is_gone_is_told(busy: Desk) -> None:

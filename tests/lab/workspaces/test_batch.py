@@ -1,4 +1,4 @@
-"""Batch runs on one card: queued, run to their end once, with log and exit status kept among the person's files."""
+"""Batch runs on one card: queued, run once to their end, with log and exit status among the user's files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_the_second_waits_while_the_first_has_the_card(runs: Runs) -> None:
     assert runs.meanwhile["b-run"].startswith("queued: batch run a-run has GPU-")
     first, _, printed = runs.log_meanwhile.partition("\n")
     assert json.loads(first)["state"] == "running"
-    assert "begun" in printed  # read by another connection than the one that started it
+    assert "begun" in printed  # read over another connection than the one that started it
     assert "ended" not in printed
 
 
@@ -55,7 +55,7 @@ def test_a_run_that_ended_is_not_planned_again(runs: Runs) -> None:
 
 
 def test_the_file_says_what_was_asked(runs: Runs) -> None:
-    """The verb wrote what a person would have written, with the script as it is."""
+    """The verb writes the same entry as a user would, with the script unchanged."""
     entries = runs.desk.entries()
     assert entries["a-run"]["script"] == runs.script
     assert (entries["b-run"]["command"], entries["b-run"]["gpus"]) == (["sh", "-c", "id -u"], [2])

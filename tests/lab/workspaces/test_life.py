@@ -1,4 +1,4 @@
-"""The life of workspaces over the command line: made, reached, limited, refused, restarted, and taken away again."""
+"""The life of workspaces over the command line: created, reached, limited, refused, restarted and removed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lab.machine import wait_for_ssh, why_no_limits
 from tests.lab.workspaces.conftest import Made, Runs
 from tests.lab.workspaces.desk import DECLARED, HOST, IMAGE, SETTLED, Desk, by_uuid
 
-#: Takes more memory than the workspace has, a part at a time, and says how far it came.
+#: Allocates more memory than the workspace has, in parts, and prints its progress.
 EATER = "python3 -c 'parts = [bytearray(16 << 20) for _ in range(64)]; print(len(parts))'"
 
 
@@ -45,7 +45,9 @@ def test_nothing_is_left_to_do_and_checks_and_audit_agree(desk: Desk) -> None:
     checks = {check["check"]: check["passed"] and check["checked"] for check in verified["checks"]}
     assert len(checks) >= 6
     assert all(checks.values()), verified
-    audited = json.loads(desk("audit", "--hosts", HOST, "--json").stdout)["hosts"][0]  # of the other layers, others
+    audited = json.loads(desk("audit", "--hosts", HOST, "--json").stdout)["hosts"][
+        0
+    ]  # other tests check the other layers
     assert {layer["name"]: layer["status"] for layer in audited["layers"]}["workspaces"] == "desired"
     readings = {row["name"]: (row["have"], row["want"]) for row in audited["readings"] if row["layer"] == "workspaces"}
     assert {readings[name] for name in DECLARED} == {("running", "running")}
@@ -84,7 +86,7 @@ def test_a_process_that_eats_memory_ends_alone(limited: Desk) -> None:
     assert limited.inside("bob-lab", "python3 -c 'print(len(bytearray(64 << 20)))'").stdout.strip() == str(64 << 20)
     after = {name: limited.inspect(name, "json .State") for name in DECLARED}
     assert after["bob-lab"] == before["bob-lab"]
-    for name in DECLARED:  # each first process lives, and none was started again
+    for name in DECLARED:  # each first process runs, and none was restarted
         assert limited.inspect(name, "json .State.Pid") in before[name]
         assert limited.inspect(name, ".RestartCount") == "0"
     limited.answers("alice-lab", "bob-lab")
@@ -119,7 +121,7 @@ def test_what_cannot_be_promised_is_refused_before_anything_is_written(
     said = " ".join(refused.stderr.split())
     for sentence in sentences:
         assert sentence in said
-    assert "workspaces.yml" not in said  # which was not written
+    assert "workspaces.yml" not in said  # the file was not written
     assert (desk.inventory / "workspaces.yml").read_text() == before
     assert "second" not in desk.on("docker ps -a --format '{{.Names}}'")
 
@@ -142,7 +144,7 @@ def test_the_box_takes_keys_alone_and_keeps_its_own(desk: Desk) -> None:
     assert by_uuid(ended.stdout) == by_uuid(desk.on("nvidia-smi -L"))[1:2]
     without = desk.ssh("-oPubkeyAuthentication=no", "alice@127.0.0.1", "true")
     assert without.returncode == 255
-    assert "Permission denied (publickey)" in without.stderr  # no password is even asked for
+    assert "Permission denied (publickey)" in without.stderr  # no password prompt
     before = desk.inspect("alice-box", ".Config.Image"), desk.inspect("alice-box", ".Id")
     desk.declare(workspaces_refreshed="2026-11-23")
     desk.provision()
@@ -190,7 +192,7 @@ def test_it_is_there_again_after_a_restart(desk: Desk, runs: Runs, what: str) ->
 
 
 def reboot(desk: Desk) -> None:
-    """Restart the host as its administrator does, and wait until it answers and Docker runs."""
+    """Reboot the host like its administrator, and wait for SSH and Docker."""
     boot = "cat /proc/sys/kernel/random/boot_id"
     before = desk.on(boot)
     faults.reboot(desk.machine)
@@ -254,7 +256,7 @@ def test_removal_leaves_nothing_but_files(desk: Desk) -> None:
 
 
 def test_a_host_with_the_role_and_no_workspace_yet_is_in_order(desk: Desk) -> None:
-    """As everybody's first host is: nothing to check is no failure."""
+    """As on every user's first host: no check is not a failure."""
     path = desk.inventory / "workspaces.yml"
     text = yaml.safe_load(path.read_text())
     text["all"]["hosts"][HOST]["workspaces_containers"] = {}
