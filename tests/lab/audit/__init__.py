@@ -1,1 +1,1 @@
-"""The audit on real hosts: what was planted is found, nothing is invented, each cure works."""
+"""The audit on real hosts: planted faults are found, no others are reported, each fix works."""

@@ -1,9 +1,9 @@
-"""Plant everything, audit it, cure it, and say how well it was seen.
+"""Plant all faults, audit and fix them, and print the audit's score.
 
-    sudo .venv/bin/python -m tests.lab.audit [--hosts 8] [--only PART-OF-A-NAME]
+sudo .venv/bin/python -m tests.lab.audit [--hosts 8] [--only PART-OF-A-NAME]
 
-A lab of its own, ``audits``, is brought up and taken down. Each plant gets a host of its own, fresh from a snapshot of
-a good one; one more host stays clean in every round.
+Uses a separate lab, ``audits``. Each plant gets its own host from a snapshot of a good one. One more host stays clean
+in every round.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OPTIONS = HostOptions(profile="small")
 
 
 def main() -> int:
-    """Play all rounds and print what was seen; 0 when all was found, nothing was invented and each cure worked."""
+    """Run all rounds and print the results; return 0 if all faults and no others were found and each fix worked."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--hosts", type=int, default=8)
     parser.add_argument("--only", default="")
@@ -81,7 +81,7 @@ def _play(bench: Bench, plants: Sequence[Plant]) -> int:
 
 
 def _add(total: Score, one: Score, planted: dict[str, tuple[Plant, ...]]) -> None:
-    """Sum up a round, and say what was wrong in it, by the names of plants."""
+    """Add a round's score, and print its errors by the names of plants."""
     names = {host: ", ".join(each.name for each in some) or "clean" for host, some in planted.items()}
     total.found += one.found
     for what, lines in (("missed", one.missed), ("invented", one.invented)):

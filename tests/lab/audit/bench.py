@@ -1,4 +1,4 @@
-"""Twenty-four clones of one good host: planted, audited, cured, audited again; and how well the audit saw it all."""
+"""Clones of one good host: faults planted, audited, fixed, audited again; and the audit's score."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from lab.records import Snapshot, find_machine
 from tests.lab.audit.planting import Plant
 from tests.lab.conftest import FrontDoor
 
-AT_ONCE = 4  #: hosts that boot or are planted side by side: the machine has few cores
+AT_ONCE = 4  #: number of hosts that boot or are planted at a time, because this machine has few cores
 SETTLE = (
     'n=0; until [ "$(systemctl is-system-running)" = running ] && '
     "{ ! systemctl -q is-enabled docker || systemctl -q is-active docker; }; do n=$((n + 1)); "
     '[ "$n" -le 600 ] || { systemctl --failed; exit 1; }; sleep 0.1; done'
 )
 
-Planted = Mapping[str, tuple[Plant, ...]]  #: host → what is planted on it; nothing on a clean one
+Planted = Mapping[str, tuple[Plant, ...]]  #: host → its plants; a clean host has none
 
 
 @dataclass
 class Score:
-    """How much of what was planted was found, and how much was found that nobody had planted."""
+    """Counts of planted faults that were found, and of reported faults that were not planted."""
 
     found: int = 0
     missed: list[str] = field(default_factory=list)
@@ -35,26 +35,26 @@ class Score:
 
     @property
     def recall(self) -> float:
-        """The share of what was planted that was found."""
+        """Share of the planted faults that were found."""
         return self.found / max(1, self.found + len(self.missed))
 
     @property
     def precision(self) -> float:
-        """The share of what was found that had been planted."""
+        """Share of the reported faults that were planted."""
         return self.found / max(1, self.found + len(self.invented))
 
     def __str__(self) -> str:
         return f"{self.found} found, recall {self.recall:.1%}, precision {self.precision:.1%}"
 
     def compare(self, host: str, wanted: Iterable[str], seen: Iterable[str]) -> None:
-        """Take in the failures of one host, by their names."""
+        """Count the failures of one host, by their names."""
         wanted, seen = set(wanted), set(seen)
         self.found += len(wanted & seen)
         self.missed += sorted(f"{host}: {name}" for name in wanted - seen)
         self.invented += sorted(f"{host}: {name}" for name in seen - wanted)
 
     def compare_states(self, host: str, wanted: Iterable[str], seen: Iterable[str]) -> None:
-        """Take in the states of one host: each that is wanted is the beginning of some that is seen."""
+        """Count the states of one host; each wanted state is a prefix of a reported one."""
         wanted, seen = set(wanted), set(seen)
         for beginning in sorted(wanted):
             if any(state.startswith(beginning) for state in seen):
@@ -76,19 +76,19 @@ class Bench:
 
     @property
     def pattern(self) -> str:
-        """All hosts for ``--hosts``."""
+        """All hosts, as a value of ``--hosts``."""
         return ",".join(self.hosts)
 
     def bring(self) -> None:
-        """Boot the clones that are not there yet."""
+        """Boot the clones that do not exist yet."""
         fleet.up(self.lab, self.hosts, snapshot=self.snapshot)
 
     def renew(self, hosts: Iterable[str]) -> None:
-        """Bring hosts back to the good snapshot."""
+        """Reset hosts to the good snapshot."""
         self._each(hosts, lambda host: snapshots.thaw(find_machine(self.lab, host), self.snapshot))
 
     def plant(self, planted: Planted) -> None:
-        """Wait until the hosts have settled, and plant."""
+        """Wait until the hosts have settled, then plant the faults."""
 
         def one(host: str) -> None:
             self.run(host, SETTLE)
@@ -98,7 +98,7 @@ class Bench:
         self._each(planted, one)
 
     def cure_by_hand(self, planted: Planted) -> None:
-        """Do what the rules' cures say, where provision does not do it."""
+        """Run the fixes of the rules that provision does not apply."""
 
         def one(host: str) -> None:
             for each in planted[host]:
@@ -108,9 +108,9 @@ class Bench:
         self._each(planted, one)
 
     def audit(self, status: int) -> dict[str, dict[str, Any]]:
-        """``invoke audit`` of all hosts, with its exit status: host → what it says.
+        """Run ``invoke audit`` for all hosts with this exit status: host → its document.
 
-        The status is 1 where a layer could not be read: what was planted may keep nvidia-smi from answering.
+        The status is 1 if a layer could not be read, for example because a fault keeps nvidia-smi from running.
         """
         done = self.invoke("audit", "--hosts", self.pattern, "--json")
         assert done.stdout, done.stderr
@@ -120,7 +120,7 @@ class Bench:
         return {host["host"]: host for host in hosts}
 
     def run(self, host: str, script: str) -> str:
-        """Run shell on a host as its console's root."""
+        """Run a shell script as root on a host's console."""
         return console(find_machine(self.lab, host), "sh", "-euc", script)
 
     def _each(self, hosts: Iterable[str], action: Any) -> None:
@@ -130,7 +130,7 @@ class Bench:
 
 
 def score(planted: Planted, seen: Mapping[str, Mapping[str, Any]]) -> Score:
-    """What an audit saw against what was planted."""
+    """Compare an audit with the planted faults."""
     result = Score()
     for host, plants in planted.items():
         rules = {rule for one in plants for rule in one.rules}
@@ -143,7 +143,7 @@ def score(planted: Planted, seen: Mapping[str, Mapping[str, Any]]) -> Score:
 
 
 def dealt(plants: Sequence[Plant], hosts: Sequence[str], clean: int) -> Planted:
-    """Plants dealt out, each to a host on which no other touches its layer; the last ``clean`` hosts get none."""
+    """Distribute plants over hosts, at most one per layer and host; the last ``clean`` hosts get none."""
     free: dict[str, tuple[Plant, ...]] = dict.fromkeys(hosts, ())
     for one in plants:
         able = [host for host in hosts[: len(hosts) - clean] if all(other.layer != one.layer for other in free[host])]

@@ -1,7 +1,7 @@
-"""A host installed by hand: what the articles on this stack have people type, typed by the host's own user.
+"""A host installed by hand: the commands of articles about this stack, run by the host's own user.
 
-Nothing is done better here than there. Left out is what a lab host cannot do (the console's own screen, the reboot
-after the driver), and the files are there already instead of being downloaded.
+The commands are not improved. Left out are parts that a lab host lacks (the console's own screen, the reboot after the
+driver); the files are already present instead of downloaded.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from hostwright.stack.store.artifacts import Store
 from lab.config import USER, Machine
 from lab.machine import exec_in
 
-FILES = ("driver", "cuda-repository", "cudnn")  #: the stack's artifacts that the articles download
+FILES = ("driver", "cuda-repository", "cudnn")  #: artifacts of the stack that the articles download
 CUDA = "/usr/local/cuda-11.2"
-OUTPUT_CHARACTERS = 2000  #: of a command that did not do what it should
+OUTPUT_CHARACTERS = 2000  #: maximum output in the error about a failed command
 
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """One line at the user's prompt; the article says that it ends well, and that its output has ``says`` (a regex)."""
+    """One command of an article, which must succeed with output that matches ``says`` (a regex)."""
 
     line: str
     says: str = ""
@@ -38,7 +38,7 @@ BUILD_TOOLS = (
 
 DRIVER = (
     Typed("chmod +x NVIDIA-Linux-x86_64-470.182.03.run"),
-    Typed("sudo ./NVIDIA-Linux-x86_64-470.182.03.run --silent"),  # what Enter at each of its questions does
+    Typed("sudo ./NVIDIA-Linux-x86_64-470.182.03.run --silent"),  # the effect of Enter at each of its questions
     Typed("nvidia-smi", "470.182.03"),
 )
 
@@ -61,7 +61,7 @@ CUDNN = (
 
 TENSORFLOW = (
     Typed("pip3 install tensorflow==2.9.0", "Successfully installed .*numpy-2"),
-    # What the articles do not say: it does not import with the NumPy that pip takes today.
+    # Not in the articles: the import fails with the NumPy that pip installs today.
     Typed("bash -ic 'python3 -c \"import tensorflow\"'", r"compiled using NumPy 1\.x cannot be run in", status=1),
 )
 
@@ -74,7 +74,7 @@ deb https://nvidia.github.io/nvidia-docker/ubuntu18.04/amd64 /
 
 CONTAINERS = (
     Typed("sudo apt-get install -y docker.io"),
-    # The article has curl fetch this list; a lab host does not reach it.
+    # The article downloads this list with curl; a lab host cannot reach it.
     Typed(f"sudo tee /etc/apt/sources.list.d/nvidia-docker.list <<'END'\n{NVIDIA_DOCKER}END"),
 )
 
@@ -82,7 +82,7 @@ ARTICLE = (*BUILD_TOOLS, *DRIVER, *TOOLKIT, *CUDNN, *TENSORFLOW, *CONTAINERS)
 
 
 def download(machine: Machine, stack: Stack) -> None:
-    """Put the files that the articles download into the user's home."""
+    """Copy the files that the articles download to the user's home."""
     store, home = Store.default(), machine.merged / "home" / USER
     owner = home.stat()
     for name in FILES:
@@ -91,7 +91,7 @@ def download(machine: Machine, stack: Stack) -> None:
 
 
 def type_all(machine: Machine, lines: Iterable[Typed]) -> None:
-    """Type one line after the other as the host's user. One that does not end as it should is an ``AssertionError``."""
+    """Run the commands in order as the host's user. Raises ``AssertionError`` for an unexpected result."""
     for one in lines:
         done = exec_in(machine, ["runuser", "--login", USER, "--command", one.line])
         said = f"{done.stdout}{done.stderr}"

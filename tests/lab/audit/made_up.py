@@ -1,7 +1,6 @@
-"""What no lab host can have: sick cards, full disks, old processors. Facts of a clean host, with some answers made up.
+"""Faults that no lab host can have: faulty cards, full disks, old processors.
 
-Each case changes the answers of a real, clean lab host as sick hardware would, and names the failures that must be
-recognised, and no others.
+Each case replaces answers in the facts of a real, clean lab host, and names exactly the failures that must be reported.
 """
 
 from __future__ import annotations

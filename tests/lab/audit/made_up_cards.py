@@ -1,4 +1,4 @@
-"""Cards that are sick in themselves: memory, heat, power, modes, and an nvidia-smi that cannot describe them."""
+"""Faults of cards themselves: memory, heat, power, modes, and incomplete output of nvidia-smi."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ FALL = (
     xid(45, 0.5),
     xid(154, 0.5, "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"),
 )
-#: the rules that ask nvidia-smi's report alone, and cannot tell anything without
+#: rules that depend on nvidia-smi's report alone
 NO_REPORT = (
     "gpu-needs-reset row-remap-failed row-remap-pending rows-remapped-many ecc-uncorrected sram-threshold-exceeded "
     "ecc-corrected-many page-retirement-pending pages-retired-many ecc-off gpu-hot clocks-braked persistence-off "
     "mig-without-instances fabric-not-joined fabric-apart vbios-differs gpu-missing pcie-width pcie-generation "
     "nvlink-partial gpu-less-than-before gpu-replaced"
 )
-#: of a host that has cards, of which none could be read
+#: for a host with cards that could not be read
 REPORT = f"{NO_REPORT} cards"
 
 MEMORY = (

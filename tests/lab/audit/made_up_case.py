@@ -1,4 +1,4 @@
-"""What a made-up case is, and how answers of a clean host are replaced: one by one, or its whole kernel log."""
+"""Cases with changed answers, and replacement of a clean host's answers, one by one or its whole kernel log."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG
 
 Answers = Mapping[Probe, Answer]
 Change = Callable[[Facts], Answers]
-Line = tuple[float, str]  #: of the kernel log: how many hours ago, and its words
+Line = tuple[float, str]  #: line of the kernel log: (hours ago, text)
 
-BOOT_H = 30.0  #: when the module was loaded, unless a case says otherwise
+BOOT_H = 30.0  #: default age of the loaded module, in hours
 LOADING = "nvidia-nvlink: Nvlink Core is being initialized, major device number 234"
 
 
 @dataclass(frozen=True)
 class MadeUp:
-    """One thing that no lab host can have; ``change`` gives the answers that are other than on the clean host.
+    """One fault that no lab host can have; ``change`` returns the answers that differ from the clean host's.
 
-    ``rules`` are the failures that must be recognised, and no others; none: the host is well, however it may look.
-    ``unread`` are those that cannot be told then, which is not the same as well. ``roles`` are those that the host has
-    beside the clean host's. ``known`` is what the inventory and earlier audits say about its hardware.
+    ``rules`` are exactly the failures that must be reported; none for a healthy host that looks unusual. ``unread`` are
+    rules that cannot be evaluated, which differs from a pass. ``roles`` are additional roles of the host. ``known`` are
+    facts about its hardware from the inventory and earlier audits.
     """
 
     name: str
@@ -40,11 +40,11 @@ class MadeUp:
     known: KnownHardware = NOTHING_KNOWN
 
     def facts(self, clean: Facts) -> Facts:
-        """The facts of the clean host, which has no kernel log and gets one, with this case's answers."""
+        """Return the clean host's facts with this case's answers, and with a kernel log, which a lab host lacks."""
         return merged(clean, log(), self.change)
 
     def target(self, clean: TargetHost) -> TargetHost:
-        """The clean host with this case's further roles, for which nothing is declared, and its number of GPUs."""
+        """Return the clean host with this case's roles, without variables for them, and with its number of GPUs."""
         further = tuple(role for role in clean.all_roles if role.name in self.roles)
         variables = {role.name: role.variables() for role in further}
         roles = (*clean.roles, *further)
@@ -62,29 +62,29 @@ def made_up(
     *,
     known: KnownHardware = NOTHING_KNOWN,
 ) -> MadeUp:
-    """A case; ``rules``, ``unread`` and ``roles`` are names with spaces between."""
+    """Return a case; ``rules``, ``unread`` and ``roles`` are names separated by spaces."""
     return MadeUp(name, change, frozenset(rules.split()), frozenset(unread.split()), tuple(roles.split()), known)
 
 
 def merged(facts: Facts, *changes: Change) -> Facts:
-    """The facts with these changes, each of which sees what those before it gave."""
+    """Return the facts with these changes; each change receives the result of the previous ones."""
     for change in changes:
         facts = Facts({**facts, **change(facts)})
     return facts
 
 
 def together(*changes: Change) -> Change:
-    """Several changes as one."""
+    """Combine several changes."""
     return lambda clean: merged(clean, *changes)
 
 
 def says(probe: Probe, text: str = "", status: int = 0) -> Change:
-    """The host answers this question so."""
+    """Set the host's answer to this probe."""
     return lambda _: {probe: Answer(status, text)}
 
 
 def log(*lines: Line, boot_h: float = BOOT_H, journal: bool = True) -> Change:
-    """The kernel log of a host that booted and loaded the module ``boot_h`` hours ago; journal or rsyslog's file."""
+    """Set the kernel log of a host that booted ``boot_h`` hours ago, in the journal or rsyslog's file."""
 
     def change(facts: Facts) -> Answers:
         now = datetime.fromtimestamp(int(facts[CLOCK].strip()), UTC)
@@ -99,5 +99,5 @@ def log(*lines: Line, boot_h: float = BOOT_H, journal: bool = True) -> Change:
 
 
 def xid(number: int, hours: float, words: str = "pid=4711, name=python3", bus: str = "0000:3b:00") -> Line:
-    """An Xid's line."""
+    """Return the log line of an Xid."""
     return hours, f"NVRM: Xid (PCI:{bus}): {number}, {words}"

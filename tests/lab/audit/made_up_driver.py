@@ -1,4 +1,4 @@
-"""What the driver meets where there is hardware: NVSwitches, a card that it does not find, foreign programs."""
+"""Driver faults on real hardware: NVSwitches, an unsupported card, other programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.lab.audit.made_up_links import NOBODY
 from tests.lab.audit.made_up_smi import T4, device_files, fabric_manager, hgx, on_bus, own, put, times
 
 NOTHING = f"{FABRIC_MANAGER}: detected NV_WARN_NOTHING_TO_DO from the driver\n"
-OTHER = "470.256.02"  #: of the driver's branch, and not the stack's
+OTHER = "470.256.02"  #: another version of the driver's branch
 JOINED = {"fabric/state": "Completed", "fabric/status": "Success", "fabric/cliqueId": "1"}
 MISMATCH = (
     (2, f"NVRM: API mismatch: the client has the version {OTHER}, but"),

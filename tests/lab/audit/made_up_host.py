@@ -1,4 +1,4 @@
-"""What cannot be planted and is no card's: full and broken disks, a wrong clock, an old processor, Docker's snap."""
+"""Host faults that cannot be planted: full and broken disks, a wrong clock, an old processor, Docker's snap."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from hostwright.standard.roles.cuda.compilers import OLDER_GCC
 from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 from tests.lab.audit.made_up_case import Answers, Change, made_up, says, together
 
-GIB = 2**20  #: in KiB, df's unit
+GIB = 2**20  #: in KiB, the unit of df
 MANY = 16_777_216
 
 
 def disk(mount: str, size_gib: float, free_gib: float, *, inodes: int = MANY, free_inodes: int = MANY // 2) -> Change:
-    """``df`` of one more filesystem."""
+    """Add a filesystem to the output of ``df``."""
 
     def change(facts: Facts) -> Answers:
         size, free = int(size_gib * GIB), int(free_gib * GIB)
@@ -37,34 +37,34 @@ def disk(mount: str, size_gib: float, free_gib: float, *, inodes: int = MANY, fr
 
 
 def clock(seconds: int) -> Change:
-    """The host's clock is ahead by so much."""
+    """Set the host's clock ahead by this many seconds."""
     return lambda facts: {CLOCK: Answer(0, f"{int(facts[CLOCK].strip()) + seconds}\n")}
 
 
 def mounted(row: str) -> Change:
-    """One more row of what is mounted read-only, or of what fstab wants."""
+    """Add a row about read-only mounts or fstab."""
     return lambda facts: {MOUNTS: Answer(0, f"{facts[MOUNTS].text}{row}\n")}
 
 
 def unlinked(facts: Facts) -> Answers:
-    """A card has no link in /dev/char, and Docker lets systemd make its cgroups, which lab hosts' may not do."""
+    """A card has no link in /dev/char, and Docker's cgroups are systemd's, which lab hosts cannot have."""
     (devices,) = DeviceLinks().probes()
     docker = facts[INFO].text.replace("cgroup cgroupfs", "cgroup systemd")
     return {devices: Answer(0, "device nvidia0\ndevice nvidiactl\nlink ../nvidiactl\n"), INFO: Answer(0, docker)}
 
 
 def kernel_logged(*lines: str) -> Change:
-    """The kernel has logged these lines since the boot."""
+    """Add lines to the kernel log since the boot."""
     return says(JOURNAL, "".join(f"kernel {line}\n" for line in lines))
 
 
 def newer_gcc(facts: Facts) -> Answers:
-    """The host's own gcc is newer than nvcc takes, and an older one is beside it."""
+    """The host's gcc is too new for nvcc, and an older one is installed beside it."""
     return {probe: Answer(0, "gcc 12\ninstalled 10\n") for probe in facts if OLDER_GCC in probe.script}
 
 
 def podman(facts: Facts) -> Answers:
-    """Docker's package is gone, and podman's stand-in for its command is there."""
+    """Docker's package is removed, and podman provides its command."""
     rows = (row for row in facts[DPKG].text.splitlines(keepends=True) if not row.startswith("docker"))
     return {DPKG: Answer(0, "".join([*rows, "podman-docker\t3.0.1\tii \tall\tlibpod\n"]))}
 

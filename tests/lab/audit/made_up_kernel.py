@@ -1,4 +1,4 @@
-"""The module and its kernel: builds that failed, kernels of other series, Secure Boot, what apt may move unasked."""
+"""Faults of the module and its kernel: failed builds, other kernel series, Secure Boot, unattended upgrades."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.lab.audit.made_up_case import Answers, Change, log, made_up, says, to
 from tests.lab.audit.made_up_smi import fails
 from tests.unit.support.driver_contexts import failed_job, grub
 
-VERSION = "470.182.03"  #: of the clean host's driver
-UNKNOWN = "2.6.32-5-amd64"  #: a kernel of none of the series that the lab's stack names
+VERSION = "470.182.03"  #: version of the clean host's driver
+UNKNOWN = "2.6.32-5-amd64"  #: a kernel of a series that the lab's stack does not name
 SILENT = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"
 CHECK = "The compiler used to build the kernel does not exactly match"
 
@@ -30,7 +30,7 @@ SYSLOG = f"{PERSISTENCED}: nvidia-persistenced failed to initialize. Check syslo
 
 
 def driver(**values: str) -> Change:
-    """The driver's state with these values; an empty one takes its line away."""
+    """Set values of the driver's state; an empty value removes its line."""
 
     def change(facts: Facts) -> Answers:
         state = _state(facts)
@@ -41,7 +41,7 @@ def driver(**values: str) -> Change:
 
 
 def make_log(error: str) -> Change:
-    """DKMS failed to build the module for the running kernel, and the compiler said this."""
+    """DKMS failed to build the module for the running kernel with this compiler error."""
 
     def change(facts: Facts) -> Answers:
         kernel = facts[UNAME].text.partition(" ")[0]
@@ -57,7 +57,7 @@ def installer(line: str) -> Change:
 
 
 def bootable(name: str, *, headers: bool = True, module: str = "", default: str = "0") -> Change:
-    """One more kernel in /boot, on top of GRUB's menu."""
+    """Add a kernel to /boot, first in GRUB's menu."""
     row = f"kernel {name} {'yes' if headers else 'no'} {module}\n"
     return lambda facts: {
         KERNELS: Answer(0, facts[KERNELS].text + row),
@@ -66,12 +66,12 @@ def bootable(name: str, *, headers: bool = True, module: str = "", default: str 
 
 
 def booted_with(words: str) -> Change:
-    """GRUB starts the running kernel next, with these words on its command line."""
+    """GRUB starts the running kernel next, with these arguments on its command line."""
     return lambda facts: {BOOT_LOADER: Answer(0, grub(facts[UNAME].text.partition(" ")[0], words=words))}
 
 
 def unattended(*fenced: str) -> Change:
-    """unattended-upgrades is installed and switched on, and keeps off these packages."""
+    """unattended-upgrades is installed and enabled, and excludes these packages."""
     rows = "".join(f'Unattended-Upgrade::Package-Blacklist:: "{name}";\n' for name in fenced)
     settings = f'APT::Periodic::Unattended-Upgrade "1";\n{rows}'
     return lambda facts: {
@@ -81,7 +81,7 @@ def unattended(*fenced: str) -> Change:
 
 
 def persistenced(active: str, sub: str, result: str = "success") -> Change:
-    """What systemd says of the daemon, while the cards' persistence mode is on all the same."""
+    """Set systemd's state of the daemon, with persistence mode on."""
     shown = f"Id={PERSISTENCED}\nLoadState=loaded\nActiveState={active}\nSubState={sub}\nResult={result}"
 
     def change(facts: Facts) -> Answers:
@@ -93,12 +93,12 @@ def persistenced(active: str, sub: str, result: str = "success") -> Change:
 
 
 def kernel(name: str) -> Change:
-    """This kernel runs."""
+    """Set the running kernel."""
     return says(UNAME, f"{name} x86_64\n")
 
 
 def _state(facts: Facts) -> Probe:
-    """The driver role's own question, which is made with the stack's version."""
+    """Return the driver role's own probe with the stack's version."""
     return next(probe for probe in facts if f"\ninstalling={INSTALLING}\n" in probe.script)
 
 
@@ -107,7 +107,7 @@ UNLOADED = together(driver(loaded="", uvm=""), fails(9, SILENT))
 
 
 def kernels_say(line: str) -> Change:
-    """One more line about the kernels of the host."""
+    """Add a line about the host's kernels."""
     return lambda facts: {KERNELS: Answer(0, f"{facts[KERNELS].text}{line}\n")}
 
 

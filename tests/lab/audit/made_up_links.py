@@ -1,4 +1,4 @@
-"""Cards that are badly joined to the host or to each other, and hosts that miss some."""
+"""Faulty links of cards to the host or to each other, and hosts with missing links."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ TWO_PATHS = (
     "gpu /sys/devices/pci0000:3a/0000:3a:02.0/0000:3c:00.0\n"
 )  # fmt: skip
 V100_SXM2 = "v100-sxm2-450.80.02"
-SOUND = times(2)  #: the samples' second cards are sick: both are like the first
-#: as the clean host's own, with another UUID
+SOUND = times(2)  #: the samples' second cards are faulty, so both copy the first
+#: like the clean host's card, with another UUID
 OURS = KnownCard("0000:3b:00.0", "Tesla T4", uuid="GPU-3b", memory="15109", ecc="on", pcie="16", generation="3")
 SAME = own(put({"uuid": OURS.uuid}))
 GONE = KnownCard("0000:3d:00.0", "Tesla T4", "0320120034567", "GPU-3d")
@@ -43,7 +43,7 @@ NOBODY = fails(6, "No devices were found\n")
 
 
 def cannot_start(address: str) -> tuple[Line, ...]:
-    """What the driver says of a card when a program opens it and it does not start."""
+    """Return the driver's message about a card that fails to start when a program opens it."""
     return (
         (29, f"NVRM: GPU {address}: RmInitAdapter failed! (0x26:0xffff:1290)"),
         (29, f"NVRM: GPU {address}: rm_init_adapter failed, device minor number 1"),

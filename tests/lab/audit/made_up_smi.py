@@ -1,4 +1,4 @@
-"""Cards as nvidia-smi and the PCI bus tell of them: those of the clean host or of a sample, edited."""
+"""Cards in nvidia-smi's report and on the PCI bus: the clean host's or a sample's, with edits."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ GPU = "0x10de 0x030200 {:#06x}\n"
 NVSWITCH = "0x10de 0x068000 0x1af1\n"
 BEGIN = '<?xml version="1.0" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v11.dtd">\n'
 
-#: PCI device ids; the stack's driver does not know the last
+#: PCI device ids; the stack's driver does not support the last
 K80, V100, V100_PCIE, T4, A100, A100_PCIE, A10, A6000, RTX3090, H100 = (
     0x102D, 0x1DB5, 0x1DB4, 0x1EB8, 0x20B0, 0x20F1, 0x2236, 0x2230, 0x2204, 0x2331,
 )  # fmt: skip
 
-Edit = Callable[[Element], None]  #: changes the report's root in place
+Edit = Callable[[Element], None]  #: edits the report's root in place
 
 
 def own(*edits: Edit) -> Change:
@@ -39,7 +39,7 @@ def own(*edits: Edit) -> Change:
 
 
 def sample(name: str, device: int, *edits: Edit) -> Change:
-    """The cards of a sample report, under the clean host's driver; ``device`` is their id on the PCI bus."""
+    """The cards of a sample report with the clean host's driver; ``device`` is their PCI device id."""
     text = (SAMPLES / f"{name}.xml").read_text(encoding="utf-8")
 
     def change(facts: Facts) -> Answers:
@@ -52,7 +52,7 @@ def sample(name: str, device: int, *edits: Edit) -> Change:
 
 
 def put(values: Mapping[str, str], card: int | None = None) -> Edit:
-    """Values of one card, or of all, by their path below ``gpu``; what is not in the report comes into it."""
+    """Set values of one card, or of all, by their path below ``gpu``; missing elements are created."""
 
     def edit(root: Element) -> None:
         gpus = root.findall("gpu")
@@ -64,7 +64,7 @@ def put(values: Mapping[str, str], card: int | None = None) -> Edit:
 
 
 def reasons(*names: str, card: int = 0) -> Edit:
-    """The clocks are lowered for these reasons, and for no other."""
+    """Set exactly these clock throttle reasons."""
 
     def edit(root: Element) -> None:
         part = _at(root.findall("gpu")[card], "clocks_throttle_reasons")
@@ -85,7 +85,7 @@ def works(card: int | None = None) -> Edit:
 
 
 def idle(card: int | None = None) -> Edit:
-    """Nobody uses the card, or any."""
+    """No program uses the card, or any card."""
 
     def edit(root: Element) -> None:
         put({"clocks_throttle_reasons/clocks_throttle_reason_gpu_idle": "Active"}, card)(root)
@@ -99,7 +99,7 @@ def idle(card: int | None = None) -> Edit:
 
 
 def times(count: int) -> Edit:
-    """As many cards like the first, each with its own place and names."""
+    """Copy the first card this many times, each with a unique address and ids."""
 
     def edit(root: Element) -> None:
         first, *others = root.findall("gpu")
@@ -112,7 +112,7 @@ def times(count: int) -> Edit:
 
 
 def blank(*, keep: tuple[str, ...], word: str = "N/A", card: int | None = None) -> Edit:
-    """A card, or all, that say this word instead of every value but those that are kept."""
+    """Set all values of one card, or of all, to ``word``, except for those in ``keep``."""
 
     def edit(root: Element) -> None:
         gpus = root.findall("gpu")
@@ -125,7 +125,7 @@ def blank(*, keep: tuple[str, ...], word: str = "N/A", card: int | None = None) 
 
 
 def fails(status: int, words: str = "", *, report: bool = False) -> Change:
-    """nvidia-smi ends with this status; with ``report`` the report is complete, and the words stand before it."""
+    """nvidia-smi ends with this status; with ``report``, after the message and a complete report."""
 
     def change(facts: Facts) -> Answers:
         if not report:
@@ -136,7 +136,7 @@ def fails(status: int, words: str = "", *, report: bool = False) -> Change:
 
 
 def fabric_manager(active: str = "active", version: str = "") -> Change:
-    """Fabric Manager is installed and held, of the driver's version or another, and its unit is enabled."""
+    """Fabric Manager is installed and held, in the driver's version or ``version``, and its unit is enabled."""
     service, sub = Service(FABRIC_MANAGER).probes()[0], {"active": "running", "inactive": "dead"}.get(active, active)
 
     def change(facts: Facts) -> Answers:
@@ -154,12 +154,12 @@ def fabric_manager(active: str = "active", version: str = "") -> Change:
 
 
 def on_bus(*devices: int) -> Change:
-    """These cards are on the PCI bus, whatever nvidia-smi says, and have their device files."""
+    """These cards are on the PCI bus, independent of nvidia-smi, with their device files."""
     return together(says(PCI, "".join(map(GPU.format, devices))), device_files(len(devices)))
 
 
 def device_files(count: int, driven: int | None = None) -> Change:
-    """There are files in /dev for so many cards, and the driver has as many, or ``driven``."""
+    """/dev has files for ``count`` cards; the driver has ``driven`` cards, by default as many."""
 
     def change(facts: Facts) -> Answers:
         lines = facts[DEVICES].text.splitlines()
@@ -174,12 +174,12 @@ def device_files(count: int, driven: int | None = None) -> Change:
 
 
 def nvswitches(count: int) -> Change:
-    """So many NVSwitches beside the cards."""
+    """Add this many NVSwitches."""
     return lambda facts: {PCI: Answer(0, facts[PCI].text + NVSWITCH * count)}
 
 
 def nvlinks(count: int, dead: Mapping[int, tuple[int, ...]] | None = None, *, card: int | None = None) -> Change:
-    """The NVLinks of each card, or of one: ``dead`` are card and the numbers of those that are inactive."""
+    """Set the NVLinks of each card, or of one; ``dead`` maps a card to its inactive links."""
 
     def change(facts: Facts) -> Answers:
         lines: list[str] = []
@@ -194,7 +194,7 @@ def nvlinks(count: int, dead: Mapping[int, tuple[int, ...]] | None = None, *, ca
 
 
 def _cards(facts: Facts, root: Element, device: int, edits: tuple[Edit, ...]) -> Answers:
-    """All answers that tell of the cards, of one mind."""
+    """Return consistent answers to all probes of the cards."""
     for edit in edits:
         edit(root)
     count = len(root.findall("gpu"))
@@ -208,7 +208,7 @@ def _root(facts: Facts) -> Element:
 
 
 def _at(parent: Element, path: str) -> Element:
-    """The element at this path, made where it is not there."""
+    """Return the element at this path; create it if it is missing."""
     for tag in path.split("/"):
         found = parent.find(tag)
         parent = SubElement(parent, tag) if found is None else found
@@ -226,18 +226,18 @@ def _another(first: Element, number: int) -> Element:
     return gpu
 
 
-#: two cards like the clean host's, and eight A100 with six NVSwitches (HGX)
+#: two of the clean host's cards, and eight A100 with six NVSwitches (HGX)
 two_cards = partial(own, times(2))
 
 
 def hgx(*edits: Edit, dead: Mapping[int, tuple[int, ...]] | None = None) -> Change:
-    """Eight A100 that six NVSwitches join by twelve links each; ``dead`` as for ``nvlinks``."""
+    """Eight A100, each with twelve links to six NVSwitches; ``dead`` as for ``nvlinks``."""
     cards = sample("a100-sxm4-470.57.02-mig-remaps", A100, whole, times(8), *edits)
     return together(cards, nvswitches(6), nvlinks(12, dead), fabric_manager())
 
 
 def whole(root: Element) -> None:
-    """The first card without its MIG instances, and it alone: the samples' second cards are sick."""
+    """Keep only the first card, without MIG instances: the samples' second cards are faulty."""
     gpu = root.findall("gpu")[0]
     gpu.remove(_at(gpu, "mig_devices"))
     put({"mig_mode/current_mig": "Disabled"}, 0)(root)

@@ -1,4 +1,4 @@
-"""Hosts that look odd and are well: of each of these an audit must find nothing."""
+"""Healthy hosts that look unusual: an audit must report nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.lab.audit.made_up_smi import (
     works,
 )
 
-#: of an H100 PCIe's 18 links these lead to no bridge, as public reports of sound hosts show
+#: links of an H100 PCIe's 18 that have no bridge, by public reports of healthy hosts
 NO_BRIDGE = (4, 5, 10, 11, 16, 17)
 NO_LINK = "NVLink information as all links are inActive"
 RUDE = "NVRM: Xid 79 GPU is lost, infoROM is corrupted"

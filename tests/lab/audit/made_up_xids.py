@@ -1,11 +1,11 @@
-"""Xids in the kernel log: those that fail a host, those of the past, and those of programs."""
+"""Xids in the kernel log: Xids that fail a host, past Xids, and Xids of programs."""
 
 from __future__ import annotations
 
 from tests.lab.audit.made_up_case import log, made_up, together, xid
 from tests.lab.audit.made_up_smi import two_cards
 
-#: one after another what R470 says of a card with an uncorrectable memory error
+#: R470's messages about a card with an uncorrectable memory error, in order
 DOUBLE_BIT = (
     xid(48, 3, "pid='<unknown>', name=<unknown>, DBE (double bit error) ECC Error"),
     xid(63, 3, "pid='<unknown>', name=<unknown>, Row Remapper: New row marked for remapping, reset gpu to activate."),

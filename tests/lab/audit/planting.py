@@ -1,8 +1,8 @@
-"""What a plant is: one thing that happens to hosts, how an audit must see it, and what takes it away again.
+"""Plants: faults of real hosts, with the expected report of an audit, and their fix.
 
-``rules`` are the failures that must be recognised, and no others; ``states`` are the beginnings of what must be named
-as not as desired, and no others: mostly of ``layer``, but what is broken may bring down others. ``cure`` does by hand
-what the rule's cure says, where ``invoke provision`` does not mend it.
+``rules`` are exactly the failures that must be reported. ``states`` are prefixes of exactly the states that must
+differ, mostly of ``layer``; a fault may affect other layers. ``cure`` applies the rule's fix by hand if ``invoke
+provision`` does not.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Whether Docker on lab hosts lets systemd make its cgroups, as it does by default with cgroup v2: hosts have the
-#: machine's own arrangement. Where Docker makes them itself, a missing link in /dev/char takes no GPU from anybody.
+#: Whether systemd creates Docker's cgroups on lab hosts, the default with cgroup v2; hosts have this machine's
+#: hierarchy. If Docker creates them, a missing link in /dev/char has no effect on GPUs.
 SYSTEMD_MAKES_CGROUPS = Path("/sys/fs/cgroup/cgroup.controllers").exists()
 NO_LINKS = "dev-char-links-missing" if SYSTEMD_MAKES_CGROUPS else ""
 
@@ -24,15 +24,15 @@ SITE = f"{VENV}/lib/python3.9/site-packages"
 
 @dataclass(frozen=True)
 class Plant:
-    """One thing gone wrong on a host that was as desired."""
+    """One fault on a host that was as desired."""
 
     name: str
     layer: str
     script: str
     rules: frozenset[str] = frozenset()
     states: frozenset[str] = frozenset()
-    cure: str = ""  #: by hand; empty: ``invoke provision`` mends it
-    quick: bool = False  #: one of the round that ``make test`` plays: cured in seconds, and no other layer minds it
+    cure: str = ""  #: commands of the fix; empty: ``invoke provision`` fixes it
+    quick: bool = False  #: part of the round in ``make test``: fixed in seconds, without effect on other layers
 
 
 def plant(
@@ -45,5 +45,5 @@ def plant(
     cure: str = "",
     quick: bool = False,
 ) -> Plant:
-    """A plant; ``rules`` are names with spaces between."""
+    """Return a plant; ``rules`` are names separated by spaces."""
     return Plant(name, layer, script, frozenset(rules.split()), frozenset(states), cure, quick)

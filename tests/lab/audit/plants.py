@@ -1,4 +1,4 @@
-"""All that is planted on lab hosts, family by family."""
+"""All plants for lab hosts, family by family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to a host's ground: packages, apt and dpkg, the kernel's headers, nouveau, the release record."""
+"""Faults of a host's base: packages, apt and dpkg, kernel headers, nouveau, the release record."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ printf '%s\\n' "Package: $name" "Version: $version" 'Architecture: all' 'Maintai
 'Description: planted' >"$work/DEBIAN/control"
 """
 
-#: A package whose configuration fails as long as a file is there, as one does whose postinst cannot reach something.
+#: Installs a package whose configuration fails while a file exists.
 HALF_CONFIGURED = f"""
 name=planted version=1; {DEB}
 printf '#!/bin/sh\\n[ ! -e /run/planted ]\\n' >"$work/DEBIAN/postinst"; chmod 755 "$work/DEBIAN/postinst"
@@ -33,7 +33,7 @@ dpkg-deb --build "$work" "$work.deb"; dpkg --install "$work.deb"
 apt-get remove -y nvidia-docker || true  # it fails: that is the damage
 """
 
-#: What DKMS's hook leaves where a module of somebody else's does not build for a kernel whose headers come in.
+#: Leftovers of DKMS's hook when another module does not build for a new kernel's headers.
 OTHER_MODULE = f"""
 tree=/var/lib/dkms/planted/2.4.1; mkdir -p "$tree/build" "$tree/source"; touch "$tree/source/dkms.conf"
 echo 'DKMS make.log for planted-2.4.1 for kernel 6.99.0-planted (x86_64)' >"$tree/build/make.log"
@@ -44,13 +44,13 @@ printf '%s\n' '#!/bin/sh' 'set -e' 'echo "Autoinstall of module planted/2.4.1 fo
 chmod 755 "$work/DEBIAN/postinst"; dpkg-deb --build "$work" "$work.deb"; dpkg --install "$work.deb" || true
 """
 
-#: What apt leaves where it does not accept the Release file that it has fetched.
+#: Leftovers of apt when it rejects a downloaded Release file.
 RENAMED = """
 cd /var/lib/apt/lists
 for list in *_InRelease; do sed 's/^Label: .*/Label: planted/' "$list" >"partial/$list"; done
 """
 
-#: What apt leaves where a package does not come in for a file of another's: one that waits for it, and its log.
+#: Leftovers of apt after a file conflict between packages: a package that waits, and the log.
 CONFLICT = f"""
 name=planted-owner version=1; {DEB}
 mkdir -p "$work/srv"; echo a >"$work/srv/planted"
@@ -68,7 +68,7 @@ name=nvidia-driver-460 version=460.32.03-0ubuntu1; {DEB}
 dpkg-deb --build "$work" "$work.deb"; dpkg --install "$work.deb"
 """
 
-#: A package that upgrades by itself, switched on and without the list of what it must leave alone.
+#: Enables unattended upgrades without the list of excluded packages.
 UPGRADES = f"""
 name=unattended-upgrades version=2.8; {DEB}
 dpkg-deb --build "$work" "$work.deb"; dpkg --install "$work.deb"
@@ -84,19 +84,19 @@ echo 'int planted;' | gcc -xc -c -o "$place/nouveau.ko" -; depmod
 rm /etc/modprobe.d/*nouveau.conf /usr/lib/modprobe.d/*nouveau.conf
 """
 
-#: The driver's module is to be built again.
+#: Makes the driver's module due for a build.
 UNBUILT = 'k=$(uname -r); dkms remove nvidia/470.182.03 -k "$k"; dkms add nvidia/470.182.03 || true\n'
 OTHER_KERNEL = "/lib/modules/6.99.0-planted /boot/vmlinuz-6.99.0-planted"
 
-#: GRUB's menu with that kernel, and below it the running one.
+#: GRUB's menu with that kernel first and the running kernel second.
 GRUB = """
 {{ printf "%s\\n" 'set default="{default}"' "menuentry 'Debian' {{" "linux /boot/vmlinuz-6.99.0-planted ro" \\
 "}}" "submenu 'more' {{" "menuentry 'a' {{" "linux /boot/vmlinuz-6.99.0-planted ro" "}}" "menuentry 'b' {{" \\
 "linux /boot/vmlinuz-$(uname -r) ro {words}" "}}" "}}"; }} >/boot/grub/grub.cfg
 """
 
-#: A lock of apt's kind, held (the sleep) until the cure stops the unit.
-#: The host looks as if it had booted 25 minutes earlier, and so does the process.
+#: Holds a lock of apt's kind until the fix stops the unit.
+#: Shifts the start of the host and of the process back by 25 minutes.
 HOLDS_LOCK = """
 systemd-run --unit=planted-holder python3 -c "
 import fcntl, time

@@ -1,4 +1,4 @@
-"""What happens to Docker and the container toolkit."""
+"""Faults of Docker and the container toolkit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LIBRARY = f"/usr/lib/x86_64-linux-gnu/libnvidia-container.so.{toolkit.VERSION}"
 TOOLKIT = "packages nvidia-container-toolkit"
 RESTART = "restart of docker.service"
 
-#: ``edit CODE`` changes ``found``, what daemon.json says.
+#: ``edit CODE`` changes ``found``, the content of daemon.json.
 EDIT = f"""
 edit() {{ python3 -c "import json
 found = json.load(open('{JSON}'))
@@ -25,7 +25,7 @@ ADD_HOSTS = f'{EDIT}\nedit \'found["hosts"] = ["fd://"]\'\n'
 TAKE_HOSTS = f"{EDIT}\nedit 'del found[\"hosts\"]'\n"
 #: Starts Docker until systemd gives up.
 FAILS = "systemctl restart docker || true; until systemctl is-failed --quiet docker; do sleep 0.1; done\n"
-#: docker.io's script ends with the status of the start, as Ubuntu's and docker-ce's do, and fails.
+#: docker.io's script fails with the status of the start, as Ubuntu's and docker-ce's do.
 HALF_CONFIGURED = """
 cd /var/lib/dpkg
 sed -i '2i invoke-rc.d docker start || exit $?' info/docker.io.postinst
@@ -41,7 +41,7 @@ NEWER = " ".join(
     )
 )  # fmt: skip
 
-#: The toolkit's program behind a wrapper that leads it to a library of another driver, which is not loaded.
+#: Wraps the toolkit's program so that it loads a library of another driver.
 WRAPPED = """
 mkdir -p /opt/other; cd /usr/bin
 printf '%s\\n' 'int nvmlInit_v2(void) { return 9; }' \
@@ -52,7 +52,7 @@ printf '%s\\n' '#!/bin/sh' 'LD_LIBRARY_PATH=/opt/other exec nvidia-container-cli
 chmod 755 nvidia-container-cli
 """
 
-#: What the kernel has is made up, since it has no driver of NVIDIA's on a lab host.
+#: The loaded module is emulated, because a lab host's kernel has no NVIDIA driver.
 OTHER_NUMBERS = """
 printf '%s\\n' 'Character devices:' '195 nvidia' '509 nvidia-uvm' >/run/devices
 mount --bind /run/devices /proc/devices
@@ -61,7 +61,7 @@ printf '%s\\n' 'cdiVersion: 0.5.0' 'kind: nvidia.com/gpu' 'containerEdits:' '  d
 '  - path: /dev/nvidia-uvm' '    major: 510' >/etc/cdi/nvidia.yaml
 """
 
-#: A package with the name and version of Ubuntu 24.04's, and nothing in it.
+#: An empty package with the name and version of Ubuntu 24.04's.
 OLD_PODMAN = """
 mkdir -p /run/podman/DEBIAN; cd /run
 printf '%s\\n' 'Package: podman' 'Version: 4.9.3+ds1-1ubuntu0.2' 'Architecture: all' 'Maintainer: lab <lab@invalid>' \\

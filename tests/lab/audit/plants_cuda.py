@@ -1,4 +1,4 @@
-"""What happens to the toolkit, to cuDNN and to the environment of shells."""
+"""Faults of the toolkit, of cuDNN and of the shells' environment."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ CONF = "/etc/ld.so.conf.d/cuda-11-2.conf"
 OTHER = "/usr/local/cuda-11.4"
 TOOLKIT_FILES = "packaged files below"
 SOURCES = "apt sources developer.download.nvidia.com/compute/cuda/repos"
-#: the ids of NVIDIA's keys of before and since April 2022, as a keyring holds them: nobody verifies anything with these
+#: ids of NVIDIA's keys before and since April 2022 in a keyring; nothing is verified with them
 OLD_KEY = r"printf '\366\017\113\075\177\242\257\200'"
 NEW_KEY = r"printf '\244\264\151\226\073\370\143\314'"
 
 NVCC = f"mkdir -p {OTHER}/bin; touch {OTHER}/bin/nvcc"
 
-#: The toolkit's compiler of 11.2.0, with what the package of 11.2.2 holds else.
+#: The compiler of toolkit 11.2.0, with the other files of 11.2.2's package.
 OLDER_NVCC = f"""
 work=$(mktemp -d); dpkg-deb -R {REPOSITORY}/cuda-nvcc-11-2_*.deb "$work"
 sed -i 's/^Version:.*/Version: 11.2.67-1/' "$work/DEBIAN/control"
@@ -29,7 +29,7 @@ dpkg-deb -Znone --build "$work" "$work.deb"; dpkg --install --force-depends "$wo
 
 
 def package(name: str, version: str, content: str = "") -> str:
-    """Commands that install an empty package of this name; ``content`` puts files below ``$work``."""
+    """Return commands that install an empty package of this name; ``content`` creates files below ``$work``."""
     control = (
         f"Package: {name}\\nVersion: {version}\\nArchitecture: all\\nMaintainer: Lab <lab@localhost>\\n"
         "Description: planted\\n"

@@ -1,28 +1,28 @@
-"""What happens to the driver."""
+"""Faults of the driver."""
 
 from __future__ import annotations
 
 from tests.lab.audit.planting import MULTIARCH, plant
 
 DKMS = "/var/lib/dkms/nvidia"
-PACKAGE = "NVIDIA driver"  #: what the installer's part is called where it is not as desired
+PACKAGE = "NVIDIA driver"  #: name of the installer's part in a plan
 MODULE = "NVIDIA kernel module"
 
-#: An older driver's sources, registered with DKMS as its own installer had done.
+#: Registers an older driver's sources with DKMS, as its installer does.
 OLDER_TREE = """
 cp -a /usr/src/nvidia-470.182.03 /usr/src/nvidia-460.32.03
 sed -i 's/470\\.182\\.03/460.32.03/' /usr/src/nvidia-460.32.03/dkms.conf
 dkms add -m nvidia -v 460.32.03
 """
 
-#: As it is for a new kernel: DKMS has the driver's sources, and has built nothing.
+#: As for a new kernel: DKMS has the driver's sources without a built module.
 NO_MODULE = f"""
 rm -r "{DKMS}/470.182.03/$(uname -r)"
 find "/lib/modules/$(uname -r)" -name 'nvidia*.ko*' -delete
 depmod "$(uname -r)"
 """
 
-#: A server of which only the lock and a live process are there: what nvidia-installer looks for as well.
+#: An X server's lock and a live process, which nvidia-installer also checks.
 X_SERVER = """
 systemd-run --unit=planted-x sleep 3600
 systemctl show -p MainPID --value planted-x >/tmp/.X0-lock

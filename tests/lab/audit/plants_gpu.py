@@ -1,4 +1,4 @@
-"""What happens to cards and their links, as far as a lab host can show it."""
+"""Faults of cards and their links, as far as a lab host can emulate them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CARD = f"{PCI}/0000:3b:00.0"
 
 
 def said(*words: str) -> str:
-    """Commands that add lines to the kernel's log as rsyslog writes it; a clean lab host has none."""
+    """Return commands that add lines to rsyslog's kernel log; a clean lab host has none."""
     lines = "; ".join(f'echo "$(date "+%b %e %T") $(hostname) kernel: {one}"' for one in words)
     return f"{{ {lines}; }} >>{LOG}"
 

@@ -1,4 +1,4 @@
-"""What happens to TensorFlow's environment."""
+"""Faults of TensorFlow's environment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LINK = f"venv {VENV}"
 
 
 def dist(site: str, name: str, version: str) -> str:
-    """Commands that leave in ``site`` what pip leaves of a package: its record, without the files."""
+    """Return commands that create pip's record of a package in ``site``, without its files."""
     directory = f"{name}-{version}.dist-info"
     return (
         f"mkdir -p {site}/{directory}; cd {site}/{directory}; echo pip >INSTALLER; "
@@ -18,13 +18,13 @@ def dist(site: str, name: str, version: str) -> str:
     )
 
 
-#: TensorFlow's own record with another version in it.
+#: Changes the version in TensorFlow's own record.
 OTHER_VERSION = f"""
 cd {SITE}; mv tensorflow-2.9.0.dist-info tensorflow-2.8.0.dist-info; cd tensorflow-2.8.0.dist-info
 sed -i '/^Version:/s/2.9.0/2.8.0/' METADATA; sed -i 's,^tensorflow-2.9.0.dist-info,tensorflow-2.8.0.dist-info,' RECORD
 """
 
-#: A venv by hand, of a Python that TensorFlow 2.9 has no wheel for, where the link to the stack's was.
+#: Creates a venv of a Python without TensorFlow 2.9 wheels in place of the link to the stack's.
 BY_HAND = f"""
 rm {VENV}; mkdir {VENV}; echo 'version = 3.11.2' >{VENV}/pyvenv.cfg
 {dist(f"{VENV}/lib/python3.11/site-packages", "tensorflow", "2.12.0")}

@@ -1,7 +1,7 @@
-"""A host installed by hand exactly as an article says: all that is wrong is named, and ``provision`` mends it.
+"""A host installed by hand exactly as in an article: all faults are named, and ``provision`` repairs them.
 
 The host has the driver from the ``.run`` without DKMS, ``cuda-11-2`` with its driver packages over it, cuDNN copied
-without its links, variables in one user's ``~/.bashrc``, and what today's pip makes of ``tensorflow==2.9.0``.
+without its links, variables in one user's ``~/.bashrc``, and ``tensorflow==2.9.0`` as installed by today's pip.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.lab.conftest import SMALL, FrontDoor, Guest, on
 pytestmark = pytest.mark.long
 HOST = "article01"
 
-#: layer → how each state that is not as desired begins
+#: layer → prefixes of the states that differ
 STATES = {
     "base": {
         "file /etc/apt/apt.conf.d/52hostwright",
@@ -37,7 +37,7 @@ STATES = {
     },
     "driver": {
         "file /etc/apt/preferences.d/hostwright-no-other-driver",
-        "packages nvidia-driver",  # the driver that cuda-11-2 brought
+        "packages nvidia-driver",  # the driver that cuda-11-2 installed
         "file /etc/modprobe.d/hostwright-nouveau.conf",
         "NVIDIA driver",
         "file /etc/modules-load.d/hostwright-nvidia.conf",
@@ -82,7 +82,7 @@ STATES = {
     },
 }
 
-#: failures that ``provision`` mends: rule → layer
+#: failures that ``provision`` repairs: rule → layer
 MENDED = {
     "other-installer": "driver",
     "cuda-metapackage": "cuda",
@@ -96,10 +96,10 @@ MENDED = {
     "toolkit-former-names": "container",
 }
 
-#: failures of what belongs to a user, whose cure is his: rule → layer
+#: failures of a user's files, which the user must fix: rule → layer
 LEFT = {"tensorflow-outside": "tensorflow", "path-in-start-file": "environment", "cuda-key-for-all": "cuda"}
 
-#: what those cures say, typed
+#: the commands of those fixes
 CURES = (
     Typed("python3 -m pip uninstall --yes tensorflow", "Successfully uninstalled tensorflow-2.9.0"),
     Typed(r"sed -i '/cuda-11\.2/d' ~/.bashrc"),
@@ -108,7 +108,7 @@ CURES = (
 
 @pytest.fixture(scope="module")
 def host(guest: Guest, lab: Lab, invoke: FrontDoor) -> Machine:
-    """A bare host on which a user has typed all that the articles say."""
+    """A bare host on which a user ran all commands of the articles."""
     machine = guest(HOST, SMALL)
     download(machine, Fleet.load(lab.inventory.parent).targets(HOST)[0].stack)
     type_all(machine, ARTICLE)
@@ -117,19 +117,19 @@ def host(guest: Guest, lab: Lab, invoke: FrontDoor) -> Machine:
 
 @pytest.fixture(scope="module")
 def seen(host: Machine, invoke: FrontDoor) -> HostAudit:
-    """What an audit says of that host."""
+    """The audit of that host."""
     return audit(invoke, status=3)
 
 
 @pytest.fixture(scope="module")
 def told(seen: HostAudit, invoke: FrontDoor) -> subprocess.CompletedProcess[str]:
-    """What the doctor says of it. It looks by itself, after the audit did."""
+    """The doctor's report on it; the doctor probes the host itself, after the audit."""
     return invoke("doctor", "--hosts", HOST)
 
 
 @pytest.fixture(scope="module")
 def mended(told: subprocess.CompletedProcess[str], invoke: FrontDoor) -> dict[str, Any]:
-    """How ``provision`` went, with nobody beside it."""
+    """The result of an unattended ``provision``."""
     (outcome,) = invoke.json("provision", "--hosts", HOST, status=0)["hosts"]
     assert isinstance(outcome, dict)
     return outcome
@@ -137,13 +137,13 @@ def mended(told: subprocess.CompletedProcess[str], invoke: FrontDoor) -> dict[st
 
 @pytest.fixture(scope="module")
 def left(mended: dict[str, Any], invoke: FrontDoor) -> HostAudit:
-    """What an audit says after that."""
+    """The audit after that."""
     return audit(invoke, status=0)
 
 
 @pytest.fixture(scope="module")
 def cured(left: HostAudit, host: Machine, lab: Lab, invoke: FrontDoor) -> HostAudit:
-    """And what it says when the user has done his part."""
+    """The audit after the user's own fixes."""
     fingerprint = (
         Fleet.load(lab.inventory.parent).targets(HOST)[0].stack.section(CudaSection).repository.fingerprint or ""
     )
@@ -152,7 +152,7 @@ def cured(left: HostAudit, host: Machine, lab: Lab, invoke: FrontDoor) -> HostAu
 
 
 def audit(invoke: FrontDoor, status: int) -> HostAudit:
-    """``invoke audit`` of the host, with its exit status."""
+    """Run ``invoke audit`` for the host, with this exit status."""
     done = invoke("audit", "--hosts", HOST, "--json")
     assert done.returncode == status, f"status {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     (found,) = read_json(done.stdout).hosts
@@ -160,7 +160,7 @@ def audit(invoke: FrontDoor, status: int) -> HostAudit:
 
 
 def rules(findings: Iterable[Finding]) -> dict[str, str]:
-    """Their names and layers."""
+    """Return (rule, layer) of the findings."""
     return {finding.rule: finding.layer for finding in findings}
 
 
@@ -194,7 +194,7 @@ def test_every_layer_could_be_read(seen: HostAudit) -> None:
 
 
 def test_the_values_tell_the_articles_own_traps(seen: HostAudit) -> None:
-    """What an article's own checks do not show: the update behind ``release 11.2``, and what only seems right."""
+    """Facts that an article's own checks do not show: the update behind ``release 11.2``, and wrong values."""
     have = {(reading.layer, reading.name): reading.have for reading in seen.readings}
     assert have["driver", "loaded"] == "470.182.03"
     assert have["driver", "dkms"] == ""
@@ -205,7 +205,7 @@ def test_the_values_tell_the_articles_own_traps(seen: HostAudit) -> None:
 
 def test_the_doctor_says_cause_and_cure_of_each(seen: HostAudit, told: subprocess.CompletedProcess[str]) -> None:
     assert told.returncode == 3
-    said = "".join(told.stdout.split())  # lines are broken at the width of the terminal
+    said = "".join(told.stdout.split())  # lines wrap at the width of the terminal
     for finding in seen.findings:
         for text in (finding.rule, f"{finding.cause}.", f"{finding.cure}.", finding.link):
             assert "".join(text.split()) in said, f"{finding.rule}: {text}"

@@ -1,6 +1,6 @@
-"""Twenty-four hosts with more than twenty-five kinds of drift: all found, none invented, each cure works.
+"""Twenty-four hosts with more than twenty-five kinds of drift: all found, no others reported, each fix works.
 
-This is one round, with plants of every layer; ``python -m tests.lab.audit`` plants all that there are.
+This is one round, with plants of every layer; ``python -m tests.lab.audit`` runs all plants.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tests.lab.telling import tell
 pytestmark = pytest.mark.long
 HOSTS = tuple(f"aud{number:02}" for number in range(1, 25))
 CLEAN = 3
-KINDS = 25  #: at least
+KINDS = 25  #: minimum
 
 
 @pytest.fixture(scope="module")
 def bench(provisioned: FrontDoor, lab: Lab, as_provisioned: Snapshot) -> Iterator[Bench]:
-    """Clones of the suite's second host."""
+    """Clones of the shared second host."""
     made = Bench(lab, as_provisioned, provisioned, HOSTS)
     made.bring()
     yield made
@@ -42,7 +42,7 @@ def planted(bench: Bench) -> Planted:
 
 @pytest.fixture(scope="module")
 def seen(bench: Bench, planted: Planted) -> Score:
-    """What the audit makes of them."""
+    """The score of the audit."""
     return score(planted, bench.audit(status=3))
 
 
@@ -63,7 +63,7 @@ def test_nothing_is_invented(seen: Score):
 
 
 def test_what_the_doctor_says_cures_them(bench: Bench, planted: Planted, seen: Score):
-    """By hand where it says so, and ``invoke provision`` for the rest; then every host is as desired again."""
+    """By hand where the doctor says so, by ``invoke provision`` otherwise; then every host is as desired."""
     bench.cure_by_hand(planted)
     done = bench.invoke("provision", "--hosts", bench.pattern)
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"

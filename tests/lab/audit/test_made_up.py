@@ -1,4 +1,4 @@
-"""Of made-up facts the audit recognises exactly the failures that are in them: none is missed, none is invented."""
+"""For changed facts, the audit reports exactly the failures in them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Clean = tuple[Facts, datetime]
 
 @pytest.fixture(scope="module")
 def clean(provisioned: FrontDoor, gpu01: Machine, target: TargetHost) -> Clean:
-    """The facts of a host as desired, and when it was looked at."""
-    on(gpu01, "systemctl start docker.service")  # returns when it is active: just after a boot it is not yet
+    """The facts of a host as desired, and the time of its probes."""
+    on(gpu01, "systemctl start docker.service")  # waits until Docker is active, which it is not directly after a boot
     audit, facts = audit_host(target, lambda one: one.connect())
     assert facts is not None, audit.sentence
     assert (audit.deviations, audit.findings) == ((), ())

@@ -1,4 +1,4 @@
-"""A throw-away authority, and the settings with which Dask's programs use a certificate of it."""
+"""A temporary certificate authority, and Dask settings with one of its certificates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _openssl(*words: str) -> None:
 
 
 def make_authority(folder: Path) -> Path:
-    """An authority's certificate and key, and one that it signed for everybody in a cluster; the folder."""
+    """Create a CA's certificate and key, and one signed certificate for the whole cluster; return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     ca, key = str(folder / "ca.pem"), str(folder / "ca.key")
     node, request = str(folder / "node.key"), str(folder / "node.csr")
@@ -28,7 +28,7 @@ def make_authority(folder: Path) -> Path:
 
 
 def settings(folder: Path) -> Mapping[str, str]:
-    """Dask's settings, by their names in its configuration."""
+    """Return Dask's settings by their names in its configuration."""
     tls = "distributed.comm.tls"
     roles = {
         f"{tls}.{role}.{what}": str(folder / f"node.{ending}")
@@ -39,7 +39,7 @@ def settings(folder: Path) -> Mapping[str, str]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """The same as environment variables."""
+    """Return the same settings as environment variables."""
     return {
         f"DASK_{name.replace('.', '__').replace('-', '_').upper()}": value for name, value in settings(folder).items()
     }

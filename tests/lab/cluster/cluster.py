@@ -1,4 +1,4 @@
-"""A real cluster of Dask on this machine: a scheduler and workers, each a process of its own."""
+"""A real Dask cluster on this machine: a scheduler and workers, each in a separate process."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.places import PROJECT
 
 DASK = Path(sys.executable).with_name("dask")
 QUIET = ("--no-dashboard",)
-#: of Dask's own programs: nothing is written beside what a test looks at
+#: options of Dask's programs: no files besides those that a test reads
 SETTINGS = {"DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "1000", "PYTHONUNBUFFERED": "1"}
 
 
 @dataclass
 class Cluster:
-    """The processes of a cluster; ``environment`` is that of each, ``folder`` holds their logs and state."""
+    """The processes of a cluster; ``environment`` is common to all, ``folder`` has their logs and state."""
 
     folder: Path
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -39,22 +39,22 @@ class Cluster:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What is typed behind a verb so that its work is spread over this cluster."""
+        """Command-line options that distribute a verb's work over this cluster."""
         return ("--executor", "dask", "--scheduler", self.address)
 
     def start_scheduler(self) -> None:
-        """Start it, and wait until it listens."""
+        """Start the scheduler, and wait until it listens."""
         words = ("scheduler", "--protocol", self.protocol, "--host", "127.0.0.1", "--port", str(self.port), *QUIET)
-        before = self.log("scheduler")  # of one that was here before
+        before = self.log("scheduler")  # log of an earlier scheduler
         self.scheduler = self._start("scheduler", words)
         assert until(lambda: "Scheduler at" in self.log("scheduler")[len(before) :]), self.log("scheduler")
 
     def start_worker(
         self, name: str, *, threads: int = 4, words: tuple[str, ...] = ("--no-nanny",), **env: str
     ) -> None:
-        """Start a worker of this name, and wait until the scheduler knows it."""
+        """Start a worker of this name, and wait until the scheduler has registered it."""
         options = ("--name", name, "--nthreads", str(threads), "--local-directory", str(self.folder / "scratch"))
-        before = self.log(name)  # of one that had this name before
+        before = self.log(name)  # log of an earlier worker of this name
         self.workers[name] = self._start(name, ("worker", self.address, *QUIET, *options, *words), env)
         assert until(lambda: "Registered to" in self.log(name)[len(before) :]), self.log(name)
 
@@ -73,33 +73,33 @@ class Cluster:
             )
 
     def environ(self) -> dict[str, str]:
-        """The environment of everybody who takes part in it."""
-        path = str(PROJECT)  # for functions of the tests that are sent there
+        """Environment of all processes of the cluster."""
+        path = str(PROJECT)  # for test functions that run on workers
         return {**os.environ, **SETTINGS, "PYTHONPATH": path, **self.environment}
 
     def log(self, name: str) -> str:
-        """All that a process has printed."""
+        """Return all output of a process."""
         with suppress(FileNotFoundError):
             return (self.folder / f"{name}.log").read_text(errors="replace")
         return ""
 
     def logs(self) -> str:
-        """All that all processes have printed."""
+        """Return all output of all processes."""
         return "\n".join(path.read_text(errors="replace") for path in sorted(self.folder.glob("*.log")))
 
     def address_of(self, name: str) -> str:
-        """The address at which a worker listens now."""
+        """Return the current address of a worker."""
         found: list[str] = re.findall(r"Start worker at:\s+(\S+)", self.log(name))
         return found[-1]
 
     def kill(self, name: str, number: int = signal.SIGKILL) -> None:
-        """End a worker, with all that it started."""
+        """Kill a worker and its children."""
         process = self.workers.pop(name)
         os.killpg(process.pid, number)
         process.wait()
 
     def stop(self) -> None:
-        """End everything, whatever state it is in."""
+        """End all processes, in any state."""
         for process in (*self.workers.values(), *([self.scheduler] if self.scheduler else [])):
             for number in (signal.SIGCONT, signal.SIGKILL):
                 with suppress(ProcessLookupError):
@@ -111,7 +111,7 @@ class Cluster:
 
 @contextmanager
 def cluster_of(folder: Path, *workers: str, protocol: str = "tcp", **environment: str) -> Iterator[Cluster]:
-    """A cluster with these workers, gone at the end."""
+    """A cluster with these workers during the body."""
     folder.mkdir(parents=True, exist_ok=True)
     cluster = Cluster(folder, environment, protocol)
     try:

@@ -1,4 +1,4 @@
-"""The hosts of a module, bare at the beginning of each test, and a state directory of its own for each."""
+"""The hosts of a module, bare at the start of each test, and a separate state directory per test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.lab.cluster.hosts import Hosts, slow_hosts
 
 @pytest.fixture(scope="module")
 def slow(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    """The hosts that the module calls ``NAMES``."""
+    """The hosts in the module's ``NAMES``."""
     with slow_hosts(tmp_path_factory.mktemp("cluster") / "site", request.module.NAMES) as hosts:
         yield hosts
 

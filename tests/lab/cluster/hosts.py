@@ -1,4 +1,4 @@
-"""Hosts of one sshd, each with directories of its own, and a site whose role has a step that ends when a test says."""
+"""Hosts of one sshd with separate directories, and a site whose role has a step that ends on a test's command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.lab.liars.fleet import _directories
 from tests.lab.sshd import Sshd, running
 
-WAIT_S = 60.0  #: for what comes soon unless something is broken, on a machine under load
+WAIT_S = 60.0  #: timeout of short waits, on a machine under load
 GO, BEGAN, DONE, STEPS = "/mnt/go", "/mnt/began", "/mnt/done", "/mnt/steps"
 ROLE = '''"""One step that takes as long as a test wants, and one after it."""
 
@@ -67,58 +67,58 @@ def slow(v: Slow, ctx: RoleContext) -> Iterator[Resource]:
 
 @dataclass(frozen=True)
 class Hosts:
-    """The site, its sshd, and the process that holds each host's directories."""
+    """The site, its sshd, and the process with each host's directories."""
 
     root: Path
     sshd: Sshd
     kept: dict[str, int]
 
     def on(self, host: str, command: str) -> str:
-        """What a command prints on a host, without SSH."""
+        """Run a command on a host without SSH; return its output."""
         words = ["nsenter", "-m", "-t", str(self.kept[host]), "/bin/sh", "-c", command]
         return subprocess.run(words, capture_output=True, text=True, check=False).stdout
 
     def bare(self) -> None:
-        """Every host as nobody has touched it."""
+        """Reset every host to its untouched state."""
         for host in self.kept:
             self.on(host, "rm -rf /mnt/* /var/lib/hostwright/* /run/hostwright/* /var/cache/hostwright/*")
 
     def go(self, *hosts: str) -> None:
-        """Let the steps of these hosts end, of all where none is named."""
+        """Let the steps of these hosts end, by default of all."""
         for host in hosts or self.kept:
             self.on(host, f": >{GO}")
 
     def steps(self, host: str) -> list[str]:
-        """The steps that were begun on a host, in order."""
+        """Return the steps that began on a host, in order."""
         return self.on(host, f"cat {STEPS}").split()
 
     def jobs(self, host: str) -> list[str]:
-        """The jobs that were started on a host."""
+        """Return the jobs that were started on a host."""
         return self.on(host, "ls /var/lib/hostwright/jobs").split()
 
     def once(self, *hosts: str) -> bool:
-        """Whether each step ran once on these hosts, in one job."""
+        """Return whether each step ran exactly once on these hosts, in one job."""
         return all(self.steps(host) == ["first", "second"] and len(self.jobs(host)) == 1 for host in hosts)
 
     def wait_until_begun(self, *hosts: str) -> None:
-        """Until the first step runs on all of these hosts."""
+        """Wait until the first step runs on all of these hosts."""
         for host in hosts:
             assert until(lambda host=host: self.on(host, f"[ -e {BEGAN} ] && echo yes"))  # type: ignore[misc]
 
     def stack(self, **artifacts: object) -> None:
-        """The stack anew, with these files."""
+        """Write the stack with these files."""
         release = platform.freedesktop_os_release()
         stack = {"distributions": {release["ID"]: [release["VERSION_ID"]]}, "roles": ["slow"], "artifacts": artifacts}
         (self.root / "inventory/stacks/slow.yml").write_text(json.dumps(stack))
 
     def inventory(self, **variables: object) -> None:
-        """The inventory anew, with further variables of all hosts."""
+        """Write the inventory with further variables for all hosts."""
         shared = {
             "stack": "slow",
             "hostwright_roles": ["slow"],
             "ansible_port": self.sshd.port,
             "ansible_user": "root",
-            "ansible_timeout": 120,  # a busy machine may take longer to log in than a healthy host does
+            "ansible_timeout": 120,  # a login may take longer on a busy machine than on a healthy host
             "ansible_ssh_private_key_file": str(self.sshd.key),
             "hostwright_known_hosts": str(self.sshd.known_hosts),
             **variables,
@@ -132,12 +132,12 @@ def address(number: int) -> str:
 
 
 def until(true: Callable[[], object], wait_s: float = WAIT_S) -> bool:
-    """Whether it comes true soon."""
+    """Wait for a condition; return whether it holds in time."""
     deadline = time.monotonic() + wait_s
     while time.monotonic() < deadline:
         if true():
             return True
-        time.sleep(0.05)  # of other processes' logs and files, and of hosts: none of them calls back
+        time.sleep(0.05)  # polling, because other processes and hosts send no notification
     return False
 
 

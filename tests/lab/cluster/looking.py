@@ -1,4 +1,4 @@
-"""What is sent to processes of a cluster, to look at what they know. Nothing that is looked for stands here."""
+"""Functions that run in processes of a cluster and search their memory; the searched text is not in this file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gc
 
 
 def everything() -> str:
-    """Whatever can be reached in this process that is text or bytes."""
+    """Return all reachable text and bytes in this process."""
     gc.collect()
     found: set[str] = set()
     seen: set[int] = set()
@@ -15,12 +15,14 @@ def everything() -> str:
         for each in gc.get_referents(left.pop()):
             if isinstance(each, (str, bytes)):
                 found.add(repr(each))
-            elif not gc.is_tracked(each) and id(each) not in seen:  # what holds nothing but texts and numbers
+            elif (
+                not gc.is_tracked(each) and id(each) not in seen
+            ):  # an untracked container has only strings and numbers
                 seen.add(id(each))
                 left.append(each)
     return "\n".join(found)
 
 
 def remember(text: str, dask_worker: object = None) -> None:
-    """Keep a text in a worker."""
+    """Store a text in a worker."""
     vars(dask_worker)["remembered"] = {"text": text}

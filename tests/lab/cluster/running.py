@@ -1,4 +1,4 @@
-"""A run on a cluster: in this process beside the test, or in a process of its own as operators start it."""
+"""Runs on a cluster: in a thread beside the test, or in a separate process as operators start them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Run:
             self.error = error
 
     def wait(self) -> RunResults[Outcome]:
-        """What came of it."""
+        """Wait for the run and return its result."""
         self.thread.join(4 * WAIT_S)
         assert not self.thread.is_alive()
         if self.error is not None:
@@ -54,16 +54,16 @@ class Run:
         return self.ended
 
     def workers_of(self, host: str) -> list[str]:
-        """The addresses of the workers that had this host, in order, each once."""
+        """Return the addresses of the workers that had this host, in order, without repetitions."""
         return list(dict.fromkeys(event.origin.worker for event in [*self.seen] if event.origin and event.host == host))
 
     def said(self, text: str) -> bool:
-        """Whether a note was seen that says this."""
+        """Return whether a note contains this text."""
         return any(text in str(getattr(event, "text", "")) for event in [*self.seen])
 
 
 def words(results: RunResults[Outcome]) -> dict[str, str]:
-    """How each host ended: a good end by its word, a bad one by its sentence."""
+    """Return the result of each host: the word of a success, or the error message."""
     return {
         **{outcome.host: outcome.word for outcome in results.results.values},
         **{error.host: error.sentence for error in results.results.errors},
@@ -71,18 +71,18 @@ def words(results: RunResults[Outcome]) -> dict[str, str]:
 
 
 def records(state: Path, run: str = "") -> list[dict[str, Any]]:
-    """The journal of a run, the last one by default."""
+    """Return the journal of a run, by default of the last one."""
     folder = state / "runs" / run if run else max((state / "runs").iterdir())
     return [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
 
 
 def of_host(journal: list[dict[str, Any]], host: str) -> list[str]:
-    """The kinds of a host's records, in order."""
+    """Return the kinds of a host's records, in order."""
     return [record["kind"] for record in journal if record.get("host") == host]
 
 
 def typed(root: Path, state: Path, *words: str, **environment: str) -> subprocess.Popen[str]:
-    """``hostwright`` as it is typed, in a process group of its own."""
+    """Start ``hostwright`` on a command line in a separate process group."""
     return subprocess.Popen(
         [sys.executable, "-m", "hostwright", "--site", str(root), *words],
         cwd=PROJECT,
@@ -96,7 +96,7 @@ def typed(root: Path, state: Path, *words: str, **environment: str) -> subproces
 
 
 class Typed:
-    """A typed command whose output is read as it comes."""
+    """A started command whose output is read as it comes."""
 
     def __init__(self, process: subprocess.Popen[str]):
         self.process = process
@@ -110,12 +110,12 @@ class Typed:
             self.out += line
 
     def wait_for(self, text: str) -> None:
-        """Until it has printed this."""
+        """Wait until the command has printed this text."""
         assert until(lambda: text in self.out or self.process.poll() is not None), self.out
         assert until(lambda: text in self.out, 5), self.out
 
     def end(self, wait_s: float = 4 * WAIT_S) -> int:
-        """Its exit status, once all that it printed is read."""
+        """Read all output and return the exit status."""
         status = self.process.wait(wait_s)
         self._reader.join(WAIT_S)
         return status

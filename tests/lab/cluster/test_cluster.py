@@ -1,4 +1,4 @@
-"""A run spread over the workers of a real Dask cluster: separate processes on this machine, real sshd, real jobs."""
+"""A run distributed over workers of a real Dask cluster: separate processes on this machine, real sshd, real jobs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def cluster(started: Cluster) -> Cluster:
-    """With both workers, whatever the tests before did to them."""
+    """The cluster with both workers, restored after earlier tests."""
     for name in ("w1", "w2"):
         if name not in started.workers:
             started.start_worker(name)
@@ -56,7 +56,7 @@ def test_workers_work_on_the_hosts_and_the_journal_is_here(hosts: Hosts, cluster
     assert list((cluster.folder / "state/attempts").iterdir()) == []
     again = Run(hosts.root, cluster.address).wait()
     assert (again.status, words(again)) == (0, dict.fromkeys(NAMES, "as desired"))
-    assert (state / "stacks").is_dir()  # of verified hosts, for the way back from here
+    assert (state / "stacks").is_dir()  # stacks of verified hosts, for a rollback from this machine
 
 
 def test_a_worker_that_is_killed_in_the_middle_loses_nothing(hosts: Hosts, cluster: Cluster, state: Path):
@@ -104,7 +104,7 @@ def test_the_operators_machine_dies_and_resume_takes_over_without_a_gap(hosts: H
     hosts.go("gpu1")
     assert until(lambda: any(record["kind"] == "host ended" for record in records(state)))
     run = max((state / "runs").iterdir()).name
-    dying.process.send_signal(signal.SIGSTOP)  # it hears nothing any more, and is not gone yet
+    dying.process.send_signal(signal.SIGSTOP)  # it receives nothing, but still exists
     hosts.go("gpu2")
     assert until(lambda: "changed" in kept_of(cluster, run, "gpu2"))
     dying.process.kill()
@@ -130,7 +130,7 @@ def test_the_operators_machine_dies_and_resume_takes_over_without_a_gap(hosts: H
 
 
 def kept_of(cluster: Cluster, run: str, host: str) -> list[str]:
-    """How a host ended, as workers have recorded it of this run."""
+    """Return a host's result in the workers' records of this run."""
     messages = [message for message in kept(run, {}, cluster.folder / "state") if message.host == host]
     return [getattr(getattr(message.body, "outcome", None), "word", "") for message in messages]
 
@@ -156,7 +156,7 @@ def test_ctrl_c_once_lets_jobs_end_and_twice_leaves_them(hosts: Hosts, cluster: 
     assert run.end() == 130
     assert "provision --resume" in run.out
     assert "Traceback" not in run.out
-    assert until(lambda: not hosts.on("gpu2", "cat /run/hostwright/run.json 2>/dev/null"))  # the lock is free
+    assert until(lambda: not hosts.on("gpu2", "cat /run/hostwright/run.json 2>/dev/null"))  # the lock is released
     hosts.go()
     resumed = Typed(typed(hosts.root, state, "provision", "--resume"))
     assert resumed.end() == 0, resumed.out

@@ -1,4 +1,4 @@
-"""The files of a stack on their way to hosts that workers work on: each worker serves its own hosts."""
+"""Delivery of a stack's files to hosts of a cluster: each worker serves its own hosts."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.lab.cluster.running import Run, records, words
 
 NAMES = tuple(f"gpu{number}" for number in range(1, 9))
 CACHE = "/var/cache/hostwright/artifacts"
-BIG_BYTES = 1_500_000_000  #: takes long enough that a worker can be killed meanwhile
+BIG_BYTES = 1_500_000_000  #: large enough to kill a worker during the transfer
 
 pytestmark = pytest.mark.long
 
 
 @pytest.fixture
 def files(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the files of stacks are at hand, here and on workers."""
+    """Directory of the stacks' files, on this machine and on workers."""
     monkeypatch.setenv("HOSTWRIGHT_ARTIFACTS", str(tmp_path / "files"))
     (tmp_path / "files").mkdir()
     return tmp_path / "files"
@@ -38,14 +38,15 @@ def cluster(tmp_path: Path, files: Path) -> Iterator[Cluster]:
 
 
 def pin(hosts: Hosts, file: Path) -> str:
-    """Let the role of all hosts need this file, which is put where files of stacks are; its sha256."""
+    """Add this file to the role of all hosts and to the stacks' files; return its SHA-256."""
     with file.open("rb") as opened:
         sha256 = hashlib.file_digest(opened, "sha256").hexdigest()
     place = Store.default().path(sha256, file.name)
     place.parent.mkdir(parents=True)
     file = file.rename(place)
     hosts.stack(big={"file": file.name, "sha256": sha256, "size": file.stat().st_size})
-    hosts.inventory(slow_file="big", hostwright_files_address="192.0.2.1")  # none of a worker's: it does not count
+    # not an address of a worker, so it is ignored
+    hosts.inventory(slow_file="big", hostwright_files_address="192.0.2.1")
     return sha256
 
 
@@ -84,6 +85,6 @@ def test_a_worker_that_is_killed_while_a_host_fetches_from_it_is_continued_by_an
     assert len(run.workers_of("gpu1")) == 2
     (whole,) = [record for record in records(state) if record["kind"] == "delivering"]
     assert set(whole["sent"]) == {FROM_HERE}
-    assert 0 < whole["sent"][FROM_HERE] < BIG_BYTES  # what the first had brought was not sent again
+    assert 0 < whole["sent"][FROM_HERE] < BIG_BYTES  # bytes from the first worker were not sent again
     assert hosts.on("gpu1", f"sha256sum {CACHE}/{sha256}/big.bin").split()[0] == sha256
     assert hosts.once("gpu1")

@@ -1,4 +1,4 @@
-"""Lab hosts with the whole stack, worked on by two workers of which one is killed in the middle of a job."""
+"""Lab hosts with the whole stack on two workers, one of which is killed during a job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.places import PROJECT
 
 INVOKE = Path(sys.executable).with_name("invoke")
 JOBS = "/var/lib/hostwright/jobs"
-LONG_S = 600.0  #: what a job of minutes may take on a machine under load
+LONG_S = 600.0  #: timeout of a job that takes minutes, on a machine under load
 HOSTS = ("gpu01", "gpu02")
 
 pytestmark = pytest.mark.long
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture
 def bare_environments(provisioned: FrontDoor, lab: Lab) -> Iterator[FrontDoor]:
-    """Both hosts lack their virtual environment: half a minute of pip is due."""
+    """Both hosts without their virtual environment, which takes pip half a minute."""
     for host in HOSTS:
         on(find_machine(lab, host), "rm -rf /opt/tensorflow-2.9 /opt/hostwright/venvs")
     yield provisioned
@@ -48,7 +48,7 @@ def jobs_of(machine: Machine) -> set[str]:
 
 
 def ends(machine: Machine, job: str) -> list[list[str]]:
-    """The step and the status of each end in a job's log."""
+    """Return (step, status) of each end in a job's log."""
     nonce = json.loads(on(machine, f"cat {JOBS}/{job}/job.json"))["nonce"]
     lines = on(machine, f"cat {JOBS}/{job}/log").splitlines()
     return [line.split()[2:4] for line in lines if line.startswith(f"{nonce} end ")]

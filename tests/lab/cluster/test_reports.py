@@ -1,4 +1,4 @@
-"""Further public reports about clusters, written down with what is right before they were tried here."""
+"""Further public reports about clusters, each written with the correct result before it ran here."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tests.lab.cluster.hosts import Hosts, until
 from tests.lab.cluster.running import Run, Typed, records, typed
 
 NAMES = ("gpu1", "gpu2", "gpu3", "gpu4")
-#: words that mean something to who wrote Dask, and nothing to who provisions hosts
+#: internal terms of Dask, which must not appear in messages
 FOREIGN = re.compile(r"Traceback|CancelledError|KilledWorker|CommClosedError|distributed\.|tornado|StreamClosed")
-#: a role that ends the process of a worker, on one host
+#: a role that ends a worker's process, on one host
 DEADLY = '''    if v.word == "die" and os.environ.get("IN_A_WORKER"):
         os._exit(9)
     yield Done("first"'''
@@ -50,8 +50,10 @@ def test_a_worker_that_is_told_to_end(hosts: Hosts, bare: Cluster, state: Path):
 
 
 def test_a_host_that_ends_every_worker_which_takes_it(hosts: Hosts, bare: Cluster, state: Path):
-    """distributed #301: a task that ends its worker's process hangs for ever. Hosts beside it may be given up as well;
-    nothing of theirs is lost."""
+    """distributed #301: a task that ends its worker's process hangs forever.
+
+    Other hosts may be given up as well, but none of their work is lost.
+    """
     role = hosts.root / "roles/slow/__init__.py"
     before = role.read_text()
     role.write_text("import os\n" + before.replace('    yield Done("first"', DEADLY, 1))
@@ -81,9 +83,9 @@ def test_a_host_that_ends_every_worker_which_takes_it(hosts: Hosts, bare: Cluste
 
 
 def test_no_worker_is_left(hosts: Hosts, bare: Cluster, state: Path, monkeypatch: pytest.MonkeyPatch):
-    """dask #380: a node disappears, and the computation hangs for ever."""
+    """dask #380: a node disappears, and the computation hangs forever."""
     monkeypatch.setattr(crews, "ALONE_S", 12.0)
-    monkeypatch.setattr(crews, "is_open", bare.address.startswith)  # as if others reached this scheduler
+    monkeypatch.setattr(crews, "is_open", bare.address.startswith)  # as if other machines could reach this scheduler
     bare.start_worker("w1", threads=1)
     run = Run(hosts.root, bare.address)
     hosts.wait_until_begun("gpu1")
@@ -100,7 +102,7 @@ def test_no_worker_is_left(hosts: Hosts, bare: Cluster, state: Path, monkeypatch
 
 
 def test_the_scheduler_is_lost_and_comes_back(hosts: Hosts, bare: Cluster, state: Path):
-    """distributed #5666, #8690 (a bare CancelledError) and #403 (a scheduler that is restarted in its place)."""
+    """distributed #5666, #8690 (a bare CancelledError) and #403 (a scheduler restarted at the same address)."""
     bare.start_worker("w1", words=("--no-nanny", "--death-timeout", "5"))
     run = Typed(typed(hosts.root, state, "provision", "--hosts", "gpu1,gpu2", *bare.options))
     hosts.wait_until_begun("gpu1", "gpu2")
@@ -127,7 +129,7 @@ def test_the_scheduler_is_lost_and_comes_back(hosts: Hosts, bare: Cluster, state
 
 
 def test_a_worker_that_hangs_holds_up_no_other_and_the_run_can_be_ended(hosts: Hosts, bare: Cluster, state: Path):
-    """awx #10737: a job that was given to a node which does not answer."""
+    """awx #10737: a job was assigned to a node that does not respond."""
     bare.start_worker("w1", threads=1)
     run = Typed(typed(hosts.root, state, "provision", "--hosts", "all", *bare.options))
     hosts.wait_until_begun("gpu1")
@@ -144,7 +146,7 @@ def test_a_worker_that_hangs_holds_up_no_other_and_the_run_can_be_ended(hosts: H
 
 
 def test_a_nanny_restarts_the_only_worker(hosts: Hosts, bare: Cluster, state: Path):
-    """distributed #4221: a worker that takes too much memory is restarted in its place."""
+    """distributed #4221: a worker that uses too much memory is restarted in place."""
     bare.start_worker("w1", words=("--nanny",))
     run = Typed(typed(hosts.root, state, "provision", "--hosts", "gpu1,gpu2", *bare.options))
     hosts.wait_until_begun("gpu1", "gpu2")

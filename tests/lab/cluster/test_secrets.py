@@ -1,4 +1,4 @@
-"""Secrets go to workers over TLS only, and stand in nobody's log and in no state that a cluster keeps."""
+"""Secrets reach workers only over TLS, and appear in no log and no stored state of a cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import dask
-import distributed  # its defaults must be there before a setting of a test is
+import distributed  # its defaults must be loaded before a test's settings
 import pytest
 
 from hostwright.common.errors import InputError
@@ -41,7 +41,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, authority: Path) -> Iterator[Cluster]:
-    """With TLS, and with logs of everything that Dask does."""
+    """A cluster with TLS and debug logs of Dask."""
     folder = tmp_path_factory.mktemp("dask")
     parts = ("", ".core", ".worker", ".scheduler", ".batched", ".comm", ".protocol")
     (folder / "config").mkdir()
@@ -62,7 +62,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, authority: Path, host
 
 
 def dumped(cluster: Cluster) -> str:
-    """All that the scheduler and its workers know, as they print it for who looks for errors; and raw."""
+    """The state dumps of the scheduler and its workers, printed and raw."""
     from hostwright.apply.executors.cluster.client import connected
 
     with connected(cluster.address, "test") as client:
@@ -76,7 +76,7 @@ def dumped(cluster: Cluster) -> str:
 
 @pytest.fixture
 def provisioned(cluster: Cluster, hosts: Hosts) -> Run:
-    """A run whose role takes a secret, and whose step prints it."""
+    """A run whose role needs a secret, and whose step prints it."""
     hosts.inventory(
         slow_token=TOKEN,
         slow_word=f"the token is {TOKEN}",
@@ -92,7 +92,7 @@ def provisioned(cluster: Cluster, hosts: Hosts) -> Run:
 def test_secrets_arrive_and_nobody_on_the_way_has_seen_them(
     provisioned: Run, cluster: Cluster, hosts: Hosts, state: Path
 ):
-    assert TOKEN in hosts.on("gpu1", "cat /var/lib/hostwright/jobs/*/log")  # the step had it
+    assert TOKEN in hosts.on("gpu1", "cat /var/lib/hostwright/jobs/*/log")  # the step received it
     log = cluster.logs()
     assert "Run out-of-band function 'hear'" in log
     assert "DEBUG" in log

@@ -1,4 +1,4 @@
-"""What goes wrong with clusters in public reports, and what is right then (each test names the report)."""
+"""Problems of clusters from public reports, with the correct result; each test names its report."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from tests.lab.cluster.running import Run, Typed, of_host, records, typed, words
 from tests.places import PROJECT
 
 NAMES = ("gpu1", "gpu2", "gpu3", "gpu4")
-#: programs that Python runs first in a worker: of another version, and of none at all
+#: start-up programs of a worker's Python: one sets another version, one removes it
 OTHER = "import hostwright\nhostwright.__version__ = '0.0.1'\n"
 NONE = "import sys\nsys.modules['hostwright'] = None\n"
 pytestmark = pytest.mark.long
-assert distributed.__version__  # its defaults must be there before a setting of a test is
+assert distributed.__version__  # its defaults must be loaded before a test's settings
 
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Iterator[Cluster]:
-    """A scheduler without workers, that gives up a worker after five silent seconds."""
+    """A scheduler without workers, which gives up a worker after five seconds without contact."""
     with cluster_of(tmp_path / "dask", DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL="5s") as cluster:
         yield cluster
 
 
 def shimmed(folder: Path, program: str) -> dict[str, str]:
-    """The environment of a worker in which this program runs first."""
+    """Return the environment of a worker that first runs this program."""
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(program)
     return {"PYTHONPATH": f"{folder}:{PROJECT}"}
@@ -55,7 +55,7 @@ def refused(hosts: Hosts, scheduler: str) -> str:
 
 
 def test_all_workers_that_do_not_fit_are_told_at_once(hosts: Hosts, bare: Cluster, state: Path, tmp_path: Path):
-    """distributed #1279 (only the first mismatch is told), #3379 (the check itself fails on another version)."""
+    """distributed #1279 (only the first mismatch is reported), #3379 (the check fails on another version)."""
     bare.start_worker("other", **shimmed(tmp_path / "other", OTHER))
     bare.start_worker("none", **shimmed(tmp_path / "none", NONE))
     bare.start_worker("fits")
@@ -102,7 +102,7 @@ def test_no_more_hosts_begin_than_workers_have_threads_and_a_lost_worker_costs_o
 
 
 def test_each_host_is_worked_on_once_however_unevenly_they_take(hosts: Hosts, bare: Cluster, state: Path):
-    """distributed #1305 and #847: tasks that were stolen ran twice."""
+    """distributed #1305 and #847: stolen tasks ran twice."""
     bare.start_worker("w1", threads=2)
     bare.start_worker("w2", threads=2)
     run = Run(hosts.root, bare.address)
@@ -116,7 +116,7 @@ def test_each_host_is_worked_on_once_however_unevenly_they_take(hosts: Hosts, ba
 
 
 def test_a_worker_that_hung_and_comes_back_is_heard_no_more(hosts: Hosts, bare: Cluster, state: Path):
-    """distributed #5103: a worker that was given up goes on and reconnects; receptor #711: "running" for ever."""
+    """distributed #5103: a given-up worker continues and reconnects; receptor #711: "running" forever."""
     bare.start_worker("w1")
     run = Run(hosts.root, bare.address, hosts="gpu1")
     hosts.wait_until_begun("gpu1")
@@ -133,11 +133,12 @@ def test_a_worker_that_hung_and_comes_back_is_heard_no_more(hosts: Hosts, bare: 
     assert of_host(journal, "gpu1").count("host ended") == 1
     last = next(record["witness"]["attempt"] for record in journal if record["kind"] == "host ended")
     order = [record["witness"]["attempt"] for record in journal if "witness" in record]
-    assert order == sorted(order, key=lambda attempt: attempt == last)  # none of the first after the second began
+    # none of the first attempt after the second began
+    assert order == sorted(order, key=lambda attempt: attempt == last)
 
 
 def test_workers_let_go_of_hosts_when_the_operators_machine_is_gone(hosts: Hosts, bare: Cluster, state: Path):
-    """awx #11181: the controller is over, and the execution node works on."""
+    """awx #11181: the controller has ended, and the execution node continues."""
     bare.start_worker("w1")
     dying = Typed(typed(hosts.root, state, "provision", "--hosts", "gpu1", *bare.options))
     hosts.wait_until_begun("gpu1")
@@ -145,13 +146,13 @@ def test_workers_let_go_of_hosts_when_the_operators_machine_is_gone(hosts: Hosts
     dying.process.kill()
     dying.end()
     assert until(lambda: not hosts.on("gpu1", "cat /run/hostwright/run.json 2>/dev/null"))
-    assert hosts.steps("gpu1") == ["first"]  # the job goes on
+    assert hosts.steps("gpu1") == ["first"]  # the job continues
     hosts.go()
     assert until(lambda: hosts.steps("gpu1") == ["first", "second"])
 
 
 def test_a_scheduler_with_tls_is_not_one_without(hosts: Hosts, state: Path, tmp_path: Path):
-    """distributed #4812 and its like: an address without TLS for a scheduler with it."""
+    """distributed #4812 and similar: an address without TLS for a scheduler with TLS."""
     authority = certificates.make_authority(tmp_path / "ca")
     with cluster_of(tmp_path / "tls", protocol="tls", **certificates.environment(authority)) as cluster:
         sentence = refused(hosts, cluster.address.replace("tls", "tcp"))

@@ -1,6 +1,6 @@
-"""A new user's terminal: a login shell with a pseudo-terminal on a lab host that has nothing but Python.
+"""A new user's terminal: a login shell with a pseudo-terminal on a lab host with only Python.
 
-Commands are typed as the page prints them. What asks for a yes gets it; whatever has a default gets that.
+Commands are typed as the page prints them. Confirmations get a yes, and prompts with a default get the default.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\r")
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """One command of the page, with what was seen of it."""
+    """One command of the page, with its output and result."""
 
     command: str
     status: int
-    seen: str  #: without escape codes; what a live view wrote over is in it, too
+    seen: str  #: output without escape codes, including text that a live view overwrote
     took_s: float
 
 
 class Desk:
-    """The terminal; closed by the ``with`` statement that opened it."""
+    """The terminal; the ``with`` statement that opens it also closes it."""
 
     def __init__(self, machine: Machine) -> None:
         self._client = paramiko.SSHClient()
@@ -55,15 +55,15 @@ class Desk:
         self._client.close()
 
     def put(self, source: Path, target: str) -> None:
-        """Copy a file to below the user's home, as his own."""
+        """Copy a file below the user's home, owned by the user."""
         with self._client.open_sftp() as files:
             for parent in reversed(PurePosixPath(target).parents[:-1]):
-                with suppress(OSError):  # it is there
+                with suppress(OSError):  # the directory exists
                     files.mkdir(str(parent))
             files.put(str(source), target)
 
     def write(self, text: str, target: str) -> None:
-        """Write a file where the shell stands, as an editor does."""
+        """Write a file in the shell's directory, as an editor does."""
         assert self.type(f"cat >{shlex.quote(target)} <<'END'\n{text}\nEND").status == 0
 
     def type(self, command: str) -> Typed:

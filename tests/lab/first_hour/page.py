@@ -1,4 +1,4 @@
-"""The page that a new user reads: its commands and its inventory, as they are printed."""
+"""The page for new users: its commands and its inventory, as printed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ PAGE = "docs/start/first-hour.md"
 
 
 def inventory() -> str:
-    """The page's inventory."""
+    """Return the page's inventory."""
     return next(block.text for block in blocks(PAGE) if block.language == "yaml")
 
 
 def commands() -> list[str]:
-    """What a reader types, in the order of the page: the lines with a prompt, with what follows a backslash."""
+    """Return the commands of the page in order: lines with a prompt, joined with continuation lines."""
     text = "\n".join(block.text for block in blocks(PAGE) if block.language in {"console", "shell-session"})
     return re.findall(r"^\$ (.*)", text.replace("\\\n", ""), re.MULTILINE)

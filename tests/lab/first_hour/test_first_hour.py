@@ -1,10 +1,10 @@
-"""The first hour as a new user has it: a machine with nothing but Python, the page's commands as they are printed.
+"""A new user's first hour: a machine with only Python, and the page's commands as printed.
 
-What stands in for the world: the package, which is a wheel in the folder that pip looks in first; the files of NVIDIA,
-which are the lab's; and the address and the user of the page's host. All else is what the page says.
+Stand-ins: the package is a wheel in pip's first folder, NVIDIA's files are the lab's, and the page's host has another
+address and user. Everything else is as on the page.
 
-The whole page is typed for the lab's stack. The page's own stack is typed up to the layer that is taken back: no host
-here has a card that its wheels could compute on.
+The whole page runs with the lab's stack. The page's own stack runs up to the layer that is removed, because no host
+here has a card for its wheels.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ HOME = f"/home/{USER}"
 SITE, REMOVE, WHOLE = "~/fleet", "hostwright remove gpu01", "hostwright mirror"
 KEY = f"{HOME}/.ssh/id_ed25519"
 LONGEST_HOUR_S = 3600
-DIFFERS = 3  #: of plan, doctor and `remove --check`: something differs
-#: depmod's index (the lab's headers leave it), dockerd's own mode of its directory, the key that the test put there,
-#: and the mark that sudo makes in the home of who used it first
+DIFFERS = 3  #: exit status of plan, doctor and `remove --check` if something differs
+#: depmod's index (left by the lab's headers), dockerd's mode of its directory, the key that the test added, and sudo's
+#: lecture mark in the user's home
 LEFT_BY_OTHERS = rf"/usr/lib/modules(/.*)?|/var/lib/docker|{HOME}/\.ssh(/.*)?|{HOME}/\.sudo_as_admin_successful"
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    """A desk with nothing but Python, and a bare host for each stack."""
+    """A terminal host with only Python, and a bare host for each stack."""
     with own_lab("hour") as opened:
         fleet.supply(opened, HOSTS[LAB])
         fleet.up(opened, [DESK], options=HostOptions(profile="small", distro="bookworm"))
@@ -55,13 +55,13 @@ def lab() -> Iterator[Lab]:
 
 
 def machine_of(stack: str) -> str:
-    """The lab's name of the host of a stack, which the page calls gpu01."""
+    """Return the lab's name of a stack's host, which the page calls gpu01."""
     return f"gpu{list(HOSTS).index(stack) + 1:02}"
 
 
 @pytest.fixture(scope="module", params=list(HOSTS))
 def stack(request: pytest.FixtureRequest) -> str:
-    """The stack that the host gets."""
+    """The stack of the host."""
     return str(request.param)
 
 
@@ -73,13 +73,13 @@ def host(lab: Lab, stack: str) -> Machine:
 
 @pytest.fixture(scope="module")
 def bare(host: Machine) -> Tree:
-    """What lies on the host before the first command."""
+    """Tree of the host before the first command."""
     return Tree.of(host)
 
 
 @pytest.fixture(scope="module")
 def desk(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """The new user's machine: its key opens the host already, and pip finds the package."""
+    """The new user's machine: its key can log in to the host, and pip finds the package."""
     machine, folder = find_machine(lab, DESK), tmp_path_factory.mktemp("desk")
     wheel = build_wheel(copy_sources(folder / "sources"), folder)
     pins = sorted(f"{one.name}=={one.version}\n" for one in distributions() if one.name not in {"hostwright", "pip"})
@@ -98,7 +98,7 @@ def desk(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 
 def of_vendor(lab: Lab) -> Iterator[Path]:
-    """The files of the lab's stack that the lab made: a user has them from NVIDIA."""
+    """Return the lab's own files of its stack, which a user downloads from NVIDIA."""
     for artifact in yaml.safe_load(lab.stack.read_text())["artifacts"].values():
         (url, *_) = artifact["urls"]
         if url.startswith("file:"):
@@ -107,23 +107,25 @@ def of_vendor(lab: Lab) -> Iterator[Path]:
 
 @dataclass
 class Hour:
-    """All commands of the page as they were typed, and the host after each that took everything away again."""
+    """All commands of the page as typed, and the host's tree after each complete removal."""
 
     typed: list[Typed] = field(default_factory=list)
     brought_back: list[Tree] = field(default_factory=list)
 
     def of(self, verb: str) -> list[Typed]:
-        """The commands of a verb."""
+        """Return the commands of a verb."""
         return [each for each in self.typed if each.command.startswith(f"hostwright {verb} ")]
 
 
 @pytest.fixture(scope="module")
 def hour(desk: Desk, lab: Lab, host: Machine, stack: str, bare: Tree) -> Hour:
-    """The commands of the page, one after the other; after those for the whole stack once more the one that takes
-    everything away. The first command that fails is the last.
+    """The commands of the page, run in order, with another complete removal after those for the whole stack.
+
+    Stops at the first failure.
     """
     done, site = Hour(), SITE if stack == LAB else f"{SITE}-{stack}"
-    assert desk.type(f"ssh-keyscan -t ed25519 {host.address} >>~/.ssh/known_hosts").status == 0  # he has logged in once
+    # as after the user's first login
+    assert desk.type(f"ssh-keyscan -t ed25519 {host.address} >>~/.ssh/known_hosts").status == 0
     assert desk.type("cd").status == 0
     commands = [command.replace(SITE, site) for command in page.commands()]
     for command in [*commands, REMOVE] if stack == LAB else commands[: commands.index(WHOLE)]:
@@ -140,7 +142,7 @@ def hour(desk: Desk, lab: Lab, host: Machine, stack: str, bare: Tree) -> Hour:
 
 
 def inventory(host: Machine, stack: str) -> str:
-    """The page's inventory, for the lab's host; the page's own stack is that of the site."""
+    """Return the page's inventory for the lab's host; the page's own stack is the site's."""
     said = yaml.safe_load(page.inventory())
     said["all"]["hosts"][HOST] |= {"ansible_host": str(host.address), "ansible_user": USER}
     if stack == LAB:
@@ -172,5 +174,5 @@ def test_the_host_is_brought_back_each_time(hour: Hour, stack: str, bare: Tree):
 
 
 def test_it_took_less_than_an_hour(hour: Hour):
-    """What is asserted is the promise of the page's title, of which it needs a small part."""
+    """The limit is the promise of the page's title; the commands need a small part of it."""
     assert sum(each.took_s for each in hour.typed) < LONGEST_HOUR_S
