@@ -250,7 +250,7 @@ def test_a_host_with_the_wanted_release_alone_is_refused(target: TargetHost) -> 
 
 
 def test_unknown_release_is_named_with_the_known_ones(target: TargetHost) -> None:
-    with pytest.raises(Refused, match=r"'tensorflow-2\.8'; it has: tensorflow-2\.9\.3 \(2026-11-03T08:00:00Z, "):
+    with pytest.raises(Refused, match=r"'tensorflow-2\.8'; its records: tensorflow-2\.9\.3 \(2026-11-03T08:00:00Z, "):
         way_back(target, facts(record(target, NEW, "2026-11-03T08:00:00Z")), "tensorflow-2.8")
 
 
