@@ -1,4 +1,4 @@
-"""For authors of roles: failure rules (``failures.py``), the signs of known problems, and their repair by a rebuild."""
+"""For authors of roles: names for ``failures.py``, which declares known failures, their signs and their treatment."""
 
 from __future__ import annotations
 

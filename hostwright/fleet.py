@@ -1,4 +1,4 @@
-"""The public API: load an inventory, select hosts, then probe, change or verify them. All results are plain values.
+"""The public API: load an inventory, select hosts, then probe, change or verify them. Every result is a value.
 
     >>> from pathlib import Path
     >>> from hostwright.fleet import Fleet, Listener
@@ -12,8 +12,8 @@
     >>> ended.status
     1
 
-``plan``, ``verify``, ``audit`` and ``decide`` change no host. Runs are recorded, resumed and selected as on the command
-line, which uses this API. ``docs/api.md`` lists the methods by purpose, with their return values.
+``plan``, ``verify``, ``audit`` and ``decide`` change no host. The command line uses this API: its runs are recorded,
+resumed and selected in the same way. ``docs/api.md`` lists the methods by purpose, with their return values.
 """
 
 from __future__ import annotations
@@ -74,10 +74,13 @@ __all__ = ["Fleet", "Listener", "Request", "RunResults", "TargetHost", "Targets"
 
 
 class _Knowledge(Knowledge):
-    """Facts about hosts beyond stack and roles. The failure rules are imported only after a failure."""
+    """Failure rules, settings and records of hosts, in addition to their stacks and roles.
+
+    The methods import their modules when they are called: the hundred failure rules are read only after a failure.
+    """
 
     def check_variables(self, host: Host) -> None:
-        """Raise ``InputErrors`` for host variables that are invalid for applying or rebuilding."""
+        """Raise ``InputErrors`` for variables that applying and rebuilding cannot use."""
         mistakes = Mistakes()
         for read in (read_file_settings, read_hooks, read_reboot_timeout, read_signing, read_means):
             with mistakes:
@@ -85,13 +88,13 @@ class _Knowledge(Knowledge):
         mistakes.refuse()
 
     def check_failures(self, roster: Roster) -> None:
-        """Raise ``InputError`` for invalid failure rules."""
+        """Raise ``InputErrors`` for invalid failure rules."""
         from hostwright.audit.failures import catalogue
 
         catalogue(roster.roles).check()
 
     def named_sets(self, roster: Roster, pattern: str) -> Mapping[str, Iterable[str]]:
-        """Return the ``@`` sets of hosts: by outcome of the last run, and by result of the last audit."""
+        """Return the hosts of each ``@`` term in a pattern, by name of the term: by run outcome or by audit status."""
         if "@" not in pattern:
             return {}
         from hostwright.audit.history import sets_of
@@ -100,7 +103,7 @@ class _Knowledge(Knowledge):
         return sets_of(pattern, state_root(), roster.path, names)
 
     def fitting(self, roster: Roster, facts: HostFacts) -> tuple[Stack, ...]:
-        """Return the stacks that fit a host with these facts, the best first."""
+        """Return the stacks that fit a host with these facts, best first."""
         from hostwright.plan.stacks.fits import fits
         from hostwright.plan.stacks.listing import list_stacks
         from hostwright.stack.ages import day_of
@@ -110,7 +113,7 @@ class _Knowledge(Knowledge):
         return tuple(stacks[one.stack] for one in found if one.fits)
 
     def explain(self, roster: Roster, output: str) -> Finding | None:
-        """Return the known problem in the output, if any."""
+        """Return the known problem that the output of a failed command matches; ``None`` for no match."""
         from hostwright.audit.failures import catalogue
 
         return catalogue(roster.roles).explained(output)
@@ -118,13 +121,16 @@ class _Knowledge(Knowledge):
     def examine(
         self, target: TargetHost, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
     ) -> Examination:
-        """Return the known problems of a host, and the journals of these units. Never raises."""
+        """Check a host for known problems, and read the journals of ``units``. ``clean`` masks secrets.
+
+        Raises no errors of the host.
+        """
         from hostwright.audit.auditing import examine
 
         return examine(target, shell, units, clean)
 
     def retry_rules(self, roster: Roster) -> tuple[RetryRule, ...]:
-        """Return the rules for failures that a step retries on the host."""
+        """Return the rules that decide by its output whether a failed step is retried on the host."""
         from hostwright.audit.failures import catalogue
 
         return catalogue(roster.roles).retry_rules
@@ -133,29 +139,32 @@ class _Knowledge(Knowledge):
 class Fleet(Roster):
     """An inventory with its stacks and roles, and all operations on its hosts.
 
-    ``targets`` reads all variables of hosts, so that mistakes are errors before any change. ``@failed`` and similar
-    sets are hosts of the last run on this inventory; ``@drifted`` and similar sets are hosts by their last audit.
+    ``targets`` checks all variables of the selected hosts before any host is contacted. In its pattern, ``@failed``
+    selects hosts by their outcome in the last run on this inventory, and ``@drifted`` by the status of their last
+    audit. Methods share these arguments:
 
-    ``password`` is the sudo password for all hosts; the default is each host's own from the inventory. ``ask`` is
-    called once before hosts are changed; each host is then changed exactly as planned for the question, or refused.
-    ``view`` receives the events of a run.
+    - ``password``: the sudo password for all hosts; without it, the password of each host in the inventory.
+    - ``ask``: called once before any host is changed; it raises an error to refuse. Each host is then changed exactly
+      as planned for the question; a host whose plan has changed since then is refused.
+    - ``view``: receives the events of the run.
 
-    The error of one host is in the results and stops no other; ``InputError`` is raised for mistakes of the caller.
+    An error of one host is part of the results, and the work on other hosts continues. Mistakes of the caller raise
+    ``InputError``.
     """
 
     knowledge = _Knowledge()
 
     def check(self, mistakes: Mistakes | None = None) -> SiteCheck:
-        """Check the whole site, including parts that no host uses. No host is contacted.
+        """Check all files of the site, including files that no host uses. Contacts no host.
 
-        ``mistakes`` were collected while the fleet was loaded (``Fleet.load(mistakes=…)``).
+        ``mistakes`` has the mistakes that ``Fleet.load(mistakes=…)`` collected.
         """
         from hostwright.plan.roles.sitecheck import check_site
 
         return check_site(self, mistakes or Mistakes())
 
     def explain(self, output: str) -> Finding | None:
-        """Return the known problem in the output of a failed command: its cause, its fix, and the matching line."""
+        """Return the known problem that the output of a failed command matches: cause, fix, and the matching line."""
         return self.knowledge.explain(self, output)
 
     def _run(
@@ -168,12 +177,15 @@ class Fleet(Roster):
         view: View = NO_VIEW,
         files: Mapping[str, Path] | None = None,
     ) -> Run:
-        """Return a run that has not begun."""
+        """Return a new run of ``verb``, not yet started."""
         request = self.request_of(targets, request)
         return Run(verb, self, targets, Connections(password), request, view, files or {})
 
     def plan(self, targets: Targets, *, goal: Goal = AS_WANTED, password: Secret | None = None) -> Results[HostPlan]:
-        """Probe hosts and return the plan of ``provision``, or of ``remove`` with its goal. Changes nothing."""
+        """Probe hosts and plan the changes of ``provision``, or of ``remove`` with the goal of ``removal``.
+
+        Changes nothing.
+        """
         from hostwright.apply.rollout.consent import plan_each
 
         return plan_each(targets, Connections(password), goal)
@@ -188,12 +200,12 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> RunResults[Outcome]:
-        """Apply the stack to hosts.
+        """Bring hosts to their stacks.
 
-        ``saved`` are plans shown earlier: a host that has changed since then is not changed and counts as failed; a
-        host without a saved plan is planned again. With ``request.prove``, the proofs of that level run on each host
-        that is as desired; a host whose proofs fail counts as failed. With ``request.executor``, the workers of a Dask
-        cluster work on the hosts, and this machine decides and records.
+        ``saved`` has plans by host, to apply exactly as shown: a host that has changed since then is not changed and
+        counts as failed. A host without a saved plan is planned now. With ``request.prove``, the proofs of that level
+        run on each host that is as desired; a host whose proofs do not pass counts as failed. With
+        ``request.executor``, workers of a Dask cluster connect to the hosts, and this machine decides and records.
         """
         from hostwright.apply.executors.choosing import executor_for
         from hostwright.apply.rollout.applying import apply_goal
@@ -207,11 +219,10 @@ class Fleet(Roster):
             return apply_goal(run, saved=saved, ask=ask, accept=accept, open_executor=open_executor)
 
     def resume(self, request: Request, run: str = "") -> tuple[str, Request]:
-        """Return the ID of the provision run to continue, and the request that continues it.
+        """Return the id of a provision run to continue, and a request for its unfinished hosts.
 
-        ``run`` is the ID of the run; the default is the last run that left hosts unfinished. The request has the run's
-        options wherever ``request`` has the default. Cluster workers that still work on its hosts release them, and
-        their records go into its journal.
+        The default for ``run`` is the last run with unfinished hosts. Its options replace the defaults in ``request``.
+        Workers of a cluster that still work on its hosts are stopped, and their records are added to its journal.
         """
         from hostwright.apply.executors.choosing import take_over_left
         from hostwright.apply.journal.selecting import resumable
@@ -222,9 +233,7 @@ class Fleet(Roster):
         return resume(request, self, chosen.run)
 
     def removal(self, targets: Targets) -> Removal:
-        """Return the goal of ``remove``, also for ``plan``: hosts without these roles and without roles of former
-        stacks.
-        """
+        """Return the goal of ``remove``: hosts without the targets' roles, and without roles of former stacks."""
         from hostwright.apply.rollout.removal import removal
 
         return removal(self, targets, Connections())
@@ -239,17 +248,17 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> RunResults[Outcome]:
-        """Remove the targets' roles from their hosts. ``removal`` is the result of ``fleet.removal(targets)``."""
+        """Remove the targets' roles from their hosts; ``removal`` is the result of ``fleet.removal(targets)``."""
         from hostwright.apply.rollout.applying import apply_goal
 
         run = self._run("remove", targets, request, password=password, view=view)
         return apply_goal(run, removal, ask=ask)
 
     def ways_back(self, targets: Targets, to: str = "") -> Results[WayBack]:
-        """Return the release to which ``rollback`` can bring each host. Changes nothing.
+        """Find the release to which ``rollback`` can return each host. Changes nothing.
 
-        The default is the last verified release that differs from the inventory. ``to`` selects a release by its stack,
-        or by the beginning of its date or digest.
+        It is the last verified release that differs from the wanted one, or the release that ``to`` names: by stack, or
+        by the beginning of its date or digest.
         """
         from hostwright.apply.rollout.rollback import ways_back
 
@@ -264,7 +273,7 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> RunResults[Outcome]:
-        """Apply the stacks of ``targets`` to hosts, which are ``WayBack.back`` of each host."""
+        """Return hosts to earlier stacks; ``targets`` has a ``WayBack.back`` for each host."""
         from hostwright.apply.rollout.applying import apply_goal
 
         return apply_goal(self._run("rollback", targets, request, password=password, view=view), ask=ask)
@@ -281,9 +290,9 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> RunResults[Outcome]:
-        """Apply the goal of a role's own ``verb`` to hosts.
+        """Bring hosts to the goal of a verb that a role defines.
 
-        ``files`` are the files of artifacts outside the stack, by name.
+        ``files`` has the files of artifacts that are in no stack, by artifact name.
         """
         from hostwright.apply.rollout.applying import apply_goal
 
@@ -291,7 +300,7 @@ class Fleet(Roster):
         return apply_goal(run, goal, ask=ask)
 
     def verify(self, targets: Targets, *, password: Secret | None = None, view: View = NO_VIEW) -> RunResults[Verdict]:
-        """Check that no host differs from its stack and that each layer works. Changes nothing; recorded as a run."""
+        """Check that hosts match their stacks and that each layer works. Changes nothing; recorded as a run."""
         from hostwright.verify.hosts import verify
 
         return verify(self._run("verify", targets, password=password, view=view))
@@ -304,9 +313,7 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> Auditor:
-        """Return an auditor for repeated audits: each call of its ``audit()`` audits these hosts and stores the
-        results.
-        """
+        """Return an auditor for repeated audits of the same hosts; each call of ``audit()`` stores its results."""
         from hostwright.audit.auditor import AuditOptions, Auditor
 
         return Auditor(self, targets, options or AuditOptions(), password=password, view=view)
@@ -314,10 +321,7 @@ class Fleet(Roster):
     def audit(
         self, targets: Targets, options: AuditOptions | None = None, *, password: Secret | None = None
     ) -> FleetAudit:
-        """Compare hosts with their stacks, find known problems, and store the result in the history.
-
-        Changes no host.
-        """
+        """Compare hosts with their stacks, find known problems, and store the results. Changes no host."""
         return self.auditor(targets, options, password=password).audit().audit
 
     def prove(
@@ -328,26 +332,25 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> Proved:
-        """Run the proofs of the hosts' layers. Changes nothing; recorded as a run.
+        """Run the proofs of each host's layers, and store the measurements. Changes nothing; recorded as a run.
 
-        Each host is judged by itself, by its baseline, and by the hosts with the same device; the measurements are
-        stored.
+        Each host is judged alone, against its baseline, and against hosts with the same device.
         """
         from hostwright.prove.proving import ProveOptions, prove
 
         return prove(self._run("prove", targets, password=password, view=view), options or ProveOptions())
 
     def history(self, targets: Targets, since: datetime | None = None) -> tuple[HostHistory, ...]:
-        """Return the changes on each host between audits, since that time or ever. No host is contacted."""
+        """Return the changes that audits found on each host, all or since a time. Contacts no host."""
         from hostwright.audit.history import History
 
         archive = History(state_root())
         return tuple(archive.host_history(target.name, since, self.path) for target in targets)
 
     def changes(self, since: datetime, targets: Targets | None = None) -> FleetDiff:
-        """Return the changes between the audits at ``since`` and now, on all hosts or on these.
+        """Return the differences between each host's audits at ``since`` and now. Contacts no host.
 
-        No host is contacted.
+        ``targets`` limits the result to these hosts.
         """
         from hostwright.audit.history import History
 
@@ -362,7 +365,7 @@ class Fleet(Roster):
         *,
         password: Secret | None = None,
     ) -> Decisions:
-        """Probe hosts and return how ``rebuild`` would repair each, beginning with ``start``. Changes nothing."""
+        """Probe hosts and decide how ``rebuild`` would fix each host; ``start`` is ``--from``. Changes nothing."""
         from hostwright.rebuild.run import decide
 
         return decide(self._run("rebuild", targets, request, password=password), start)
@@ -378,11 +381,11 @@ class Fleet(Roster):
         view: View = NO_VIEW,
         decided: Callable[[Decisions], None] = lambda _: None,
     ) -> Rebuilt:
-        """Repair hosts in any state.
+        """Rebuild hosts from any state, each by the least invasive way that works.
 
-        ``decided`` receives all decisions before any change; then ``ask`` is called for decisions beyond repair. A new
-        operating system needs ``ask`` or ``request.yes``, else ``InputError`` is raised. With ``request.prove``, a host
-        is undrained only after its proofs of that level have passed.
+        Before any host is changed, ``decided`` receives all decisions, and ``ask`` asks for consent to everything
+        beyond repair. Raises ``InputError`` if a new operating system may be needed without ``ask`` and without
+        ``request.yes``. With ``request.prove``, a host returns to service only after its proofs of that level pass.
         """
         from hostwright.rebuild.run import rebuild
 
@@ -390,13 +393,13 @@ class Fleet(Roster):
         return rebuild(run, start, ask, decided)
 
     def rebuilds(self, since: datetime | None = None) -> tuple[Rebuild, ...]:
-        """Return the rebuilds recorded on this machine, since that time or ever, the oldest first."""
+        """Return the rebuilds recorded on this machine, all or since a time, oldest first."""
         from hostwright.rebuild.records import Records
 
         return Records(state_root(), self.path).all(since)
 
     def stacks(self) -> tuple[ListedStack, ...]:
-        """Return all available stacks, each with its pinned versions and its tests. No host is contacted."""
+        """List all stacks, each with its pinned versions and its tested configurations. Contacts no host."""
         from hostwright.plan.stacks.listing import list_stacks
 
         return list_stacks(self)
@@ -404,9 +407,10 @@ class Fleet(Roster):
     def fitting_stacks(
         self, targets: Targets, *, ask: bool = True, password: Secret | None = None
     ) -> Results[HostFits]:
-        """Return the stacks that fit these hosts, and the rules that refuse the others. Changes nothing.
+        """Return the stacks that fit each host, and the rules that refuse the other stacks. Changes nothing.
 
-        The facts are from each host's last audit. Without one, or with ``ask``, the host is probed.
+        With ``ask``, each host is probed. Otherwise the facts of its last audit are used, and only a host without
+        stored facts is probed.
         """
         from hostwright.audit.stackfits import fitting_stacks
 
@@ -415,17 +419,17 @@ class Fleet(Roster):
     def adopt(
         self, targets: Targets, name: str = "", *, replace: bool = False, password: Secret | None = None
     ) -> Adoption:
-        """Write a stack file for each group of similar hosts that were never provisioned. Changes no host.
+        """Write a stack file for each group of equal hosts that Hostwright has not provisioned. Changes no host.
 
-        The file names the nearest stack and the differences from it. ``replace`` allows an existing file to be
-        overwritten.
+        The file extends the nearest stack and has the differences from it. ``replace`` allows overwriting an existing
+        file.
         """
         from hostwright.audit.adopting import adopt
 
         return adopt(self, targets, Connections(password), name=name, replace_file=replace)
 
     def read_advisories(self, folder: Path) -> Read:
-        """Read the CSAF bulletins in a directory, and store their minimum versions beside those of the roles."""
+        """Read the security bulletins (CSAF) in a directory, and store the minimum versions that they require."""
         from hostwright.plan.stacks.advisories import keep_bulletins
 
         return keep_bulletins(self, folder)
@@ -440,12 +444,12 @@ class Fleet(Roster):
         search: PackageSearch | None = None,
         progress: TransferProgress,
     ) -> tuple[Mirrored, ...]:
-        """Download the files of a stack, or of the stacks of all hosts, to this machine.
+        """Fetch the files of a stack, or of the stacks of all hosts, to this machine.
 
-        The files come from ``source`` or from their URLs. They are also copied into the directory ``to``, for a machine
-        without a network. Wheels are for the Python versions of each host's last audit, or for ``pythons``; packages of
-        distributions likewise, or as in ``search``. Raises ``ArtifactError`` with all failures after the other files
-        have arrived.
+        Files are fetched from ``source`` if it has them, else from their URLs, and are also copied to the directory
+        ``to``, for a machine without a network. Wheels are fetched for ``pythons``; by default, for the Pythons in each
+        host's last audit. Packages of distributions are found by ``search``; by default, from each host's last audit.
+        Raises ``ArtifactError`` with all failures, after the other files have been fetched.
         """
         from hostwright.audit.history import FactStore
         from hostwright.plan.stacks.files import mirror
@@ -461,7 +465,7 @@ class Fleet(Roster):
     def power(
         self, targets: Targets, order: Order, *, password: Secret | None = None, view: View = NO_VIEW
     ) -> RunResults[Powered]:
-        """Switch hosts on, off, or off and on through their BMCs, or read their power state (``Order("status")``)."""
+        """Power hosts on, off or off and on through their BMCs, or read their power state (``Order("status")``)."""
         from hostwright.rebuild.orders import power
 
         return power(self._run("power", targets, password=password, view=view), order)
@@ -475,9 +479,9 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> RunResults[CommandResult]:
-        """Run one command on hosts, as a login user without root access, or as root if the command requires it.
+        """Run one command on hosts: as the login user, who cannot become root, or as root if ``command.root`` is set.
 
-        Recorded as a run; Ctrl-C kills the command on every host.
+        Recorded as a run. Ctrl-C ends the command on every host.
         """
         from hostwright.apply.commands.running import run_on_hosts
 
@@ -492,21 +496,21 @@ class Fleet(Roster):
     def lock(
         self, targets: Targets, reason: str, lasts: timedelta, *, force: bool = False, password: Secret | None = None
     ) -> Results[HostLocks]:
-        """Lock hosts against all changes. ``force`` replaces another operator's lock."""
+        """Lock hosts against all changes for the time ``lasts``; ``force`` replaces another operator's lock."""
         from hostwright.apply.locking.hostlocks import put_locks
 
         return put_locks(targets, Connections(password), reason, lasts, force=force)
 
     def unlock(self, targets: Targets, *, force: bool = False, password: Secret | None = None) -> Results[HostLocks]:
-        """Remove the locks of hosts. ``force`` also removes another operator's lock."""
+        """Remove the locks of hosts; ``force`` also removes another operator's lock."""
         from hostwright.apply.locking.hostlocks import take_locks_off
 
         return take_locks_off(targets, Connections(password), self.path, force=force)
 
     def follow(self, targets: Targets, *, password: Secret | None = None, view: View = NO_VIEW) -> Results[Followed]:
-        """Follow the current run of each host, from any operator or machine, until it ends there.
+        """Follow the current run on each host until it ends there; any operator may have started it, on any machine.
 
-        Changes nothing, and is not recorded.
+        Changes nothing and is not recorded.
         """
         from hostwright.apply.rollout.following import follow_each
 
@@ -520,17 +524,17 @@ class Fleet(Roster):
         ask: Callable[[str], str] | None = None,
         tell: Callable[[Told], None] = lambda _: None,
     ) -> KeyResults:
-        """Accept the new keys of reinstalled hosts after a confirmation.
+        """Replace the recorded host keys of reinstalled hosts by their new keys, if a source confirms the new keys.
 
-        ``fingerprint`` confirms the key of a single host; else the inventory's console command confirms a key, or the
-        answer of ``ask`` to a question. ``tell`` is called after each host.
+        Sources are ``fingerprint`` (for a single host), the console command in the inventory, and the operator's answer
+        to the question that ``ask`` shows. ``tell`` is called with the result of each host.
         """
         from hostwright.rebuild.newkeys import trust
 
         return trust(targets, fingerprint=fingerprint, ask=ask, tell=tell)
 
     def forget(self, targets: Targets, *, tell: Callable[[Told], None] = lambda _: None) -> KeyResults:
-        """Delete the known keys of hosts, which are unknown afterwards. No host is contacted."""
+        """Delete the recorded host keys of hosts; ``tell`` is called with each result. Contacts no host."""
         from hostwright.rebuild.newkeys import forget
 
         return forget(targets, tell=tell)

@@ -1,6 +1,4 @@
-"""For authors of roles: proofs (``proofs.py``), which are programs that measure a host, and the checks of their
-results.
-"""
+"""For authors of roles: names for ``proofs.py``, which declares programs that measure a host and judges the results."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""For authors of roles: role functions, contexts, variables, stack sections, rules and audit values.
+"""For authors of roles: types of a role's declarations (function, context, variables, stack section, rules, audits).
 
-Also helpers for every file of a role: quoting for the shell, errors for operators, strict parsers of hosts' output.
-Together with ``hostwright.resources``, ``hostwright.failures``, ``hostwright.proofs`` and ``hostwright.cli.verb``, this
-is all that a role imports; see docs/roles.md.
+Also helpers for all files of a role: shell quoting, errors for operators, and strict parsers for a host's output. A
+role imports only this module, ``hostwright.resources``, ``hostwright.failures``, ``hostwright.proofs`` and
+``hostwright.cli.verb``; see docs/roles.md.
 """
 
 from __future__ import annotations
