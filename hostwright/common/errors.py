@@ -27,7 +27,7 @@ AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130  #: exit s
 NOBODY_READS = 141  #: exit status after SIGPIPE (13), as shells report it: 128 + 13
 
 NOT_IN_TIME = "a probe did not answer"  #: first words of the message of ``NotAnswered``
-_SCRIPT_CHARACTERS = 80  #: of a script, shown in a message
+_SCRIPT_CHARACTERS = 80  #: maximum length of a script in a message
 
 
 def worst(statuses: Iterable[int]) -> int:
@@ -66,7 +66,7 @@ class HostwrightError(Exception):
 
 
 def _remade(kind: type[HostwrightError], args: tuple[Any, ...], fields: dict[str, Any]) -> HostwrightError:
-    """Rebuild an unpickled error without ``__init__``, which takes other arguments than ``args``."""
+    """Restore a pickled error without calling ``__init__``, whose parameters differ from ``args``."""
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(fields)
@@ -74,7 +74,7 @@ def _remade(kind: type[HostwrightError], args: tuple[Any, ...], fields: dict[str
 
 
 def led(lead: str, failed: Command) -> Command | None:
-    """Return the command that a ``lead`` names, after the command ``failed``; ``None`` if the lead is empty.
+    """Return the command that ``lead`` suggests after the command ``failed``; ``None`` if ``lead`` is empty.
 
     >>> print(led("rebuild --check", Command("plan")), led("--ask-become-pass", Command("plan")))
     `invoke rebuild --check` `invoke plan --ask-become-pass`
@@ -214,9 +214,9 @@ class Refused(HostError):
 
 
 class Locked(Refused):
-    """Another run is changing the host, or an operator locked it. The message names who, and until when.
+    """Another run is changing the host, or an operator locked it. The message names the owner and the end of the lock.
 
-    The host is unchanged, which is not a failure.
+    The host is unchanged, and the error does not count as a failure.
     """
 
     exit_status = DIFFERS
@@ -273,8 +273,8 @@ class UnitJournal:
 class Examination:
     """The result of checking a host for known problems after a failure.
 
-    ``sentence`` lists what was checked and what could not be checked. ``journals`` are the unit journals that the
-    failure only refers to.
+    ``sentence`` lists what was checked and what could not be checked. ``journals`` has the last
+    log lines of the systemd units that the failure names.
     """
 
     findings: tuple[Finding, ...]

@@ -15,7 +15,8 @@ _MACHINE_ID = Path("/etc/machine-id")
 _PROC = Path("/proc")
 _STATE, _START = 0, 19  #: fields 3 and 22 of /proc/PID/stat (proc(5)), counted after the program's name
 _PS_TIMEOUT_S = 10.0  #: ps takes milliseconds; a machine without free memory may be slower
-_BOOT_CHARACTERS = 8  #: of the boot id: start times count from the boot, so they may repeat after a reboot
+#: length of the part of the boot id that is added to a start time, which may repeat after a reboot
+_BOOT_CHARACTERS = 8
 
 
 def operator() -> str:

@@ -17,7 +17,7 @@ SITE_FILE = "hostwright.toml"  #: a site's settings
 JOURNAL, FACTS = "journal.jsonl", "facts"
 BEFORE, AFTER = "before", "after"  #: facts from the first probe of a host in a run, and from the latest
 PRIVATE_DIR, PRIVATE_FILE = 0o700, 0o600
-SHARED_DIR, SHARED_FILE = 0o2770, 0o660  #: in a directory shared with a group (setgid bit)
+SHARED_DIR, SHARED_FILE = 0o2770, 0o660  #: modes in a directory that is shared with a group (setgid bit)
 RUN_SETS = (
     "failed",
     "locked",
@@ -26,12 +26,12 @@ RUN_SETS = (
     "pending",
     "untouched",
     "stopped",
-)  #: sets of hosts by result
-#: a set of a named run in ``--hosts``, such as ``@failed:RUN``
+)  #: names of the sets of hosts by result
+#: pattern of a set of a named run in ``--hosts``, such as ``@failed:RUN``
 OF_A_RUN = re.compile(rf"@?(?P<set>{'|'.join(RUN_SETS)}):(?P<run>[a-z0-9][a-z0-9-]*)")
 
 _PLAIN = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,99}")
-_MAX_SLUG = 60  #: readable characters kept of a name with special characters; a hash makes the result unique
+_MAX_SLUG = 60  #: maximum length of the readable part of a name with special characters; a hash makes the name unique
 
 _FREE = "free some space there"
 _OWN = "change its owner or mode"

@@ -1,6 +1,6 @@
 """The operator's request: the options of one call, as a value.
 
-A verb's options are parsed into it, the journal of a run stores it, and ``--resume`` replaces fields of it. Each field
+A verb's options are parsed to a ``Request``, which the journal of a run stores and ``--resume`` modifies. Each field
 declares name, type, default and help text once. Invoke's options, the reference page, the schema of ``hostwright.toml``
 and shell completion are generated from the fields.
 """

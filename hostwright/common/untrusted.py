@@ -20,9 +20,9 @@ from hostwright.common.errors import HostError, HostwrightError, NotAnswered
 from hostwright.common.places import PRIVATE_FILE, make_folder, plain_name, state_root, write_whole
 from hostwright.common.text import short
 
-DIGITS = 18  #: of a whole number; SQLite and all readers of our reports can represent them
+DIGITS = 18  #: maximum length of a whole number, which SQLite and all readers of our reports can represent
 FOLDER = "unforeseen"  #: below the state directory: one file per host, with its latest error
-_DETAIL_CHARACTERS = 64 * 1024  #: of a traceback, whose message may contain a whole output
+_DETAIL_CHARACTERS = 64 * 1024  #: limit for a traceback, whose message may contain a whole output
 
 #: memory of one compiled pattern and its state cache, so that no text can exhaust the memory through all patterns
 MAX_PATTERN_BYTES = 1024 * 1024
@@ -118,7 +118,7 @@ class Pattern:
         return match
 
     def lines(self, text: str, unless: Pattern | None = None) -> str | None:
-        """Return the whole lines of the first match. If ``unless`` matches in these lines, search on below them.
+        """Return the whole lines of the first match. If ``unless`` matches in these lines, continue after them.
 
         >>> Pattern("full").lines("disk full\\n/dev/shm is full", Pattern("disk"))
         '/dev/shm is full'

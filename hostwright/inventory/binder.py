@@ -29,8 +29,8 @@ from hostwright.inventory.binding import (
 from hostwright.inventory.model import COMMAND_LINE, HOST_LEVEL, Host, Value, VariableLayer
 
 _OURS_ALIKE = 0.7  #: similarity above which a name after our prefix counts as a misspelling
-_SHARED_ALIKE = 0.85  #: likewise for ``stack`` and ``artifacts``: "stak" and "artefacts" count, "slack" does not
-_ALIKE = 0.9  #: likewise for the variables of roles
+_SHARED_ALIKE = 0.85  #: the same limit for ``stack`` and ``artifacts``: "stak" is a misspelling, "slack" is not
+_ALIKE = 0.9  #: the same limit for the variables of roles
 
 
 Judge = Callable[[str, Value], str | None]
@@ -40,8 +40,8 @@ def strangers(host: Host, judge: Judge) -> list[InputError]:
     """Return mistakes for variables that resemble a role's: a role's name without its mapping, ``ROLE_`` before an
     unknown name, and misspellings (``cdua_version``).
 
-    ``judge`` explains one variable; it is ``judge_of``, or a cached version. Variables that the user declared as own
-    are skipped.
+    ``judge`` explains one variable; it is the result of ``judge_of``, or a cached version. Variables that the user
+    declared as own are skipped.
     """
     own, mistakes = own_names(host), []
     for name, value in host.vars.items():

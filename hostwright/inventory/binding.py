@@ -79,8 +79,8 @@ def definitions(host: Host, role: str, key: str, cls: type | None = None) -> tup
 
 
 def own_variables(host: Host, roles: Mapping[str, type]) -> dict[str, Value]:
-    """Return the variables of a host that no role reads: the user's own, those of other tools, and of the
-    connection."""
+    """Return the variables of a host that no role reads: the user's own variables, variables of other
+    tools, and connection variables."""
     own = own_names(host)
     flat = {f"{role}_{name}" for role, cls in roles.items() for name in names_at(cls, ())}
 

@@ -53,13 +53,13 @@ class Connection:
         self._groups = groups
         self.mistakes: list[InputError] = []
         self.notes: list[str] = []
-        self._unread: dict[str, str] = {}  #: a note for each password that only Ansible can read
+        self._unread: dict[str, str] = {}  #: variable → note about a password that only Ansible can read
 
     def fields(self) -> dict[str, Any]:
         """Return the fields that the variables set. A dedicated variable wins over an ssh option."""
         fields: dict[str, Any] = {}
         present = self._vars.keys() & VARIABLES
-        if "@" in self._name:  # as ssh reads it
+        if "@" in self._name:  # the name is USER@HOST, as for ssh
             fields["user"], _, fields["address"] = self._name.rpartition("@")
         if "ansible_connection" in present:
             fields["connection"] = self._read("ansible_connection", _way) or "ssh"

@@ -37,8 +37,8 @@ class GroupDraft:
 
 @dataclass(slots=True)
 class Draft:
-    """The content of all files so far. ``mentioned`` are groups that some file must define; ``defined`` are those that
-    one does.
+    """The content of all files so far. ``mentioned`` are groups that some file must define; ``defined`` are the groups
+    that a file defines.
 
     ``errors`` concern whole files. ``of_groups`` and ``of_hosts`` concern only the groups and hosts named there.
     ``vault`` decrypts encrypted values.

@@ -190,7 +190,7 @@ def _merged(layers: Iterable[VariableLayer]) -> dict[str, Value]:
 
 
 def _joined(ancestry: _Ancestry, own: Iterable[Mapping[str, Value]], strongest: VariableLayer | None) -> _Ancestry:
-    """Return a host's groups and merged variables, with its own layers after those of the groups."""
+    """Return a host's groups and merged variables, with its own layers after the layers of its groups."""
     layers = tuple(VariableLayer(HOST_LEVEL, values) for values in own)
     layers += (strongest,) if strongest else ()
     return _Ancestry(ancestry.groups, ancestry.layers + layers, {**ancestry.vars, **_merged(layers)})

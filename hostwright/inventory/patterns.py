@@ -25,15 +25,15 @@ from hostwright.inventory.model import UNGROUPED, Host, Inventory
 from hostwright.inventory.ranges import is_ipv6
 
 MAX_NAMES = 100_000  #: limit for a single term
-_MAX_DIGITS = 12  #: of a number in brackets
+_MAX_DIGITS = 12  #: maximum number of digits of a number in brackets
 _TERM = re.compile(r"[\w.@\-\[\],:/]+")
 _SPAN = re.compile(r"([0-9]+)[-:]([0-9]+)")
 _SUBSCRIPT = re.compile(r"(?P<base>.+)\[(?:(?P<index>-?[0-9]+)|(?P<first>[0-9]+)(?P<sign>[:-])(?P<last>[0-9]*))\]")
-_SPECIAL = frozenset(".?*[")  #: a term with one of these matches hosts even if it matches a group
+_SPECIAL = frozenset(".?*[")  #: a term with one of these characters matches hosts even if it matches a group
 _FOLDABLE = re.compile(r"[\w.-]+")  #: names without special meaning in a folded list
 _OPTION = "--hosts"
 NAMED_CHARACTERS = 60  #: longest folded list of hosts within a line; above it, only their number is shown
-_NAMED = 5  #: hosts that a message names
+_NAMED = 5  #: maximum number of hosts that a message names
 
 
 def select(
@@ -219,7 +219,7 @@ def _by_expression(inventory: Inventory, expression: str) -> list[str] | None:
 
 
 def _with_brackets(inventory: Inventory, term: str) -> list[str] | None:
-    """Return ``web[0]`` of the hosts of ``web``, else the names ``gpu[01-03]``, else the wildcard ``web[ab]*``."""
+    """Resolve a term's brackets: an index (``web[0]``), else names (``gpu[01-03]``), else a wildcard (``web[ab]*``)."""
     match = _SUBSCRIPT.fullmatch(term)
     within = _named(inventory, match["base"]) if match else None
     if match and within is not None and match["sign"] != "-":
@@ -238,7 +238,7 @@ def _with_brackets(inventory: Inventory, term: str) -> list[str] | None:
 
 
 def _part(hosts: Sequence[str], match: re.Match[str], term: str) -> list[str]:
-    """Return some of the hosts by index, as in Ansible: from 0, both ends included."""
+    """Return the hosts at the index or range of indices in ``match``, as in Ansible: from 0, both ends included."""
     numbers = [number for number in (match["index"], match["first"], match["last"]) if number]
     if max(map(len, numbers)) > _MAX_DIGITS:
         raise InputError(f"{term!r}: the number in brackets is too long", _OPTION)

@@ -13,7 +13,7 @@ _RANGE = re.compile(r"\[([0-9]*|[A-Za-z]):([0-9]+|[A-Za-z])(?::([0-9]+))?\]")
 _HOST = re.compile(r"\w[\w.@-]*")
 _PORT = re.compile(r"(?P<name>[^:]*(?:\[[^\]]*\][^:]*)*):(?P<port>[0-9]{1,5})")
 _BRACKETED = re.compile(r"\[(?P<name>[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)\](?::(?P<port>[0-9]{1,5}))?")
-_MAX_DIGITS = 12  #: of a bound of a range; no host has a longer number
+_MAX_DIGITS = 12  #: maximum number of digits in a bound of a range; no host has a longer number
 
 
 def expand(pattern: str) -> tuple[list[str], int | None]:

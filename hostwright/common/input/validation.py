@@ -18,7 +18,7 @@ from hostwright.common.input.unquoted import Unquoted
 from hostwright.common.input.yamlfile import Origin, Where
 from hostwright.common.secret import Secret
 
-SHOWN_CHARACTERS = 60  #: of a wrong value in a message
+SHOWN_CHARACTERS = 60  #: limit for a wrong value in a message
 
 _EXPECTED = {
     "string_type": "text",
@@ -45,8 +45,8 @@ _EXPECTED = {
 def explain(error: ValidationError, model: type, at: Callable[[Where], Origin | None], prefix: str) -> list[InputError]:
     """Convert every error of a validation to an ``InputError``.
 
-    ``at`` returns the origin of a value for its path from the top. ``prefix`` is the name of the top in messages
-    (``base``).
+    ``at`` returns the origin of a value for its path from the top. ``prefix`` is the name of the top-level value in
+    messages (``base``).
     """
     return [_one(detail, model, at, prefix) for detail in error.errors(include_url=False)]
 

@@ -116,7 +116,7 @@ def _parts(text: str) -> tuple[bytes, bytes, bytes]:
         raise ValueError(f"has the unsupported format {form!r}; `ansible-vault rekey` converts it to {_VERSIONS[-1]}")
     try:
         salt, digest, ciphertext = map(unhexlify, unhexlify("".join(body.split())).split(b"\n", 2))
-    except ValueError as error:  # binascii.Error is one
+    except ValueError as error:  # includes binascii.Error
         raise ValueError("is not valid Ansible Vault data") from error
     return salt, digest, ciphertext
 

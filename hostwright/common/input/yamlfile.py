@@ -275,9 +275,10 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> InputErr
     return InputError(f"is not valid YAML: {problem}{since}{'; ' + hint if hint else ''}", where)
 
 
-MAX_VALUES = 2_000_000  #: after expansion of aliases; more is a mistake or an attack
-MAX_DEPTH = 100  #: of nested mappings and lists
-_SUSPECT = 1000  #: levels, estimated from brackets and signs; libyaml's composer overflows the stack at about 20,000
+MAX_VALUES = 2_000_000  #: limit of values after expansion of aliases; more is a mistake or an attack
+MAX_DEPTH = 100  #: limit of the nesting depth of mappings and lists
+#: estimated nesting depth above which the exact depth is checked; libyaml overflows the stack at about 20,000 levels
+_SUSPECT = 1000
 _BRACKETS = re.compile(r"[\[\]{}]")
 _SIGNS = re.compile(rf"^[ ?:-]{{{_SUSPECT}}}", re.MULTILINE)
 

@@ -1,5 +1,4 @@
-"""Reads through ``ansible-inventory`` what only Ansible's plugins can read (a cloud's configuration, ``constructed``,
-TOML).
+"""Runs ``ansible-inventory`` for files that need a plugin of Ansible: a cloud's configuration, ``constructed``, TOML.
 
 All sources are passed in a single call, because a plugin may use the content of other files.
 """
@@ -30,7 +29,7 @@ PROGRAM = "ansible-inventory"
 
 
 def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: Draft, tell: Tell) -> None:
-    """Add to the draft what ``ansible-inventory`` prints beyond it. Raises ``InputError`` if it is missing or fails."""
+    """Add what only ``ansible-inventory`` can read to the draft. Raises ``InputError`` if it is missing or fails."""
     named = ", ".join(map(str, plugins))
     program = shutil.which(PROGRAM)
     if program is None:
@@ -40,7 +39,7 @@ def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: D
             named,
         )
     given = [argument for source in sources for argument in ("-i", _absolute(source))]
-    here = working_directory()  # its ansible.cfg may name plugins, which are programs
+    here = working_directory()  # the ansible.cfg in it may name plugins, which are programs
     folder = Path("/") if fault_of(here) and not in_named_site(here) else here
     answer = ask([program, *given, "--list", "--export"], named, tell, folder)
     draft.notes.append(f"{named}: read by {program}, whose groups and variables are added to those of the other files")
@@ -69,7 +68,7 @@ def configured(root: Path) -> tuple[Path, list[Path]] | None:
 def vault_password_files(root: Path) -> list[Path]:
     """Return the Ansible Vault password files that the ``ansible.cfg`` for a directory names, in order.
 
-    They are ``vault_password_file``, and those of ``vault_identity_list`` without its prompts. Raises ``InputError``.
+    ``vault_password_file`` comes first, then the files in ``vault_identity_list``. Raises ``InputError``.
     """
     file, sections = _sections(root)
     defaults = sections.get("defaults", {})
@@ -82,8 +81,8 @@ def vault_password_files(root: Path) -> list[Path]:
 class Ignored:
     """The entries of a directory inventory that ``ansible.cfg`` or Ansible's environment variables exclude."""
 
-    endings: tuple[str, ...] | None = None  #: replace Ansible's own; ``None``: Ansible's own
-    patterns: tuple[Pattern, ...] = ()  #: match anywhere in a name
+    endings: tuple[str, ...] | None = None  #: endings of ignored files; ``None``: Ansible's defaults
+    patterns: tuple[Pattern, ...] = ()  #: patterns of ignored files; they match anywhere in a name
 
     @classmethod
     def of(cls, root: Path) -> Ignored:
@@ -92,7 +91,8 @@ class Ignored:
 
         def of_setting(name: str, variable: str) -> list[str] | None:
             given = os.environ.get(variable)
-            for section, key in (("inventory", name), ("defaults", f"inventory_{name}")):  # the former wins in Ansible
+            # as in Ansible, [inventory] wins over [defaults]
+            for section, key in (("inventory", name), ("defaults", f"inventory_{name}")):
                 given = sections.get(section, {}).get(key) if given is None else given
             return None if given is None else [part.strip("'\"") for part in _parts(given)]
 

@@ -30,7 +30,7 @@ _IGNORED_ENDINGS = (
     ".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt", ".rst", ".orig", ".cfg", ".retry",
 )  # fmt: skip
 _STACKS = "stacks"  #: the folder of stack files in a site's inventory
-_BESIDE = ("group_vars", "host_vars", _STACKS)  #: folders that are read with a file of hosts beside them
+_BESIDE = ("group_vars", "host_vars", _STACKS)  #: folders beside a file of hosts that are read with the file
 
 
 def sources_of(named: Path) -> list[Path]:
@@ -146,7 +146,7 @@ def read_file(file: Path, draft: Draft, tell: Callable[[str], None]) -> bool:
 
 
 def _read_text(text: str, file: Path, draft: Draft) -> bool:
-    """Parse a text in the format that it resembles, and if that fails in the other, as Ansible does."""
+    """Parse a text in the format that it resembles; if that fails, in the other format, as Ansible does."""
     as_yaml = file.suffix in _YAML or (file.suffix == "" and _looks_like_yaml(text))
     if not as_yaml and file.suffix and _looks_like_yaml(text):
         draft.errors.append(InputError(f"contains YAML, but is read as INI; rename it to {file.stem}.yml", f"{file}:1"))
