@@ -83,7 +83,7 @@ class Controller:
         return self.bmc.console
 
     def power(self) -> Power:
-        """Power state that the BMC reports. It may be wrong: the caller judges a host that is on and silent."""
+        """Power state that the BMC reports. It may be wrong, so the caller must check whether the host answers."""
         with self._asking("report its power state"):
             return self._look()
 

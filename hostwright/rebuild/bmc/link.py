@@ -192,7 +192,7 @@ class BmcLink:
             try:
                 return self._once(method, url, body, headers, limit_s)
             except requests.exceptions.SSLError:
-                pass  # another certificate: report the first error
+                pass  # not the pinned certificate: report the first error
             except requests.RequestException as error:
                 failed = error
         failed.request = None  # the request contains the login and would stay in the exception chain

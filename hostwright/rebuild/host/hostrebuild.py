@@ -257,7 +257,7 @@ class HostRebuild:
         self._half_done = False
 
     def _begin(self) -> None:
-        """Mark the start of an order; a failure before the host's next answer leaves it locked."""
+        """Mark the start of an order: a failure before the host answers again locks the host."""
         self._half_done = True
 
     def _trust(self) -> None:
@@ -267,7 +267,7 @@ class HostRebuild:
         self._tools.trust(error)
 
     def _back_to_work(self, *, changed: bool) -> None:
-        """Return the host to service; after a change always, because a scheduler may have marked it as down."""
+        """Return the host to service if it is drained or ``changed``; a scheduler may have marked it down."""
         hooks = self._tools.hooks
         facts = self._probed.facts if self._probed else None
         drained = facts is not None and hostdrained.drained(facts) is not None
@@ -301,7 +301,7 @@ class HostRebuild:
             raise Stopped(self.name, f"stopped by the operator after {', '.join(self._taken) or 'the diagnosis'}")
 
     def _note(self, decision: Decision, *, shown: bool) -> None:
-        """Record the reasons of a decision; the operator has seen the first decision already."""
+        """Record the reasons of a decision. ``shown``: also show them to the operator, who has seen only the first."""
         self._reasons += [entry for entry in decision.reasons if entry not in self._reasons]
         self._rules += [entry for entry in decision.rules if entry not in self._rules]
         if shown:

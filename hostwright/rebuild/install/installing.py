@@ -243,7 +243,7 @@ class Installer:
         try:
             keys = list(console_keys(self.target.host, command))
         except HostError as error:
-            return [], error.sentence.removesuffix(". Nothing was changed")  # which is true only of the keys
+            return [], error.sentence.removesuffix(". Nothing was changed")  # the installer has changed the host
         return keys, f"it showed an unknown key {shown}, and its console shows {', '.join(map(str, keys))}"
 
     def _shown(self) -> HostKey | None:
@@ -296,7 +296,7 @@ class Installer:
 
 
 def _going_on(install: Install, place: Place) -> str:
-    """What happens to an installer with its seed after this run's server stops."""
+    """End of a message that this run stops waiting: how the installer continues without the seed server."""
     left = set(FETCHED) - place.fetched() if install.os == "debian" else set()
     if left:
         return f": its installer continues by itself and will fail at its end, without {', '.join(sorted(left))}"

@@ -1,6 +1,6 @@
 """Record of hosts that still use the key of a seed; written before the seed is served.
 
-If a run is killed in between, the record stays, and the next rebuild of the host replaces the key.
+If a run is killed before it has replaced the key, the record stays, and the next rebuild of the host replaces the key.
 """
 
 from __future__ import annotations

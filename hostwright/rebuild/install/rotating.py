@@ -19,7 +19,7 @@ from hostwright.transport.root.rootshell import RootShell
 
 KEY, PID = "/etc/ssh/ssh_host_ed25519_key", "/run/sshd.pid"
 STEP_TIMEOUT_S = 60.0
-SHOW_TIMEOUT_S = 60.0  #: seconds until the restarted sshd presents its new key: it takes one
+SHOW_TIMEOUT_S = 60.0  #: time limit for the restarted sshd to present its new key; it normally takes 1 s
 POLL_S = 1.0
 
 

@@ -176,7 +176,7 @@ def _failed_before(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 
 def _stuck(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """Failures that remain after the differences were repaired, which may have removed them."""
+    """Failures that a repair of all differences did not fix."""
     if "relayer" not in diagnosis.tried and (not diagnosis.differs or "repair" in diagnosis.tried):
         yield from (
             Reason(treatment.reason, finding.rule) for finding, treatment in _treated(diagnosis, Stuck) if finding.grave
@@ -199,7 +199,7 @@ def _in_vain(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 
 def _not_verified(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """Failed checks without differences. Removing the layers would not help if the scheduler fails."""
+    """Failed checks on a host without differences. No ``relayer``, because the scheduler may be the cause."""
     if "nothing" in diagnosis.tried:
         yield Reason("nothing differs, but its checks fail or it cannot return to service: see what failed")
 

@@ -209,7 +209,7 @@ def _said_of_hardware(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 
 def _instead(own: Decision, start: Way) -> tuple[str, ...]:
-    """Way and reasons of the rules, if they differ from the requested way."""
+    """Way and reasons of the rules, if the rules choose another way than the requested one."""
     if own.way == start:
         return own.reasons
     return (f"without --from it would be {own.way}: {'; '.join(own.reasons)}",)

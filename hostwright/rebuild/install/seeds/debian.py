@@ -64,7 +64,7 @@ def _preseed_file(install: Install, host: str, url: str, beside: Mapping[str, st
 
 
 def _find_disk(install: Install) -> str:
-    """Command before partitioning: resolves links below /dev/disk, because partman needs the disk itself."""
+    """Command before partitioning that resolves links below /dev/disk, because partman needs the disk itself."""
     return sh(
         'disk=$(readlink -f %s) && debconf-set partman-auto/disk "$disk" && debconf-set grub-installer/bootdev "$disk"',
         install.disk.path,

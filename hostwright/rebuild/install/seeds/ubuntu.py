@@ -22,7 +22,7 @@ KEPT_BACK = ("linux-", "nvidia-", "libnvidia-")
 UNATTENDED = "/etc/apt/apt.conf.d/52hostwright"
 SUDOERS = "/etc/sudoers.d/90-hostwright"
 GRUB = "/etc/default/grub.d/90-hostwright.cfg"
-#: Installers leave copies of the seed, with the host key, in the installed system; older ones leave them
+#: Installers leave copies of the seed, with the host key, in the installed system. The copies of older installers are
 #: world-readable.
 _LEFT_BEHIND = "chmod -Rf go= /etc/cloud/cloud.cfg.d/99-installer.cfg /var/log/installer || true"
 #: For installers that ignore sizing-policy (subiquity added it in April 2023; no 20.04 image has it) and give / at most
