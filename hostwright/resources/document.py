@@ -149,7 +149,7 @@ def _removals(entries: list[CatalogueEntry]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """A class of states or conditions, or of values for the fields of one."""
+    """A class of states, of conditions, or of values for their fields."""
 
     cls: type
 

@@ -2,7 +2,7 @@
 
 ``packages``, ``manual``, ``passwd`` and ``group`` are written once, immediately before the first change (``RECORD``).
 ``units`` records the state of each unit before it was enabled. ``installed`` names the packages that Hostwright
-installed. ``brought`` names the packages that came with them and may outlast them.
+installed. ``brought`` names their dependencies, which may remain after their removal.
 
 Below ``files``, each path that Hostwright wrote has a mark, ``PATH.written``, and a copy of its former content,
 ``PATH.kept``. ``PATH.made`` marks a directory that did not exist. ``PATH.changed`` marks another owner's file from

@@ -46,7 +46,7 @@ def _describe(entry: Entry | None) -> str:
 
 
 def _differs(wanted: Entry, entry: Entry | None) -> str:
-    """Short description of the present entry, where it differs from the wanted one."""
+    """Short description of how the present entry differs from the wanted one."""
     words = _describe(entry)
     return f"{words}, written since" if words == _describe(wanted) else words
 
@@ -208,7 +208,7 @@ def _relink(entry: Entry) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NoStrayFiles(Resource):
-    """No file or link with such a name is in these directories, unless a package owns it.
+    """No file or link whose name matches ``names`` is in these directories, unless a package owns it.
 
     Matching files are moved to ``/var/lib/hostwright/set-aside``, never deleted, and ``ldconfig`` runs. When the role
     is removed, they are moved back.

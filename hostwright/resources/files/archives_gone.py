@@ -55,9 +55,9 @@ def entries(text: str, sign: str) -> dict[str, Entry]:
 
 
 def placed_before(name: str) -> str:
-    """Path of the mark that an archive of this name was unpacked here before.
+    """Path of the mark for an archive of this name that was unpacked on the host before.
 
-    A file with the archive's bytes then belongs to Hostwright.
+    If the mark exists, a file with the archive's bytes counts as Hostwright's.
     """
     return f"{originals.ORIGIN}/unpacked/{name}"
 

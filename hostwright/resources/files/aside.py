@@ -19,7 +19,7 @@ OLDEST_BACK = sh_file(__file__, "sh/oldest_back.sh")
 
 
 def kept_aside(what: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """Warning for a plan that replaces or removes files of ``what`` where people have put their own files since."""
+    """Warning for a plan that replaces or removes files of ``what``: people have replaced these paths by their own."""
     if not paths:
         return ()
     return (

@@ -60,7 +60,7 @@ class KeysGone(RemovalState):
         """The change, extended to create the mark that ``RestartedAfter`` reads.
 
         A service that reads the file only when it starts is restarted because of the mark. If two stacks wrote keys,
-        the first of them to be removed restores the file from before both.
+        the stack that is removed first restores the file from before both.
         """
         if change is None:
             return None

@@ -113,12 +113,12 @@ def leads(path: str) -> PassPart:
 
 
 def directory(path: str) -> PassPart:
-    """Whether a directory is at the path, like ``test -d PATH``. No answer for a link: ``test`` would follow."""
+    """Whether a directory is at the path (``test -d PATH``). No answer for a link, which ``test`` would follow."""
     return _unless_linked(path, lambda found: found.kind == "directory")
 
 
 def filled(path: str) -> PassPart:
-    """Whether a non-empty file is at the path, like ``test -s PATH``. No answer for a link: ``test`` would follow."""
+    """Whether a non-empty file is at the path (``test -s PATH``). No answer for a link, which ``test`` would follow."""
     return _unless_linked(path, lambda found: found.size != "0")
 
 

@@ -84,9 +84,9 @@ class DebFile(Resource):
 class DebFiles(Resource):
     r"""Packages from files of the stack that need each other's exact version are installed, by one run of dpkg.
 
-    apt cannot change one of them alone. It changes none of them after somebody replaced one with ``dpkg -i``. Their
-    other dependencies must be installed already. When the role is removed, the packages are removed, unless they were
-    installed before.
+    apt cannot change one of these packages alone, and changes none after somebody has replaced one with ``dpkg -i``.
+    Their other dependencies must be installed already. When the role is removed, the packages are removed, unless they
+    were installed before.
 
     >>> file = Artifact(name="agent", file="agent_2.1_amd64.deb", sha256="0" * 64)
     >>> library = Artifact(name="library", file="libagent_2.1_amd64.deb", sha256="0" * 64)

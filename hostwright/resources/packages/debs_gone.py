@@ -49,7 +49,7 @@ DEPENDS = Probe(
     cap_bytes=4 * 1024 * 1024,
 )
 MANUAL = Probe("apt-mark showmanual", cap_bytes=256 * 1024)
-#: lines ``LABEL PACKAGE``: dependencies of Hostwright's packages that may outlast them
+#: lines ``LABEL PACKAGE``: dependencies of Hostwright's packages, which may remain after them
 WERE_BROUGHT = Probe(sh("cat %s", BROUGHT), root=True, cap_bytes=256 * 1024)
 KERNELS = ("linux-image-", "linux-modules-")  #: never removed: a host may be running one of these kernels
 
@@ -194,7 +194,7 @@ TAKE = ALONG + sh_file(
 
 @dataclass(frozen=True, slots=True)
 class DebsGone(RemovalState):
-    """These packages are not installed, unless they were before the first change or another package needs them.
+    """None of these packages is installed, except those from before the first change and those that others need.
 
     Dependencies that only they need are removed too: if they were not installed before, are not marked as manually
     installed, and no remaining package needs them. Packages from before are kept. If they became held or manually
@@ -202,9 +202,9 @@ class DebsGone(RemovalState):
     """
 
     packages: tuple[str, ...]  #: names of the packages
-    common: bool = False  #: common tools: without a record of the original state they are kept
-    #: label for the record of their dependencies while the packages cannot be removed yet (others need them, or a purge
-    #: was interrupted); default: the first package's name
+    common: bool = False  #: whether the packages are common tools: without a record of the original state they are kept
+    #: label of the record of their dependencies; the record is kept while the packages cannot be removed (others need
+    #: them, or a purge was interrupted); default: the first package's name
     label: str = ""
     #: a directory for these packages only: other files there are kept, and the plan names them
     tree: PackageDirectory | None = None
@@ -265,10 +265,11 @@ def _change(
 def _script(
     db: Database, going: list[Installed], came: tuple[str, ...], unheld: tuple[str, ...], auto: tuple[str, ...]
 ) -> str:
-    """Commands that purge these packages, except configuration files from before that a removed package had left.
+    """Commands that purge these packages.
 
-    The dependencies are recorded first: apt removes Hostwright's packages before them. If a purge is interrupted in
-    between, the record is the only reason known for their presence.
+    Configuration files are kept if a removed package had left them before the first change. The dependencies are
+    recorded first, because apt removes Hostwright's packages before them: after an interrupted purge, only the record
+    shows why the dependencies are installed.
     """
     had_configuration = {name for name, row in (db.before or {}).items() if row.configuration_only}
     purged = tuple(row.name for row in going if row.name not in had_configuration)

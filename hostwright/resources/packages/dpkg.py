@@ -50,7 +50,7 @@ NO_LISTS = (
     "-o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache="
 )
 
-#: record of the packages whose files may not be flushed to disk yet, after the id of the boot that unpacked them
+#: record of the packages whose files may not be flushed to disk yet; begins with the id of the boot that unpacked them
 UNSYNCED = "/var/lib/hostwright/origin/unsynced"
 #: Shell functions ``stopped`` and ``synced``, which read and write the record ``UNSYNCED``.
 ABOUT_UNSYNCED = sh_file(__file__, "sh/unsynced.sh", unsynced=UNSYNCED)
@@ -71,7 +71,7 @@ HOLD = PATIENTLY + sh(" sh -c %s hold ", 'printf "%s hold\\n" "$@" | dpkg --set-
 ALONG = sh_file(__file__, "sh/along.sh", no_lists=NO_LISTS)
 #: Shell functions that fetch apt's lists: ``fetch_lists``, ``notes``, ``not_fetched``.
 LISTS = sh_file(__file__, "sh/lists.sh", apt_options=APT_OPTIONS, patiently=PATIENCE)
-#: Shell function ``configured``.
+#: Shell function ``configured``: configures unpacked packages, even if their services cannot start.
 UNSTARTED = sh_file(__file__, "sh/mending/unstarted.sh", patiently=PATIENCE)
 
 
@@ -79,7 +79,7 @@ def mend_script(removable: Iterable[str] = (), leaving: Iterable[str] = (), patt
     """Commands that leave no package half-installed, half-configured or waiting for a trigger.
 
     They remove only ``removable`` and, before everything else, ``leaving``, whose names match ``patterns``. If apt
-    wants to remove more, they fail and name those packages.
+    wants to remove more, the commands fail and name the additional packages.
     """
     gone = " ".join(leaving)
     values = {"patiently": PATIENCE, "apt_options": APT_OPTIONS}
@@ -109,7 +109,7 @@ def _looked(leaving: tuple[str, ...], services: tuple[str, ...] = ()) -> str:
 
 
 def _barred(leaving: Iterable[str]) -> str:
-    """apt preferences that bar packages matching these patterns; the first match of a package decides."""
+    """apt preferences that forbid installing packages whose names match; the first matching pattern decides."""
     pins = ((pattern.removeprefix("!"), 500 if pattern.startswith("!") else -1) for pattern in leaving)
     return "\n\n".join(f"Package: {pattern}\nPin: version *\nPin-Priority: {priority}" for pattern, priority in pins)
 

@@ -62,7 +62,7 @@ class PackagedTree(Resource):
     In ``libraries``, a packaged link must point to another packaged file of the same stem in the same directory, and a
     packaged file must not be empty. Contents are not compared: ``dpkg -V`` would hash gigabytes. Damaged packages are
     reinstalled at their installed versions, and keep their holds. If such a link points to a file that no package owns,
-    the file is set aside, or the next ldconfig would change the link again. Other states install and remove the
+    the file is set aside, because the next ldconfig would change the link again. Other states install and remove the
     packages (``Debs``).
 
     >>> tree = PackagedTree("/usr/local/tool", ("/usr/local/tool/lib",), "/etc/apt/sources.list.d/tool.list")
@@ -195,7 +195,7 @@ class PackagedPrograms(Resource):
         return ()
 
     def from_mirror(self, mirror: PackageMirror, /) -> PackagedPrograms:
-        """Copy that reinstalls from the mirror if it has all packages; the toolkit has a repository of its own."""
+        """Copy that reinstalls packages from the mirror if it has all of them, else from the host's sources."""
         return replace(self, mirror=mirror)
 
     def removal(self) -> tuple[Resource, ...]:
@@ -206,9 +206,9 @@ class PackagedPrograms(Resource):
 class CommandReports(Resource):
     r"""A program prints ``expect`` when it is run with ``argument``.
 
-    The check applies once all of ``packages`` are installed at their versions. If the output differs then, other files
-    have replaced theirs, and all of them are reinstalled. A missing program is left to ``PackagedTree``. The program
-    must exit within 10 s. Nothing remains to be removed with the role.
+    The check applies once all of ``packages`` are installed at their versions. If the output then differs, other files
+    have replaced files of the packages, and all ``packages`` are reinstalled. A missing program is left to
+    ``PackagedTree``. The program must exit within 10 s. Nothing remains to be removed with the role.
 
     >>> source = "/etc/apt/sources.list.d/tool.list"
     >>> tool = CommandReports("/usr/bin/tool", "--version", "1.2.7", ("tool=1.2.7-1",), source)

@@ -270,8 +270,8 @@ class DebsAbsent(Resource):
     r"""No package is installed whose name matches one of these patterns.
 
     Packages of foreign architectures count too (``NAME:i386``). Packages that depend on a removed one are removed with
-    it, held or not, and the plan names them; if apt would remove still more at that time, the change fails. When the
-    role is removed, packages from before the first change are reinstalled.
+    it, held or not, and the plan names them; if apt would then remove more packages than planned, the change fails.
+    When the role is removed, packages from before the first change are reinstalled.
 
     >>> others = DebsAbsent(("chrony", "ntp*"), "two would set the clock", keep=("ntpdate",))
     >>> installed = "ntp\t4.2.8\tii \nntpdate\t4.2.8\tii \nour-clocks\t1.0\tii \n"
@@ -345,11 +345,11 @@ _OWN_APT = sh_file(__file__, "sh/own_apt.sh", files=FILES)
 
 @dataclass(frozen=True, slots=True)
 class DebsBack(ReturnState):
-    r"""Packages with such names that were installed before the first change are installed again.
+    r"""Packages whose names match ``patterns``, and that were installed before the first change, are installed again.
 
     apt reads only the host's own sources, without Hostwright's sources and preferences. It installs the former version
-    or, if no source has that version, its candidate. Automatic marks and holds are restored. Packages that no source
-    has are only named in a note; the host is in this state without them.
+    or, if no source has that version, its candidate. Automatic marks and holds are restored. A package that no source
+    has is only named in a note, and its absence does not count as a difference.
 
     >>> answers = {"origin/packages": "ntp\t4.2.8\thi \nntpdate\t4.2.8\tii \n", "own_apt": "back ntp 4.2.9\n"}
     >>> print(plan_text(DebsBack(("ntp*",), keep=("ntpdate",)), answers))

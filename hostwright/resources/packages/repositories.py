@@ -343,7 +343,7 @@ class SourcePass(Pass):
         return "\n".join([f"{naming(asked, f'{LISTS_READ} {STANZAS_READ} -')} <<'END'", asked[0], "END"])
 
     def differing(self, _word: str, /) -> str:
-        """Part of every line that ``grep`` prints from a deb822 file."""
+        """Text that is in each line that ``grep`` prints from a deb822 file."""
         return ".sources:"
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:

@@ -173,7 +173,8 @@ class Venv(Resource):
     def _without_python(self, facts: Facts) -> Refusal | Deferred:
         """Result for a host without a usable Python.
 
-        The host has no Python yet, only other versions (rules refuse such a host), or one that root must not run.
+        A refusal if root must not run its Python. Otherwise the plan is deferred: the host has no Python yet, or only
+        other versions, for which rules refuse the host.
         """
         wanted = tuple(recipe.python for recipe in self.recipes)
         theirs = next((path for version, path in pythons(facts).items() if version in wanted), "")

@@ -51,7 +51,7 @@ class FoundVenv:
 
     constraints: str = ""  #: sha256 of the constraints file
     dists: tuple[Dist, ...] = ()
-    gone: tuple[str, ...] = ()  #: the missing ones of ``interpreter``, ``pip``, ``site-packages``
+    gone: tuple[str, ...] = ()  #: missing parts: ``interpreter``, ``pip`` or ``site-packages``
 
     @property
     def lost(self) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class Venvs:
     link: str = ""
     homes: Mapping[str, FoundVenv] = field(default_factory=dict)
     instead: str = ""  #: short description of a file or directory in the place of the link
-    #: paths that people added, by venv, where a new link or build would remove them
+    #: venv → paths that people added to it and that a new link or build would remove
     users_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 

@@ -147,7 +147,7 @@ def _best(listed: str, python: str) -> Mapping[tuple[str, str], Wheel]:
 
 
 def _wheel(file: str, sha256: str, pin: tuple[str, str], python: str) -> Wheel:
-    """Wheel whose name lacks its platform, since a stack has one wheel of each; names of artifacts are lowercase."""
+    """Wheel with its artifact name: lowercase, and without the platform, because a stack has one wheel per name."""
     tags = "-".join(file.removesuffix(".whl").split("-")[-3:-1])
     name = f"{pin[0]}-{pin[1]}-{tags}".lower().replace("_", "-")
     return Wheel(name=name, file=file, sha256=sha256, package=pin[0], version=pin[1], python=python)
@@ -155,7 +155,7 @@ def _wheel(file: str, sha256: str, pin: tuple[str, str], python: str) -> Wheel:
 
 @lru_cache(maxsize=16)
 def _places(python: str) -> Mapping[Tag, tuple[int, int]]:
-    """Each tag that this Python accepts → required glibc, and its rank in Python's own order."""
+    """Each tag that this Python accepts → required glibc, and the tag's rank in this Python's order of preference."""
     series = Version(python).release
     known = list(platforms())
     tags = [*cpython_tags(series, _abis(python), known), *compatible_tags(series, f"cp{series[0]}{series[1]}", known)]
@@ -168,7 +168,7 @@ def _abis(python: str) -> list[str]:
 
 
 def platforms(newest: int = _GLIBC_NEWEST) -> Iterator[str]:
-    """Platforms of wheels that run on this machine type with glibc 2.``newest``, oldest first."""
+    """Platform tags of wheels that run on x86_64 with glibc 2.``newest``, oldest first."""
     yield f"linux_{_MACHINE}"
     for minor in range(_GLIBC_OLDEST, newest + 1):
         yield f"manylinux_2_{minor}_{_MACHINE}"

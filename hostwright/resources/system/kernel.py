@@ -36,7 +36,7 @@ from hostwright.resources.packages.packages import (
 )
 from hostwright.stack.store.debs import PackageMirror
 
-#: Images and headers: versioned packages, and the meta packages that depend on newer ones.
+#: Names of kernel packages: images and headers of one version, and meta packages that depend on the newest.
 HEADERS_NAME = "linux-headers-"
 KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
 

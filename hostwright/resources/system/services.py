@@ -22,8 +22,8 @@ __all__ = ["Disturbing", "RestartedAfter", "Running", "Service", "parse_show"]
 class Service(Resource):
     r"""A systemd unit is enabled at boot and active now, or disabled and stopped with ``running=False``.
 
-    A failed unit is started again. When the role is removed, the unit is stopped and disabled if it was so before; a
-    unit with ``running=False`` is left unchanged.
+    A failed unit is started again. When the role is removed, the unit returns to its former state (stopped,
+    disabled); a unit with ``running=False`` is left unchanged.
 
     >>> answers = {"systemctl show": "LoadState=loaded\nActiveState=failed\nUnitFileState=enabled\n"}
     >>> print(plan_text(Service("metrics.service"), answers))
