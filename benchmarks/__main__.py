@@ -133,7 +133,7 @@ def _measured(case: Case, place: Places, wanted: Wanted, now: Conditions, withou
 
 
 def left(commands: Sequence[Command], without: str) -> list[Command]:
-    """Commands of contenders whose names contain none of these comma-separated words."""
+    """Leave out each contender whose name contains one of the comma-separated words in ``without``."""
     words = [word.strip().lower() for word in without.split(",") if word.strip()]
     return [command for command in commands if not any(word in command.contender.lower() for word in words)]
 

@@ -1,8 +1,8 @@
 """Ansible's own output for one inventory, as JSON: `ansible-inventory --list`, and `ansible PATTERN --list-hosts`.
 
-Ansible's own Python runs this file (see ``benchmarks/inventories.py ask``): ``python ansible_answers.py PATH``. The
-classes of both commands are called in child processes of one process: importing Ansible twelve times takes longer than
-all their work.
+Ansible's own Python runs this file (see ``benchmarks/inventories.py ask``): ``python ansible_answers.py PATH``. Both
+commands run in child processes of one process, which imports Ansible once: twelve imports would take longer than all
+their work.
 """
 
 from __future__ import annotations

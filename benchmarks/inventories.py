@@ -3,8 +3,9 @@
     python benchmarks/inventories.py ask --trees DIR --answers DIR --ansible VENV/bin/python
     python benchmarks/inventories.py compare --trees DIR --answers DIR [--half b]
 
-``inventories.txt`` lists half, repository, commit and path of each. ``--trees`` has a checkout of each repository at
-that commit as ``OWNER+NAME``, without executable files: no third-party program is run. Contents are never stored here.
+``inventories.txt`` lists each inventory with its half of the sample (``a`` or ``b``), repository, commit and path.
+``--trees`` has a checkout of each repository at that commit as ``OWNER+NAME``, without executable files: no third-party
+program is run. This repository contains none of the inventories.
 """
 
 from __future__ import annotations
@@ -152,7 +153,7 @@ def _variables(host: Host, theirs: Mapping[str, Any]) -> Iterator[Difference]:
 
 
 def plain(value: Any) -> Any:
-    """A value in Ansible's form."""
+    """Convert a value of an inventory to its form in Ansible's JSON."""
     if isinstance(value, Secret):
         return plain(value.reveal())
     if isinstance(value, dict):

@@ -31,7 +31,7 @@ class Cost:
     contender: str
     size: int
     wall_s: float
-    rounds: int = 0  #: maximum number of rounds; 0: as many as the run
+    rounds: int = 0  #: maximum number of rounds; 0: the number of rounds of the run
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Case(Protocol):
         ...
 
     def check(self, ready: Any) -> str:
-        """Return an error text if the state differs between contenders, which stops the case; empty if it does not."""
+        """Return an error text, which stops the case, if contenders left different states; else an empty text."""
         ...
 
     def facts(self, ready: Any) -> dict[str, str]:
@@ -112,7 +112,7 @@ class Case(Protocol):
 def estimate_s(case: Case, wanted: Wanted) -> float:
     """Estimated duration of a case on two idle cores, without the creation of places.
 
-    For sizes other than its own, the cost per host is assumed to be the same.
+    At sizes that the case does not list, the cost per host is assumed to be the same.
     """
     own = case.REST_S + sum(min(cost.rounds or wanted.rounds, wanted.rounds) * cost.wall_s for cost in case.COSTS)
     sizes = {cost.size for cost in case.COSTS}

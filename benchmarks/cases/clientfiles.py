@@ -1,4 +1,4 @@
-"""Large OpenSSH files of an operator, such as those of many years."""
+"""Large ``known_hosts`` and ``ssh_config`` of an operator, as they grow over many years."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RUN = "hostwright run"
 SMALL, LARGE = "small files", "large files"
 SIZES = (1, 100)
 LINES, STANZAS = 10_000, 1_000
-COSTS = (Cost(RUN, 1, 1.6), Cost(RUN, 100, 5.7))  #: total over both kinds of files
+COSTS = (Cost(RUN, 1, 1.6), Cost(RUN, 100, 5.7))  #: seconds, total over both home directories
 REST_S = 1.0
 #: Runs a command in a mount namespace with another ``~/.ssh``; the user's own directory is not changed.
 AT_HOME = (
@@ -68,7 +68,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def inventory(place: Replaying, folder: Path, size: int) -> Path:
-    """Inventory without host keys and known_hosts: those come from the user's files."""
+    """Inventory without host keys and known_hosts: OpenSSH reads them from the user's files."""
     hosts = {
         f"h{number:04}": {"ansible_host": place.address(number), "ansible_port": REAL_PORT + number % SERVERS}
         for number in range(1, size + 1)
@@ -108,7 +108,7 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Both home directories at each size."""
+    """Commands with both home directories, at each size."""
     return [
         Command(
             RUN, size, (*AT_HOME, str(home / ".ssh"), own_program("hostwright"), "run", "--inventory", str(path),

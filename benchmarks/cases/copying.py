@@ -38,14 +38,14 @@ TABLE = Table(memory=True, extra={"copies": "copies sent", "mb_per_s": "MB/s, al
 OURS, NGINX, RSYNC = "hostwright provision", "nginx and curl", "rsync"
 #: number of hosts → size of the file in bytes: writing and checking 4 GB would take the disk longer than the transfer
 BYTES = {8: 500_000_000, 24: 150_000_000}
-#: from the durations for 1.4 and 0.3 GB
+#: scaled from the measured durations with files of 1.4 and 0.3 GB
 COSTS = (
     Cost(OURS, 8, 10, rounds=1), Cost(NGINX, 8, 15, rounds=1), Cost(RSYNC, 8, 27, rounds=1),
     Cost(OURS, 24, 9, rounds=1), Cost(NGINX, 24, 13, rounds=1),
 )  # fmt: skip
 REST_S = 130.0
 SMALLER = 100_000_000  #: size of the file in bytes for other numbers of hosts
-ROOM = 1.5  #: required free disk space, relative to all copies together
+ROOM = 1.5  #: required free disk space, relative to the total size of all copies
 MB = 1e6
 
 
@@ -92,7 +92,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
     names = hosts.clones(max(sizes))
     made = {size: _file(hosts, folder, names[:size]) for size in sizes}
     yield Ready(hosts, names, made, folder)
-    hosts.remove(names)  # their release record now names this file's stack
+    hosts.remove(names)  # the release record of these hosts now names this case's stack, so other cases cannot use them
 
 
 def _file(hosts: Hosts, folder: Path, names: Sequence[str]) -> File:
@@ -146,12 +146,12 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """All contenders at all sizes."""
+    """Commands of all contenders at all sizes."""
     return [finished(ready, size, command) for size in ready.files for command in at(ready, size)]
 
 
 def at(ready: Ready, size: int) -> list[Command]:
-    """All contenders at one size."""
+    """Commands of all contenders at one size."""
     file, peers = ready.files[size], ready.tools(size)
     environment = {**ready.hosts.environment, "HOSTWRIGHT_ARTIFACTS": str(ready.folder / "artifacts")}
     words = (own_program("hostwright"), "--site", str(file.site), "provision", "--hosts", "all", "--yes")
@@ -193,7 +193,7 @@ def pulling(ready: Ready, size: int, peers: Tools) -> Command:
 
 
 def finished(ready: Ready, size: int, command: Command) -> Command:
-    """The command with its preparation (hosts without the file), its check on all hosts, and the sent bytes."""
+    """Add to a command: deletion of the file before it, a check of all hosts after it, and the number of sent bytes."""
     file, names = ready.files[size], ready.names[:size]
 
     def before() -> None:

@@ -59,7 +59,7 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """One program that measures itself."""
+    """Command of a program that measures itself."""
     words = (sys.executable, "-m", "benchmarks.history", "--hosts", str(ready.size), "--days", str(DAYS), "--json")
     return [Command(AUDITS, ready.size, words, counted=read)]
 

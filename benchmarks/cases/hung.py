@@ -29,14 +29,14 @@ TABLE = Table(traffic=False, memory=False, extra={"others_s": "the others done, 
 OURS, THEIRS = "hostwright run", "Ansible raw"
 NONE, ONE = "none hangs", "one hangs"
 SIZE, AT_ONCE, WORK_S, PATIENCE_S = 100, 10, 2, 15
-#: with and without the hung host; from the durations with 3 s of work
+#: total with and without the hung host; scaled from measured durations with 3 s of work per host
 COSTS = (Cost(OURS, SIZE, 45, rounds=1), Cost(THEIRS, SIZE, 53, rounds=1))
 REST_S = 13.0
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, with and without a hung one, and the file of their end times."""
+    """The hosts, and the file to which each host writes its end time."""
 
     place: Replaying
     size: int
@@ -47,7 +47,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Create one file for all hosts, with a line for each."""
+    """Create the file for the end times of all hosts."""
     place, folder = places.replaying(), places.folder(NAME)
     ends = folder / "ends"
     ends.touch()
@@ -66,7 +66,7 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Both tools, with and without a hung host."""
+    """Commands of both tools, with and without a hung host."""
     return [
         with_ends(ready, make(ready, hung), hung)
         for hung in (False, True)
@@ -100,7 +100,7 @@ def of_ansible(ready: Ready, hung: bool) -> Command:
 
 
 def with_ends(ready: Ready, command: Command, hung: bool) -> Command:
-    """The command with the hosts' own end times."""
+    """Add to a command: a check of the end times that the hosts wrote, and the latest of them as a value."""
     began: list[float] = []
 
     def before() -> None:
@@ -132,7 +132,7 @@ def ended(ready: Ready, count: int) -> Callable[[Done], str]:
 
 
 def goals() -> Sequence[Goal]:
-    """Goal for Hostwright; the table shows Ansible."""
+    """Goal for Hostwright; Ansible is only in the table."""
     return (
         Goal("the other 99 hosts done, one hung / none hung", 1.05,
              lambda found: found.median(OURS, SIZE, "others_s", ONE) / found.median(OURS, SIZE, "others_s", NONE), "×"),

@@ -25,7 +25,7 @@ other, from the first packet to the last. pyinfra runs once."""
 BOUND_S = 300.0
 TABLE = Table(memory=False)
 SIZES = (1,)
-#: total over all delays
+#: seconds, total over all delays
 COSTS = (
     Cost(SSH, 1, 2, rounds=2), Cost(PROBES, 1, 2.8, rounds=2), Cost(PLAN, 1, 6.3, rounds=2),
     Cost(AUDIT, 1, 9, rounds=2), Cost(PYINFRA, 1, 47, rounds=1),
@@ -45,7 +45,7 @@ class Line:
     _cable: ExitStack = field(default_factory=ExitStack)
 
     def be(self, delay_s: float, address: str) -> None:
-        """Set the delay of the cable, and measure it once."""
+        """Set the delay of the cable, and measure one round trip to ``address``."""
         if delay_s == self._now_s:
             return
         self._cable.close()
@@ -92,12 +92,12 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """All contenders for each delay."""
+    """Commands of all contenders for each delay."""
     return [command for variant in DELAYS_S for size in ready.hosts.sizes for command in under(ready, variant, size)]
 
 
 def under(ready: Ready, variant: str, size: int) -> list[Command]:
-    """All contenders for one delay."""
+    """Commands of all contenders for one delay."""
     (first,) = ready.hosts.hosts.machines(ready.hosts.names[:1])
 
     def before() -> None:

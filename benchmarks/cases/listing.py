@@ -78,7 +78,7 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Both tools at each size."""
+    """Commands of both tools at each size."""
     found = []
     for size, path in ready.inventories.items():
         ansible = environment("ansible") / "ansible-inventory"

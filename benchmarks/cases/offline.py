@@ -30,7 +30,7 @@ BOUND_S = 300.0
 TABLE = Table(traffic=False)
 ALIKE, DIFFER = "alike", "all differ"
 MOST = 1000
-#: total over both variants
+#: seconds, total over both variants
 COSTS = (Cost(AUDIT, 1, 2.7), Cost(AUDIT, MOST, 6))
 REST_S = 70.0
 
@@ -84,7 +84,7 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Both variants."""
+    """Commands of both variants."""
     return [
         ours(AUDIT, size, "--offline", "--inventory", str(inventory), env=environment, variant=variant)
         for variant, environment in ready.environments.items()

@@ -81,12 +81,12 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """All contenders at all sizes."""
+    """Commands of all contenders at all sizes."""
     return [command for size in ready.sizes for command in at(ready, size)]
 
 
 def at(ready: Ready, size: int, variant: str = "") -> list[Command]:
-    """All contenders at one size."""
+    """Commands of all contenders at one size."""
     peers = ready.tools(size)
     found = [
         peers.ssh_true(),

@@ -39,8 +39,8 @@ COSTS = (
     Cost(OURS, 1, 48, rounds=2), Cost(SCRIPT, 1, 74, rounds=2), Cost(ANSIBLE, 1, 125, rounds=1),
     Cost(OURS, 4, 175, rounds=1), Cost(SCRIPT, 4, 168, rounds=1), Cost(PYINFRA, 4, 188, rounds=1),
 )  # fmt: skip
-REST_S = 130.0  #: of these, 10 s per command for new hosts to settle, and for the check
-#: role → state in a plan, if another tool did the same work: records that only Hostwright writes
+REST_S = 130.0  #: seconds, including 10 s per command for the boot of new hosts and for the check
+#: role → state in a plan after another tool has done the same work, because only Hostwright writes these records
 OWN_RECORDS = {
     "driver": "files not recorded",
     "cudnn": "no record of its files",
@@ -98,12 +98,12 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """All contenders at all sizes."""
+    """Commands of all contenders at all sizes."""
     return [from_bare(ready, size, command) for size in ready.sizes for command in at(ready, size)]
 
 
 def at(ready: Ready, size: int) -> list[Command]:
-    """All contenders at one size."""
+    """Commands of all contenders at one size."""
     peers = ready.tools(size)
     hosts = ("--hosts", ",".join(peers.names))
     words = (own_program("hostwright"), "provision", "--inventory", str(ready.hosts.inventory), *hosts)
@@ -117,14 +117,14 @@ def at(ready: Ready, size: int) -> list[Command]:
 
 
 def script(ready: Ready, peers: Tools) -> Command:
-    """Command that sends the files through one ssh, then the script through another."""
+    """Command that sends the files over one ssh connection, then runs the script over another."""
     bring = 'tar -C "$3" -chf - . | ssh -F "$1" "$2" "rm -rf /tmp/stack; mkdir /tmp/stack; tar -C /tmp/stack -xf -"'
     do = 'ssh -F "$1" "$2" "cd /tmp/stack && sudo sh -s" <"$4"'
     return peers.each(SCRIPT, f"{bring} && {do}", ready.variables["files"], str(HERE / "script/provision.sh"))
 
 
 def from_bare(ready: Ready, size: int, command: Command) -> Command:
-    """The command with its preparation (bare hosts) and its check for the stack."""
+    """Add to a command: creation of bare hosts before it, and a check for the stack after it."""
     names = ready.names[:size]
 
     def before() -> None:

@@ -62,12 +62,12 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """The rebuild at all sizes."""
+    """Commands of the rebuild at all sizes."""
     return [rebuild(ready, ready.names[:size]) for size in ready.sizes]
 
 
 def rebuild(ready: Ready, names: Sequence[str]) -> Command:
-    """Command that rebuilds these hosts; its preparation breaks them."""
+    """Command that rebuilds these hosts; a preparation that is not measured breaks them first."""
     machines = ready.hosts.machines(names)
 
     def before() -> None:
@@ -82,7 +82,7 @@ def rebuild(ready: Ready, names: Sequence[str]) -> Command:
 
 
 def goals() -> Sequence[Goal]:
-    """Goal for the wall time, our choice: no other tool does the same."""
+    """Goal for the wall time. The limit is our choice, because no other tool rebuilds hosts."""
     return (Goal("1 host: wall of the rebuild", 60, lambda found: found.median(REBUILD, 1, "wall_s"), " s"),)
 
 

@@ -32,7 +32,7 @@ COSTS = (
     Cost(PLAN, 1000, 42, rounds=1), Cost(AUDIT, 1000, 56, rounds=1),
 )  # fmt: skip
 REST_S = 85.0
-LIMIT_MB, FLAT = 250, 1.1  #: our choice: rounds differ by 10 %
+LIMIT_MB, FLAT = 250, 1.1  #: limits, our choice: memory, and the ratio of ``flatness``; rounds differ by 10 %
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +53,22 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Requests that the recording does not contain; empty if there are none."""
+    """Error text for requests that the recording does not contain; empty if there are none."""
     return ready.place.unknown()
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Description of the hosts, which are not machines."""
+    """Description of the hosts, which are addresses of sshd processes and not machines."""
     return {"hosts": "loopback hosts of a network namespace; 4 sshds; answers recorded from one provisioned lab host"}
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """All sizes, smallest first."""
+    """Commands at all sizes, smallest first."""
     return [command for size in ready.inventories for command in at(ready, size)]
 
 
 def at(ready: Ready, size: int) -> list[Command]:
-    """OpenSSH and Hostwright's verbs at one size."""
+    """Commands of OpenSSH and of Hostwright's verbs at one size."""
     words = (
         "xargs",
         "-P",
@@ -105,7 +105,7 @@ def flatness(contender: str) -> Callable[[Figures], float]:
 
 
 def goals() -> Sequence[Goal]:
-    """Goals for memory, and for processor time that does not grow."""
+    """Goals for memory, and for processor time per host that does not grow with the number of hosts."""
     return (
         *(
             Goal(f"1,000 hosts: memory of the controller, {verb.split()[1]}", LIMIT_MB, memory_mb(verb), " MB")

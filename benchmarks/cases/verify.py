@@ -61,12 +61,12 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Both contenders at all sizes."""
+    """Commands of both contenders at all sizes."""
     return [command for size in ready.sizes for command in at(ready, size)]
 
 
 def at(ready: Ready, size: int) -> list[Command]:
-    """Both contenders at one size, with the processor time of the hosts."""
+    """Commands of both contenders at one size, which also measure the processor time of the hosts."""
     peers = tools.of(ready.hosts, ready.names[:size], {}, ready.folder)
     words = ("--inventory", str(ready.hosts.inventory), "--hosts", ",".join(peers.names))
     verify = replace(

@@ -53,7 +53,7 @@ class Judged:
     goal: Goal
     value: float | None  #: the value; for a time, its ratio to the calibration
     verdict: Verdict
-    time: float | None = None  #: the time, if `value` is its ratio
+    time: float | None = None  #: for a time, its seconds before division by the calibration
 
     @property
     def shown(self) -> str:

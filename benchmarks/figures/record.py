@@ -23,7 +23,7 @@ class Conditions:
     machine: dict[str, str]  #: kernel, distribution, processor, cores, memory, …
     versions: dict[str, str]  #: version of every tool
     load_before: tuple[float, float, float]  #: load of 1, 5 and 15 minutes, before the run began
-    quiet: bool  #: whether that load was below the limit; figures of other runs only show that the benchmark works
+    quiet: bool  #: whether that load was below the limit; otherwise the figures only show that the benchmark works
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Conditions:

@@ -54,4 +54,4 @@ class Command:
     check: Callable[[Done], str] = ended_well  #: empty if the command did its work, else an error text
     counted: Callable[[Done], Mapping[str, float]] | None = None  #: additional values
     hosts: tuple[str, ...] = ()  #: control groups of hosts, whose processor time is measured too
-    rounds: int = 0  #: maximum number of rounds; 0: as many as the run
+    rounds: int = 0  #: maximum number of rounds; 0: the number of rounds of the run

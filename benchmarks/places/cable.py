@@ -3,7 +3,7 @@
     python cable.py FD NAME DELAY
 
 ``FD`` is a tap of another network namespace, opened by the parent process; ``NAME`` is created here. Prints ``ready``.
-Frames keep their order, and none are dropped or shaped, like with netem's plain ``delay``. Uses only the standard
+Frames keep their order, and none are dropped or shaped, as with netem's plain ``delay``. Uses only the standard
 library.
 """
 

@@ -1,4 +1,4 @@
-"""Network namespace of the controller, with one cable to the lab's bridge, like a host.
+"""Network namespace of the controller, connected to the lab's bridge by one cable, as a host is.
 
 All measured commands run in it, so that the counters of the cable count only their traffic, and so that the cable can
 be delayed.
@@ -44,7 +44,7 @@ class Desk:
 
     @property
     def place(self) -> Machine:
-        """Address and cable of the controller: those of the last possible host of a lab."""
+        """Address and cable of the controller: the last ones that a lab can assign to a host."""
         return _Place(self.lab, "desk", MAX_HOSTS)
 
     @property
@@ -59,7 +59,10 @@ class Desk:
 
 
 class _Place(Machine):
-    """A machine outside the lab's directory of hosts, from which the lab removes directories without a record."""
+    """A machine whose directory is not among those of the lab's hosts.
+
+    There, the lab removes each directory without a record of a host.
+    """
 
     __slots__ = ()
 
@@ -116,7 +119,7 @@ def _netem(desk: Desk, what: str, round_trip_s: float) -> bool:
 
 @contextmanager
 def _held_back(desk: Desk, round_trip_s: float, group: ControlGroup) -> Iterator[None]:
-    """The controller's namespace with a cable whose two ends belong to a program."""
+    """Context manager for the controller's namespace with a cable on which a program holds each frame."""
     place = desk.place
     place.netns.touch()
     run(["unshare", f"--net={place.netns}", "true"])

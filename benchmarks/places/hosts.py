@@ -28,8 +28,8 @@ OPTIONS = HostOptions(profile="small")
 #: processor time to find inodes.
 BARE = replace(OPTIONS, disk_bytes=32 << 30)
 PROVISION_S = 1200.0
-#: Packages that peers need on a host in addition to the stack: otherwise Ansible's module `apt` would install the first
-#: one, and its run would not be without changes.
+#: Packages that peers need on a host in addition to the stack. Without python3-apt, Ansible's module `apt` installs it,
+#: and so changes a host that is as desired.
 OF_PEERS = "python3-apt rsync"
 
 #: Waits until the first boot is complete, so that no host works in the background of a measurement.

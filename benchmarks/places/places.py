@@ -64,7 +64,8 @@ def places(tell: Callable[[str], None]) -> Iterator[Places]:
 
 
 def _remove_remains() -> None:
-    """Remove processes, mounts and files of an interrupted run. Its lab and user are removed before new ones."""
+    """Remove processes, mounts and files of an interrupted run. Not its lab and user:
+    creating new ones removes these."""
     kill_all()
     for work in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         unmount_below(work)

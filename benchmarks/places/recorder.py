@@ -48,10 +48,11 @@ def pass_on(command: str, ssh: list[str]) -> tuple[list[tuple[str, bytes]], int]
 
 
 def turns(went: list[tuple[str, bytes]]) -> tuple[list[bytes], list[tuple[int, bytes, bytes]]]:
-    """Output before any input, and output after all input.
+    """Split a recording into its inputs, and its output before any input and after all input.
 
-    A shell that reads its program from standard input answers during the transfer, and standard error arrives at random
-    times: both are moved after the last input. A client that waits for output in between would wait forever.
+    Output between two inputs is moved after the last input, because its time varies: a shell that reads its program
+    from standard input answers during the transfer, and standard error arrives at random times. A client that waits for
+    output between two inputs would wait forever.
     """
     first = next((index for index, (name, _) in enumerate(went) if name == "in"), len(went))
 

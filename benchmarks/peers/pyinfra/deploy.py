@@ -28,7 +28,7 @@ TOOLKIT = [
     "libnvidia-container-tools=1.20.0-1",
     "libnvidia-container1=1.20.0-1",
 ]
-MODE = 'mode = "legacy"'  #: a line of the section ``nvidia-container-runtime`` only
+MODE = 'mode = "legacy"'  #: a line that only the section ``nvidia-container-runtime`` has
 INSTALLER = (
     "--silent --dkms --no-cc-version-check --disable-nouveau --no-install-compat32-libs "
     "--no-check-for-alternate-installs --log-file-name=/var/log/nvidia-installer.log"
