@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 OWN_VARIABLES = "hostwright_own_variables"  #: lists the user's own variables that resemble a role's
 OURS = "hostwright_"  #: prefix of Hostwright's variables
-#: variables with our prefix that belong to no role, without the prefix
+#: names, without our prefix, of variables that belong to no role
 KNOWN = (
     *("become_password", "bmc", "connect_timeout", "drain", "drain_on", "drain_timeout", "files_address", "files_port"),
     *("gpu_model", "gpus", "host_keys", "install", "known_hosts", "own_variables", "password", "peer_group"),
@@ -132,7 +132,7 @@ def own_names(host: Host) -> frozenset[str]:
 def _of_layer(
     role: str, layer: VariableLayer, own: frozenset[str], mistakes: list[InputError], valid: Collection[str]
 ) -> Iterator[tuple[str, Value]]:
-    """Yield what one layer sets for a role, by field: from the mapping, then from flat variables."""
+    """Yield the fields that one layer sets for a role: from the mapping, then from flat variables."""
     prefix = f"{role}_"
     ours = role.startswith(OURS)
     seen: dict[str, Value] = {}

@@ -93,7 +93,7 @@ class Draft:
                 layers.append(values)
 
     def absorb(self, other: Draft) -> None:
-        """Add the content of another file after everything here."""
+        """Append the content of another file."""
         for name, group in other.groups.items():
             mine = self.groups.setdefault(name, GroupDraft())
             mine.hosts |= group.hosts

@@ -74,7 +74,7 @@ class _Scope:
     groups: tuple[str, ...]
 
     def text(self, text: str, circle: tuple[str, ...]) -> str:
-        """Render a text. ``circle`` are the variables that led to it."""
+        """Render a text. ``circle`` has the names of the variables whose rendering led to it."""
         from jinja2 import TemplateError, UndefinedError
 
         template, names = _compiled(text)
