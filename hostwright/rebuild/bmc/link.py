@@ -1,4 +1,4 @@
-"""HTTP client for one BMC with limits on address, time and size; it alone handles the login.
+"""HTTP client for one BMC with limits on address, time and size, which also handles the login.
 
 sushy uses it in place of a ``requests.Session``. On its own, sushy would retry a failed login with the same password,
 repeat orders whose answer was lost, follow links to other servers with the token, and read answers without limits.

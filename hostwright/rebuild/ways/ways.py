@@ -33,7 +33,7 @@ HUNG = "(power-cycle it if it does not come back from a reboot)"
 _LAYERS: frozenset[Way] = frozenset({"nothing", "repair", "relayer"})  #: ways that check or provision layers
 _POWER: tuple[Way, ...] = ("power on", "power cycle")
 ENDS_ALL: tuple[Way, ...] = ("relayer", "power cycle", "reinstall")  #: ways that end all work on the host
-_FINDS_OUT: tuple[Way, ...] = (*_POWER, "trust")  #: announced as "diagnose it again and continue from there"
+_FINDS_OUT: tuple[Way, ...] = (*_POWER, "trust")  #: announced in a plan as "diagnose it again and continue from there"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 FOLDER, KEY = "seeds", "authority.pem"  #: below the state directory: the authority's key and certificate
 #: in the same directory, for clients that trust the authority
 CERTIFICATE, PART = "hostwright-ca.pem", "hostwright-ca.cpio.gz"
-AUTHORITY_LASTS = timedelta(days=5 * 365)  #: after that, every boot loader needs a new part
-SERVER_LASTS = timedelta(days=30)  #: a run of many hosts in sequence takes days at most
+AUTHORITY_LASTS = timedelta(days=5 * 365)  #: validity of the authority; afterwards every boot loader needs a new part
+SERVER_LASTS = timedelta(days=30)  #: validity of a server's certificate; a run takes days at most
 #: A host with a flat battery starts with the date of its firmware; its installer refuses certificates that begin later.
 BEGINS = datetime(2000, 1, 1, tzinfo=UTC)
 ADDRESSES = ("0.0.0.0/0", "::/0")
