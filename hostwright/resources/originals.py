@@ -89,7 +89,7 @@ def made_directory(path: str) -> str:
 
 
 def written(path: str) -> str:
-    """Path of the mark that Hostwright wrote ``path``."""
+    """Path of the mark for a file or link that Hostwright wrote at ``path``."""
     return f"{FILES}{path}.written"
 
 
@@ -99,7 +99,7 @@ def kept(path: str) -> str:
 
 
 def changed(path: str) -> str:
-    """Path of the mark that Hostwright's part was removed from another owner's file.
+    """Path of the mark for another owner's file from which Hostwright's part was removed.
 
     The mark's mtime is the time of the removal.
     """
@@ -114,7 +114,7 @@ def mark_changed(path: str) -> str:
 
 
 def made(path: str) -> str:
-    """Path of the mark that Hostwright created the directory ``path``."""
+    """Path of the mark for a directory that Hostwright created at ``path``."""
     return f"{FILES}{path}.made"
 
 

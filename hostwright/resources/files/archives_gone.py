@@ -16,7 +16,7 @@ from hostwright.resources.packages.dpkg import DPKG_LOCK
 #: updates the loader's cache after removals; run under dpkg's lock, because dpkg's triggers run it too
 LDCONFIG = "/sbin/ldconfig"
 RECORDS = "/var/lib/hostwright/unpacked"  #: one record per archive, named after it
-SET_ASIDE = "/var/lib/hostwright/set-aside"  #: files of other owners that had to be moved
+SET_ASIDE = "/var/lib/hostwright/set-aside"  #: directory for other owners' files that had to be moved
 
 #: Name with the suffix that ``mv --backup=numbered`` gives to an existing file: 1 is the oldest.
 _NUMBERED = re.compile(r"(?P<path>.+)\.~(?P<number>[0-9]{1,18})~", re.ASCII)

@@ -1,4 +1,4 @@
-"""Removal of Hostwright's keys from a JSON file that other programs also write; their keys are kept."""
+"""Removal of Hostwright's keys from a JSON file that other programs also write, whose keys are kept."""
 
 from __future__ import annotations
 

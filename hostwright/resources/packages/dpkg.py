@@ -61,7 +61,7 @@ PATIENCE = (
     '*) n=300 ;; esac; n=$((n + 1)); [ "$n" -le 300 ] || { printf "%s\\n" "$output"; exit 1; }; sleep 2; done; '
     'printf "%s\\n" "$output"'
 )
-#: Prefix for commands that do not wait for a lock: apt-mark, dpkg, apt-get for its lists.
+#: Prefix for commands that themselves do not wait for a lock: apt-mark, dpkg, apt-get for its lists.
 PATIENTLY = sh("sh -c %s patiently", PATIENCE)
 
 #: Prefix for the names of packages to hold. apt-mark would read all of apt's lists.

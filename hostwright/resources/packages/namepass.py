@@ -23,7 +23,7 @@ class NamePass(Pass):
         return "\n".join([f"grep -hF {begins} {_STATUS} - <<'END'", f"Package: {asked[0]}", "END"])
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """Found names for each prefix; all prefixes have the same names."""
+        """Names with any of the prefixes; the same names for each prefix."""
         own = f"Package: {asked[0]}\n"
         if not text.endswith(own):
             raise ValueError("grep printed unexpected output")

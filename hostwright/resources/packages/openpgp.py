@@ -1,4 +1,4 @@
-"""Keys of a keyring and their expiry, parsed from OpenPGP packets: hosts have only ``gpgv`` or Sequoia's ``sqv``."""
+"""Keys of a keyring and their expiry, parsed here: hosts have only ``gpgv`` or ``sqv``, which cannot list keys."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ from hostwright.resources.files.paths import MOVED_ASIDE, moved_aside
 
 INFO = "/var/lib/dpkg/info"  #: dpkg's lists of the files of each package
 
-#: room for the names of all files of a toolkit (about 8,000 of 120 bytes), in case all are missing
+#: limit of the output, enough if all files of a toolkit are missing (about 8,000 names of 120 bytes)
 CAP_BYTES = 4 * 1024 * 1024
-#: limit for hashing files that are newer than their package but have old mtimes: takes 0.25 s
+#: limit in bytes for hashing files that are newer than their package but have old mtimes; hashing takes 0.25 s
 LOOK_BYTES = 128 * 1024 * 1024
 #: ``keep_changed TREE PACKAGE...`` and ``others TREE [LIBRARY...]``
 _OTHERS = sh_file(__file__, "sh/others.sh", info=INFO, records=RECORDS, files=originals.FILES, look_bytes=LOOK_BYTES)

@@ -347,7 +347,7 @@ class SourcePass(Pass):
         return ".sources:"
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """Matching lines for each text, in the order of the files; all texts have the same lines."""
+        """Lines with any of the texts, in the order of the files; the same lines for each text."""
         own = f"(standard input):{asked[0]}\n"
         if not text.endswith(own):
             raise ValueError("grep printed unexpected output")

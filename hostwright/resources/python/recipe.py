@@ -62,13 +62,13 @@ class Recipe:
         return dict(_pins(f"{self.plain}\n{self.requirement}", self.python))
 
     def hashed(self, *names: str) -> str:
-        """Requirements with hashes for these pins, or for all; empty if the hash of a wheel is unknown."""
+        """Requirements with hashes for the pins ``names``, by default all; empty if the hash of a wheel is unknown."""
         pins = self.pins
         own = read_constraints(self.constraints).hashes
         return hashed(((name, pins[name]) for name in names or pins), self.listed, self.python, own)
 
     def from_mirror(self, *names: str) -> tuple[Wheel, ...]:
-        """Wheels of these packages from the mirror, or of all pins and pip; only wheels in ``listed``.
+        """Wheels from the mirror for the packages ``names``, by default all pins and pip; only wheels in ``listed``.
 
         Empty if the recipe does not use the mirror.
         """

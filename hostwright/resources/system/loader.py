@@ -55,7 +55,7 @@ class LoaderCache(Resource):
         return ()  # the states that remove the libraries run ldconfig
 
     def _check(self) -> str:
-        """Commands that fail and name the directory with priority, which ldconfig alone cannot correct."""
+        """Commands that fail if another directory has priority, and name it; ldconfig alone cannot correct that."""
         values = {"libraries": self.libraries, "home": self.home, "conf": self.conf}
         return sh_file(__file__, "sh/loader_check.sh", **values)
 

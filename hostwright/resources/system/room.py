@@ -20,7 +20,7 @@ UNUSABLE = "directories"  #: refusal rule for unusable directories
 #: bytes per inode, our estimate: a Python framework of 1.2 GB has 13,000 files, a toolkit of 5 GB 8,000
 BYTES_AN_INODE = 100_000
 _PACKAGES = "/var/lib/dpkg/info"  #: where dpkg runs maintainer scripts
-#: directories that every installation needs → their use, for a sentence that ends with the directory
+#: directory that every installation needs → start of a sentence about its use, which ends with the directory
 _ALWAYS = {_PACKAGES: "maintainer scripts of packages run from", STATE_DIR: "Hostwright's records go to"}
 _NUMBER = re.compile(r"[0-9]{1,18}")
 

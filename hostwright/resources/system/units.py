@@ -39,7 +39,7 @@ class UnitPass(Pass):
         return f"ask {unit}" if path else ""
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """Properties of each unit, and ``old`` for each file of a unit that is newer than all its files."""
+        """Properties of each unit, and ``old`` for each file of a unit that was started after its files changed."""
         units, lines = tuple(_rows(asked)), text.splitlines()
         kept = [line for line in lines if line.startswith(("old ", "ask "))]
         shown = "\n".join(line for line in lines if line not in kept).strip().split("\n\n")
