@@ -40,7 +40,7 @@ class AdoptedStack:
     """A stack for a group of equal hosts.
 
     ``file`` is ``None`` if the hosts match the stack ``extends`` exactly; ``stack`` is then the name of that stack.
-    ``misfits`` are the rules by which the stack does not fit the hosts.
+    ``misfits`` are the rules of the stack that the hosts violate.
     """
 
     hosts: tuple[str, ...]

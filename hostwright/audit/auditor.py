@@ -142,7 +142,7 @@ class Auditor:
         return audit
 
     def _stored(self) -> list[HostAudit]:
-        """Audit the same hosts by the facts that their last audits stored."""
+        """Audit the hosts by the stored facts of their last audits."""
         hosts, known = [], self.memory.hardware()
         for target in self.targets:
             stored, before = self.memory.facts(target.name), known.get(target.name, NOTHING_KNOWN)

@@ -32,7 +32,7 @@ class AuditStore:
 
     @cached_property
     def _redactor(self) -> Redactor:
-        """Created on first use, since searching all variables of a fleet for secrets takes a while."""
+        """Masks secrets. Created on first use, since searching all variables of a fleet takes a while."""
         return Redactor({*secrets_in(self._hosts.values(), self._targets), *self._secrets})
 
     @cached_property

@@ -13,8 +13,8 @@ T = TypeVar("T")
 class BestEffort:
     """Runs work that may fail. Only the first failure is reported, to ``warn``.
 
-    ``what`` names the data, and ``goes_on`` is a sentence on what continues: ``BestEffort(warn, "the history of
-    audits", "The audit continues")``.
+    ``what`` names the data, and ``goes_on`` is a sentence about the work that continues: ``BestEffort(warn, "the
+    history of audits", "The audit continues")``.
     """
 
     def __init__(self, warn: Callable[[str], None], what: str, goes_on: str):

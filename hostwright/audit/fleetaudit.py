@@ -15,8 +15,8 @@ from hostwright.common.errors import Finding
 from hostwright.plan.roles.layers import one_order
 from hostwright.stack.ages import Aged
 
-#: version of this module's values as JSON. Removing a field or changing its meaning raises it; a new field or status
-#: does not
+#: version of the JSON form of this module's values. Raise it if a field is removed or changes its meaning, but not for
+#: a new field or status
 SCHEMA = 1
 
 GPU_LAYER = "gpu"  #: the layer below all roles: cards, their links and memory
@@ -33,7 +33,7 @@ CARDS, DRIVER_OF_CARDS = "cards", "driver of cards"
 #: new: never provisioned with a stack
 #: desired: as desired
 Status = Literal["unread", "failing", "drift", "differs", "intent", "new", "desired"]
-#: of a layer, also warning: as desired, but something needs attention
+#: status of a layer: as of a host, or warning (as desired, but something needs attention)
 LayerStatus = Literal["unread", "failing", "drift", "differs", "intent", "new", "warning", "desired"]
 Why = Literal["drift", "differs", "intent", "new"]
 
@@ -47,7 +47,7 @@ class Reading:
 
     ``want`` is the value in the stack. ``None`` means that the stack pins no value: then hosts with equal ``among`` are
     compared with each other (the GPU's model for its VBIOS, the distribution for the kernel). ``found`` marks installed
-    software of a layer, whoever installed it, whatever the stack is.
+    software of a layer, by whatever means it was installed, and even if the stack does not contain it.
     """
 
     layer: str
@@ -132,7 +132,7 @@ class HostAudit:
 
 @dataclass(frozen=True, slots=True)
 class ValueSpread:
-    """One value that no stack pins, over comparable hosts.
+    """The values of one reading that no stack pins, on comparable hosts.
 
     ``values`` are pairs of a value and its hosts, the most common value first. ``majority`` is the value that more than
     half of the hosts have, else empty. ``outliers`` are the hosts with another value than the majority.

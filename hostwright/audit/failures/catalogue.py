@@ -57,14 +57,14 @@ class Catalogue:
 
     @cached_property
     def retry_rules(self) -> tuple[RetryRule, ...]:
-        """Whether to retry a failed step, by rule in the order of the catalogue: the first match decides."""
+        """The patterns that decide whether a failed step is retried: the first one that matches its output decides."""
         verdicts = ((rule, rule.transient) for rule in self.rules if rule.pattern)
         return tuple(RetryRule(rule.pattern, passes, rule.unless) for rule, passes in verdicts if passes is not None)
 
     def check(self) -> None:
         """Compile all patterns, and raise ``InputErrors`` for invalid ones.
 
-        Otherwise, a pattern is compiled on first use.
+        Without this call, each pattern is compiled on first use.
         """
         mistakes = Mistakes()
         for rule in self.rules:
@@ -117,7 +117,7 @@ class Catalogue:
     def evidence(self, rule: FailureRule, ctx: AuditContext) -> list[str]:
         """The evidence for a rule on a host, without lines that another rule covers.
 
-        Raises ``Unread`` if it cannot be checked.
+        Raises ``Unread`` if the rule cannot be checked.
         """
         covered = [text for cover in self._covering.get(rule.name, ()) for text in cover.texts(ctx) if text]
         lines = rule.sign.seen(ctx) if rule.sign else ()
@@ -134,7 +134,7 @@ class Catalogue:
 
 @cache
 def catalogue(roles: tuple[Role, ...], of_cards: tuple[Role, ...] = ()) -> Catalogue:
-    """The rules of ``roles``, and the rules about cards of ``of_cards``, which are roles that a host does not have.
+    """The rules of a host's ``roles``, and only the rules about cards of the other roles ``of_cards``.
 
     ``roles`` must be ordered by their needs: each role after the roles that it needs.
     """
@@ -181,7 +181,10 @@ def failures_of(role: Role) -> Sequence[FailureRule]:
 
 
 def _about_cards(role: Role, instead: Iterable[Role]) -> Iterator[FailureRule]:
-    """A role's rules about cards, for a host that has a role of ``instead`` in its place, or none."""
+    """The rules about cards of a role that a host does not have. A treatment's layer becomes that of its replacement.
+
+    The replacement is the role of ``instead`` that provides ``role``, if there is one.
+    """
     layer = next((other.name for other in providers(role.name, instead)), "")
     for rule in failures_of(role):
         if rule.sign and rule.sign.layer == GPU_LAYER:

@@ -1,6 +1,6 @@
-"""Remove lines that report no failure from an output:
+"""Remove lines that report no failure from an output.
 
-Hostwright's notes, and failed attempts before a successful one.
+These are Hostwright's notes, and failed attempts that a successful one follows.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def _not_ignored(lines: list[str]) -> Iterator[str]:
 
 
 def _without(tried: Try, lines: list[str]) -> list[str]:
-    """Works backwards, so that each line is checked once."""
+    """Remove the harmless failures of ``tried``; reads the lines backwards, so that each is checked once."""
     kept: list[str] = []
-    since = tried.lines + 1  #: lines down to the next one that reports success
+    since = tried.lines + 1  #: distance in lines to the next line below that reports success
     worked, failed = ([text.lower() for text in texts] for texts in (tried.worked, tried.failed))
     for line in reversed(lines):
         plain = line.lower()

@@ -9,13 +9,13 @@ from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import PROBE_CAP_BYTES, Probe
 
 MAX_HOMES = 500
-LOOK_S = 5  #: for all homes together; local homes take a few milliseconds
+LOOK_S = 5  #: limit for all homes together; local homes take a few milliseconds
 
 
 def homes_probe(script: str, cap_bytes: int = PROBE_CAP_BYTES) -> Probe:
     """A probe that runs ``script`` as root. ``$(homes)`` gives the home directories, one path a line.
 
-    On a timeout, the exit status is 124. ``homes.sh`` is put before the script, and documents what else it provides.
+    On a timeout, the exit status is 124. ``homes.sh`` precedes the script, and also defines ``$nl``, a line end.
     """
     return Probe(
         sh("timeout -k 2 %s sh -c %s", LOOK_S, sh_file(__file__, "homes.sh", max_homes=MAX_HOMES) + script),

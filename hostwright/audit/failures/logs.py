@@ -16,7 +16,7 @@ from hostwright.common.untrusted import Pattern
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe
 
-JOBS_CAP_BYTES = 256 * 1024  #: forty jobs with the last lines of their logs
+JOBS_CAP_BYTES = 256 * 1024  #: limit of the output: forty jobs with the last lines of their logs
 #: The output: ``job ID``, the newest first; ``ID/status:N``; ``ID/job.json:{"schema": 1, "role": "ROLE``; for each
 #: failed job, a line ``log ID`` and the last lines of its log, indented by two spaces
 LAST_JOBS = Probe(

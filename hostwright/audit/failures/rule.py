@@ -13,7 +13,7 @@ from hostwright.common.errors import Finding
 from hostwright.common.untrusted import Match, Pattern
 from hostwright.plan.model import Probe
 
-EVIDENCE_CHARACTERS = 300  #: kept of each line of evidence
+EVIDENCE_CHARACTERS = 300  #: maximum characters kept of each line of evidence
 
 _GROUP = Pattern(r"\(\?P<(\w+)>")
 _WORD = Pattern(r"[A-Z_]+")

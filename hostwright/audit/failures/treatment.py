@@ -16,12 +16,13 @@ HardwareWay = Literal["power cycle", "hand over"]
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """A hardware fault, or possibly one.
+    """A confirmed or possible hardware fault.
 
     ``source`` is the origin of this knowledge. ``gently`` means that a reboot is enough. After ``tries`` power cycles,
     the same failure counts as a hardware defect; 0: immediately. ``layer`` is a layer that causes the same failure if
-    it is not as desired: only if it is, the hardware is suspected. ``cases`` splits one finding into several failures
-    by its evidence. ``explains`` names failures that are symptoms of this one, as long as it can be fixed.
+    it is not as desired; the hardware is suspected only if that layer is as desired. ``cases`` splits one finding into
+    several failures by its evidence. ``explains`` names failures that are symptoms of this one, and are ignored until
+    its ``tries`` are used up.
     """
 
     way: HardwareWay
@@ -46,7 +47,7 @@ class Case:
 class Tangled:
     """Conflicting parts are installed: removing and reinstalling all layers is more reliable than a repair.
 
-    This holds whatever differs from the stack. ``reason`` gives the reason in a few words.
+    The differences from the stack do not matter. ``reason`` gives the reason in a few words.
     """
 
     reason: str

@@ -13,17 +13,17 @@ from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Probe
 from hostwright.resources.system.services import parse_show
 
-LAST_LINES = 2  #: lines of the program's own output that are shown: the very last line may only refer to its help
-#: lines read of a failed unit: systemd's messages about five starts, with the program's output between them
+LAST_LINES = 2  #: maximum lines shown of a program's own output: the very last line may only refer to its help
+#: maximum journal lines read of a failed unit: systemd's messages about five starts, and the program's output
 JOURNAL_LINES = 25
 
 MOST_DIGITS = 10  #: a number with this many digits is rejected
 
-QUOTED_LINES = 12  #: our choice: journal lines that are shown; systemd itself logs six about a start
-QUOTED_CHARACTERS = 300  #: shown of each such line
-LINE_BYTES = 1000  #: read of each such line: more than is shown, so that secrets are masked whole
-NAMES_BYTES = 520  #: two unit names before each line
-MOST_NEEDED = 2  #: failed dependencies of a unit whose journals are read
+QUOTED_LINES = 12  #: maximum journal lines shown of a unit (our choice); systemd itself logs six about a start
+QUOTED_CHARACTERS = 300  #: maximum characters shown of each of these lines
+LINE_BYTES = 1000  #: bytes read of each of these lines: more than are shown, so that a secret is masked as a whole
+NAMES_BYTES = 520  #: maximum bytes of the two unit names before each of these lines
+MOST_NEEDED = 2  #: maximum number of failed dependencies of a unit whose journals are read
 
 _FAILED = "systemctl list-units --state=failed,activating --plain --no-legend --no-pager"
 _EACH = f"""\
@@ -119,7 +119,7 @@ class Units:
 
 
 def last_words(lines: Sequence[str]) -> tuple[str, ...]:
-    """The program's last output since the last start in a unit's journal; without any, systemd's message on its end."""
+    """The program's last output since the last start in a unit's journal; else systemd's last message."""
     starts = [number for number, line in enumerate(lines) if line.startswith("Starting ")]
     lines = lines[starts[-1] :] if starts else lines
     own = tuple(line for line in lines if not _SYSTEMD.match(line))
@@ -129,7 +129,7 @@ def last_words(lines: Sequence[str]) -> tuple[str, ...]:
 def known_cause(ctx: AuditContext, lines: Sequence[str], *besides: str) -> Iterator[str]:
     """A reference to the rule that matches a unit's journal, unless the rule is in ``besides``.
 
-    The matching line comes first, unless it is one of the last words of the unit.
+    The matching line is yielded before it, unless ``last_words`` already contains that line.
     """
     name, line = ctx.named("\n".join(lines)) or ("", "")
     if name and name not in besides:

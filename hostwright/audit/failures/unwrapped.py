@@ -1,7 +1,7 @@
 """A tool's output as it was printed: without the prefixes of loggers, and with wrapped lines joined.
 
-Patterns are searched for in the original and in this form: a prefix may be part of a message (a driver's tag), but
-joined lines may not.
+Patterns are searched for in the original and in this form, since a removed prefix may be part of a message (a driver's
+tag).
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from hostwright.common.untrusted import Pattern
 
 WIDTH = 80  #: columns at which terminals and tools wrap lines
-LEAST = 40  #: characters of a line that an indented line may continue: tools indent lists below shorter headings
+#: smallest number of characters of a line that an indented line continues; shorter lines are headings of lists
+LEAST = 40
 
 #: colour codes: as escape sequences, as rsyslog writes them, and without the escape character
 _COLOURS = Pattern(r"(?:\x1b|#033)\[[0-9;?]{0,16}[A-Za-z]|\[[0-9]{1,2}(?:;[0-9]{1,3}){0,4}m")
@@ -58,7 +59,7 @@ def _but_names(escapes: Pattern, replacement: str, text: str) -> str:
 
 
 def _joined(lines: list[str]) -> tuple[str, str]:
-    """The text with lines joined that a terminal cut: with a space, and without one."""
+    """The text with wrapped lines joined, in two forms: with a space at each joint, and without one."""
     spaced: list[str] = []
     glued: list[str] = []
     last = raw = ""  #: the previous line without its prefix, and with it

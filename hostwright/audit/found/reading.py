@@ -21,18 +21,19 @@ from hostwright.plan.roles.found import Finder, OnHost, PythonPackage
 from hostwright.plan.roles.role import Role
 from hostwright.resources.packages.packages import DPKG, dpkg_table
 
-CHECK = "environments"  #: name of the check that a limit stopped
-#: our choice: limit for Python packages of layers, and for environments in conda's lists; a host has a few dozen
+CHECK = "environments"  #: name of the check that is reported as failed if a limit stopped the search
+#: maximum Python packages of layers, and maximum environments in conda's lists (our choice); a host has a few dozen
 MOST = 300
-DEPTH = 9  #: directories below a home: a project's folder, its ``.venv/lib/python3.11/site-packages``, and three more
-SEARCH_S = 10.0  #: our choice, as for every search of an audit: the names of half a million files, read from disk
-#: Software in home directories is shown, but makes no host an outlier: hardly two hosts have the same.
+DEPTH = 9  #: levels below a home: a project's folder, its ``.venv/lib/python3.11/site-packages``, and three more
+#: limit for each search of an audit (our choice): enough to read the names of half a million files from disk
+SEARCH_S = 10.0
+#: Software in home directories is shown, but does not make a host an outlier, since nearly every host has its own.
 HOMES = ("/home/", "/root/")
-CELLS = 8  #: kept of each row
+CELLS = 8  #: maximum fields kept of each row
 
 #: Types of file systems that are not searched: otherwise, 200 hosts would search the same shared home.
 _ELSEWHERE = ("nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "gpfs", "beegfs", "autofs", "proc", "sysfs")
-#: Directories that contain copies of environments, or many files and no environment, and Hostwright's own software.
+#: Directories that are not searched: copies of environments, caches, and (in ``_OURS``) Hostwright's own software.
 _SKIPPED = ("pkgs", "node_modules", ".git", ".cache", ".snapshot", "*[[:cntrl:]]*")
 _OURS = "/opt/hostwright"
 
@@ -146,7 +147,7 @@ def _rows(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def found_packages(text: str) -> Iterator[PythonPackage]:
-    """The Python packages whose metadata is on a host, by pip's or conda's name.
+    """The Python packages in a list of metadata files, with the names that pip or conda uses.
 
     >>> list(found_packages("/opt/a/lib/python3.11/site-packages/science-2.3.0.dist-info\\n"))
     [PythonPackage(environment='/opt/a', name='science', version='2.3.0', python='3.11', conda=False)]

@@ -52,7 +52,7 @@ class Gpu:
     pcie_width: int | None = None
     pcie_width_max: int | None = None
     pcie_replays: int | None = None
-    ecc: bool | None = None  #: enabled
+    ecc: bool | None = None  #: whether ECC is enabled
     ecc_volatile: EccCounts = EccCounts()
     ecc_aggregate: EccCounts = EccCounts()
     retired_single_bit: int | None = None  #: pages retired after many corrected errors
@@ -71,12 +71,12 @@ class Gpu:
     temperature_maximum: int | None = None  #: the hardware shuts the card down at this temperature
     power: float | None = None
     power_limit: float | None = None
-    performance: str = ""  #: P0 to P12
+    performance: str = ""  #: performance state, from P0 (fastest) to P12
     links: tuple[GpuLink, ...] = ()
     processes: tuple[GpuProcess, ...] = ()
     #: error that the driver reports instead of values: "GPU is lost", "GPU requires reset", "Unknown Error"
     fault: str = ""
-    #: action that the driver requires: "Reset", "Reboot", "Drain P2P", "Drain and Reset", or nothing
+    #: action that the driver requires: "Reset", "Reboot", "Drain P2P", "Drain and Reset"; empty for none
     recovery: str = ""
     ecc_pending: bool | None = None  #: whether ECC will be enabled after the next reset
     mig_pending: bool | None = None  #: whether MIG will be enabled after the next reset
@@ -100,6 +100,6 @@ class GpuEvent:
     bus: str  #: PCI address as ``0000:3b:00``
     at: str
     text: str  #: the line as logged: untrusted
-    count: int = 1  #: reports of this number by this card in the period that was read; ``at`` is the time of the last
+    count: int = 1  #: how often the card reported this number in the period that was read; ``at`` is the last time
     meaning: str = ""
     asks: str = ""

@@ -102,7 +102,7 @@ def _narrow(gpu: Gpu) -> bool:
     return gpu.pcie_width is not None and gpu.pcie_width_max is not None and gpu.pcie_width < gpu.pcie_width_max
 
 
-#: in the order in which reports show them
+#: all values of a card, in the order of the reports
 GPU_COLUMNS = (
     GpuColumn("model", lambda gpu: gpu.model, head="model"),
     GpuColumn("VBIOS", lambda gpu: gpu.vbios, head="VBIOS", compared=("vbios", lambda gpu: gpu.vbios)),

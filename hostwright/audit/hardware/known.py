@@ -9,7 +9,7 @@ from hostwright.audit.hardware.gpu import Gpu
 from hostwright.common.text import differences
 from hostwright.common.untrusted import whole
 
-#: Our choice. Hardware that is missing for longer is no longer reported.
+#: Days after which missing hardware is no longer reported (our choice).
 REMEMBERED_DAYS = 30
 #: a new kernel may reserve more memory than the one before; one of 32 modules is 3 %
 _LESS_MEMORY = 0.98
@@ -24,7 +24,7 @@ class KnownCard:
     serial: str = ""
     uuid: str = ""
     vbios: str = ""
-    memory: str = ""  #: in MiB
+    memory: str = ""  #: amount in MiB
     ecc: str = ""  #: on or off: some cards have less memory with ECC
     nvlinks: str = ""  #: number of active links
     pcie: str = ""  #: lanes that both card and slot support
@@ -35,7 +35,7 @@ class KnownCard:
             "serial": self.serial, "": self.uuid, "VBIOS": self.vbios, "MiB": self.memory, "ECC": self.ecc,
             "NVLinks": self.nvlinks, "PCIe": " ".join(filter(None, (self.generation, self.pcie and f"x{self.pcie}"))),
         }  # fmt: skip
-        first = {"MiB", "NVLinks"}  # printed before the unit
+        first = {"MiB", "NVLinks"}  # these values are printed before the unit
         known = (f"{value} {name}" if name in first else f"{name} {value}" for name, value in words.items() if value)
         return ", ".join([self.model or "unknown", *(text.strip() for text in known)])
 

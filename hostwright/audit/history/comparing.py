@@ -14,7 +14,7 @@ from hostwright.audit.history.pruning import DAY_S
 from hostwright.audit.history.reading import moment
 from hostwright.audit.judging.outliers import OWN
 
-UNSEEN_DAYS = 30  #: a host without an audit for this long had left the fleet before
+UNSEEN_DAYS = 30  #: a host without an audit for this long no longer counts as part of the fleet
 
 _Facts = dict[tuple[int, int], list[Item]]  #: host and subject → current facts
 

@@ -9,7 +9,7 @@ from hostwright.audit.fleetaudit import Status
 from hostwright.audit.history.items import CARD, DEVIATION, FINDING, READING, STATUS
 from hostwright.common.text import differences
 
-NOTHING = "nothing"  #: shown for an empty value
+NOTHING = "nothing"  #: text that is shown for an empty value
 
 
 @dataclass(frozen=True, slots=True)

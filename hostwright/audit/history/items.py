@@ -20,8 +20,8 @@ from hostwright.common.input.adapter import adapter
 STATUS, STACK, LAYER = "status", "stack", "layer"
 READING, DEVIATION, FINDING, CARD = "reading", "deviation", "finding", "card"
 
-TEXT_CHARACTERS = 2000  #: kept of each text from a host
-CARD_CHARACTERS = 150  #: kept of each value of a card: eight values are stored as one text
+TEXT_CHARACTERS = 2000  #: maximum characters kept of each text from a host
+CARD_CHARACTERS = 150  #: maximum characters kept of each value of a card: eight values are stored as one text
 GRAVE, WARNING = "grave", "warning"
 
 

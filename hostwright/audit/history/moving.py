@@ -26,7 +26,7 @@ class FactChange:
 
     @property
     def item(self) -> Item:
-        """One of the two facts, for kind, layer and name."""
+        """The later fact, or the earlier one if there is no later one; both have the same kind, layer and name."""
         either = self.after or self.before
         if either is None:
             raise ValueError("a change needs a fact before or after it")

@@ -7,7 +7,7 @@ import sqlite3
 
 DAY_S = 86_400
 KEEP_DAYS = 400  #: a year, and a month more for comparison
-SLACK_DAYS = 30  #: with daily audits, entries are pruned once a month
+SLACK_DAYS = 30  #: additional days until old entries are pruned: with daily audits, this happens once a month
 
 
 def tidy(db: sqlite3.Connection, number: int, at: int) -> None:

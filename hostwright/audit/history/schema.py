@@ -31,7 +31,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             id INTEGER PRIMARY KEY, inventory INTEGER NOT NULL REFERENCES inventory, name TEXT NOT NULL,
             first INTEGER NOT NULL REFERENCES audit, last INTEGER NOT NULL REFERENCES audit,
             UNIQUE (inventory, name))""",
-        "CREATE TABLE pruned (audit INTEGER NOT NULL)",  # of audits up to this one, only facts that held on are kept
+        # Of the audits up to this one, only facts that held longer are kept.
+        "CREATE TABLE pruned (audit INTEGER NOT NULL)",
         "INSERT INTO pruned VALUES (0)",
         # The checks of a host: its layers, and the facts in them that could not be checked.
         "CREATE TABLE scope (id INTEGER PRIMARY KEY, layers TEXT NOT NULL, kept TEXT NOT NULL, UNIQUE (layers, kept))",

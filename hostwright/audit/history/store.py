@@ -136,8 +136,8 @@ class History:
 def sets_of(pattern: str, root: Path, inventory: str | Path, names: Collection[str]) -> dict[str, set[str]]:
     """The hosts of the ``@`` terms in a ``--hosts`` pattern.
 
-    ``@failed`` and others are hosts of the last run by outcome, ``@failed:RUN`` hosts of a named run, ``@drifted`` and
-    others hosts by the status of their last audit. ``names`` are the inventory's hosts and groups. Raises
+    Sets such as ``@failed`` are hosts of the last run by outcome, ``@failed:RUN`` hosts of a named run, and sets such
+    as ``@drifted`` hosts by the status of their last audit. ``names`` are the inventory's hosts and groups. Raises
     ``InputError`` for a set without a record, unless the inventory has that name.
     """
     sets = named_sets(root, inventory)

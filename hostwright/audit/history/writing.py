@@ -23,7 +23,7 @@ class AuditEntry:
     audit: FleetAudit
     at: int  #: seconds since 1970
     place: str  #: location of the inventory
-    hosts: Mapping[str, tuple[HostAudit, HostSnapshot]]  #: by the stored name of the host
+    hosts: Mapping[str, tuple[HostAudit, HostSnapshot]]  #: stored name of a host → its audit and facts
 
 
 def entry(audit: FleetAudit) -> AuditEntry:

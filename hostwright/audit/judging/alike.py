@@ -1,7 +1,7 @@
-"""Judge all hosts with equal facts once, whatever their names, records and reading times.
+"""Judge all hosts with equal facts once, even if their names, records and reading times differ.
 
-A judgement that depends on the time is ``OPEN``, and made for each host. This dependency is not declared but observed:
-a judgement records what it reads (``plan.facts.memory``).
+A judgement that depends on the time is ``OPEN``, and made for each host. The code does not declare this dependency:
+each judgement records the data that it reads (``plan.facts.memory``).
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ from hostwright.plan.roles.auditvalue import AuditValue
 
 T = TypeVar("T")
 
-#: Our choice. In most fleets, the judgement of a whole host reads facts that are unique (a serial number, a process
-#: id). Recording all reads then costs twice as much as combining the judgements of its parts.
+#: Number of judgements of whole hosts that are remembered before one of them has to be reused (our choice). In most
+#: fleets, the judgement of a whole host reads unique facts (a serial number, a process id). Recording all reads then
+#: costs twice as much as combining the judgements of its parts.
 _TRIES = 4
-EVIDENCE_LINES = 5  #: of a finding: enough to identify it
+EVIDENCE_LINES = 5  #: maximum lines of evidence for a finding: enough to identify it
 NOT_ASKED = "not probed: the audit ran without sudo, or these facts are older than this state"
 
 
@@ -72,10 +73,10 @@ OPEN = Open.OPEN
 class Alike:
     """The judgement of all hosts with equal facts. Each part may be ``OPEN``."""
 
-    states: Mapping[str, Differing]  #: by role
-    changes: Mapping[str, tuple[Planned, ...]]  #: by role
+    states: Mapping[str, Differing]  #: by name of the role
+    changes: Mapping[str, tuple[Planned, ...]]  #: by name of the role
     readings: tuple[Reading, ...] | Open
-    #: in the order of the rules: each result, and each rule whose result is open
+    #: for each rule in order: its result, or the rule itself if the result is open
     rules: tuple[Finding | NotChecked | FailureRule, ...]
     gpus: tuple[Gpu, ...] | Open
     events: tuple[GpuEvent, ...] | Open
@@ -89,7 +90,7 @@ class Alike:
 def alike(ctx: AuditContext, looks_at: AuditScope) -> Alike:
     """Judge this host and all hosts with equal facts. ``ctx`` has no changes yet.
 
-    Hosts that share one ``Facts`` object, as with stored facts, are not compared answer by answer.
+    Hosts that share one ``Facts`` object, as with stored facts, are equal without a comparison of answers.
     """
     same = (Same(looks_at), Same(ctx.facts), ctx.known, ctx.minute)
     judged = partial(ctx.judged, ("alike", same[0]), partial(_alike, ctx, looks_at), tries=_TRIES)
@@ -97,7 +98,7 @@ def alike(ctx: AuditContext, looks_at: AuditScope) -> Alike:
 
 
 def _alike(whole: AuditContext, looks_at: AuditScope, noted: AuditContext) -> Alike:
-    """``noted`` is ``whole`` with its reads recorded."""
+    """Judge by ``noted``, which is the context ``whole`` with its reads recorded."""
     memory, facts = whole.memory, noted.facts
     states = {
         role.name: memory.judged(("states", Same(role)), facts, partial(differing, role, memory))
@@ -119,9 +120,9 @@ def _alike(whole: AuditContext, looks_at: AuditScope, noted: AuditContext) -> Al
 
 
 class _Steady:
-    """Judges a host, and records its reads unless the judgement depends on the time.
+    """Makes the judgements of a host, and records which facts they read, unless they depend on the time.
 
-    If reads are not recorded, the judgement is valid for this host only, and nothing is open.
+    If ``noted`` records no reads, the judgements are made for this host only, and none is ``OPEN``.
     """
 
     def __init__(self, ctx: AuditContext, noted: AuditContext):

@@ -98,7 +98,7 @@ class AuditContext:
     def differs(self, role: str) -> bool:
         """Whether a role, or a role that replaces it, is not as desired.
 
-        Otherwise, the logs of its installers are outdated.
+        If it is as desired, the logs of its installers are outdated.
         """
         provided = [one.name for one in self.desired.roles if role in one.provides]
         return any(self.changes.get(name) for name in (role, *provided))
@@ -125,7 +125,7 @@ class AuditContext:
         return self.judged("events of cards", lambda ctx: _of_cards(ctx, lambda cards: cards.events(ctx)))
 
     def judged(self, key: Hashable, work: Callable[[AuditContext], T], *, tries: int = MOST_RESULTS) -> T:
-        """``work(ctx)``, computed once for all hosts for which it reads equal data. ``Unread`` is shared likewise.
+        """``work(ctx)``, computed once for all hosts for which it reads equal data. ``Unread`` is shared, too.
 
         ``tries`` is as in ``Memory.judged``.
         """
@@ -134,15 +134,15 @@ class AuditContext:
     def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
         """``work(ctx.facts)``, shared by hosts with the same result.
 
-        The caller depends on the result only, not on all facts that ``work`` reads: two hosts may have different
-        amounts of memory and both have enough. The ``repr`` of a result must contain all of it.
+        The caller depends only on the result, not on all facts that ``work`` reads: two hosts may have different
+        amounts of memory that are both sufficient. Results are compared by their ``repr``, which must be complete.
         """
         return self.memory.judged(key, self.facts, work)
 
     def token(self, question: Hashable) -> Hashable:
         """A hashable key for a part of this context, so that hosts can be compared.
 
-        ``question`` is the name of the part, a ``Settled``, or a question to the facts.
+        ``question`` is the name of the part, a ``Settled``, or a key of the facts.
         """
         if isinstance(question, Settled):
             return question.token(self)
@@ -159,13 +159,13 @@ class AuditContext:
 
 
 NOW, CHANGES = "now", "changes"  #: recorded by results that depend on the time, and by results that read the changes
-#: parts that are compared by value; other parts are compared by identity
+#: parts of a context that are compared by value; other parts are compared by identity
 _VALUES = (NOW, "minute", "named", "known")
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The record that a result was read which was computed from a host's facts."""
+    """Records that a judgement has read a result of ``AuditContext.settled``."""
 
     key: Hashable
     work: Callable[[Facts], object] = field(compare=False)

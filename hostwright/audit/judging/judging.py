@@ -65,7 +65,7 @@ class LastGood:
         """Why this state is not as desired; without ``resource``, why a value of the layer differs that no state
         covers.
 
-        A state that the record contains in the same form has drifted. Another state was changed or added since.
+        A state that the record contains in the same form has drifted. Any other state was changed or added since then.
         """
         if self.entry is None:
             return "new"
@@ -196,8 +196,8 @@ def _deviations(
 ) -> Iterator[Deviation]:
     """The states that are not as desired, with the reason.
 
-    For a layer without such states, values that differ from the stack are reported: if no state was probed, nothing
-    else is known.
+    For a layer without such states, values that differ from the stack are reported instead: if no state was probed,
+    nothing else is known.
     """
     differing = [reading for reading in read if reading.differs]
     for role in target.desired.roles if differing or any(known.changes.values()) else ():
@@ -251,8 +251,8 @@ def _layer(
 ) -> Layer:
     """The status of one layer.
 
-    A state that could not be checked and a probe that timed out make it unread. A rule that could not be checked for
-    another reason does not.
+    The layer is unread if a state could not be checked or a probe timed out, but not if a rule could not be checked
+    for another reason.
     """
     whys = {deviation.why for deviation in deviations if deviation.layer == name}
     graves = {finding.grave for finding in findings if finding.layer == name}
@@ -319,7 +319,7 @@ def _software(desired: Desired, memory: Memory, facts: Facts) -> Iterator[Softwa
 
 
 def _pieces(state: Resource, facts: Facts) -> tuple[Software, ...]:
-    """Empty if a probe was not run: an error would be shared by all hosts with equal facts."""
+    """The software in a state; empty if a probe was not run, since all hosts with equal facts would share an error."""
     try:
         return tuple(state.software(facts))
     except (KeyError, NotAnswered):

@@ -13,7 +13,7 @@ from hostwright.plan.roles.auditvalue import PRODUCT, AuditValue, Snippet
 
 RELEASE_LAYER = "release"  #: layer of values from the host's release record; no role has this name
 
-VALUE_CHARACTERS = 200  #: kept of each answer; the program truncates it likewise
+VALUE_CHARACTERS = 200  #: maximum characters kept of each answer; the program truncates to the same length
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9 ._+-]{0,99}")
 

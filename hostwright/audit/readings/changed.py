@@ -7,12 +7,12 @@ from hostwright.common.text import short
 from hostwright.plan.host.release import PATH
 from hostwright.plan.model import Facts, Probe
 
-MOST = 40  #: our choice: the latest packages, and the latest files, that are read
+MOST = 40  #: maximum packages, and maximum files, that are read, the latest first (our choice)
 
-#: Uses the inode's ctime, which a copy that preserves old dates does not hide.
+#: Reads the ctime of inodes, since a copy that preserves old dates hides a change from the mtime.
 CHANGED = Probe(sh_file(__file__, "changed.sh", record=PATH, most=str(MOST)), root=True)
 
-#: Written at each boot, or by any tool that edits accounts.
+#: Files that are written at each boot, or by any tool that edits accounts.
 _NOISE = frozenset(
     (
         "/etc/ld.so.cache", "/etc/mtab", "/etc/adjtime", "/etc/resolv.conf", "/etc/.pwd.lock", "/etc/.updated",

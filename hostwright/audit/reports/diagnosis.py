@@ -18,7 +18,7 @@ from hostwright.common.text import count, printable, short
 from hostwright.inventory.patterns import headed
 from hostwright.resources.files.paths import few
 
-MOST_CHANGED = 12  #: our choice: files and packages that are listed
+MOST_CHANGED = 12  #: maximum changed files and packages that are listed (our choice)
 
 #: labels and styles of the final count, the worst first
 WORDS = {

@@ -15,8 +15,8 @@ from hostwright.audit.found.reading import CHECK
 from hostwright.common.text import printable, short
 from hostwright.inventory.patterns import fold, headed
 
-PLACES = 8  #: our choice: toolkits, libraries and environments listed per layer
-IN_HOMES = 6  #: our choice: packages listed in home directories; --details lists all
+PLACES = 8  #: maximum toolkits, libraries and environments listed per layer (our choice)
+IN_HOMES = 6  #: maximum packages listed in home directories (our choice); --details lists all
 
 
 def show_found(hosts: tuple[HostAudit, ...]) -> Iterator[RenderableType]:

@@ -14,7 +14,7 @@ from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.hardware.gpucolumns import GPU_COLUMNS
 from hostwright.common.text import printable
 
-VALUE_CHARACTERS = 120  #: of a label: each distinct value is another time series
+VALUE_CHARACTERS = 120  #: maximum length of a label value: each distinct value creates a time series
 
 
 def render_prometheus(audit: FleetAudit) -> str:

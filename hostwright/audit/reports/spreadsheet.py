@@ -29,7 +29,7 @@ def render_csv(audit: FleetAudit) -> str:
 
 
 def _rows(host: HostAudit) -> Iterator[Row]:
-    """kind, layer, name, have, want, verdict."""
+    """The rows of a host, with the columns kind, layer, name, have, want and verdict."""
     if host.sentence:
         yield ("unread", "", "", host.sentence, "", "unread")
     for layer in host.layers:

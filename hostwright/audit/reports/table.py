@@ -53,7 +53,7 @@ WORDS: dict[LayerStatus, str] = {
     "warning": "with warnings",
     "desired": "as desired",
 }
-_UNBOUNDED = 100_000  #: columns: no limit on the width of a table
+_UNBOUNDED = 100_000  #: width in columns for an output without a limit
 ABSENT = "·"  #: mark for a layer that a host does not have
 
 
@@ -165,7 +165,7 @@ def _rows(audit: FleetAudit, ages: Ages) -> Iterator[tuple[Text, str, tuple[Laye
         rows.setdefault((host.status, host.stack if mixed else "", statuses), []).append(host.host)
     for (status, stack, statuses), hosts in rows.items():
         head, below = headed(hosts)
-        # the block below lists the names too
+        # the block below also lists the names
         named_below = status == "desired" or all(host in blocks for host in hosts)
         names = Text(
             printable(head if named_below or not below else below), style="bold" if status != "desired" else ""
@@ -204,7 +204,7 @@ def _blocks(hosts: Iterable[HostAudit], ages: Ages, *, details: bool) -> Iterato
         yield from (Text(f"  {short(note)}", style="yellow") for note in first.notes)
         yield from (_deviation(deviation, names, ages) for deviation in first.deviations if not brief)
         yield from (_finding(finding, names, ages) for finding in first.findings)
-        if first.findings and first.status != "failing":  # the last line of the report has it for failing hosts
+        if first.findings and first.status != "failing":  # else the last line names doctor
             doctor = Command("doctor", hosts="" if below else fold(names))
             yield Text(f"  causes and fixes: {doctor}", style="dim")
 

@@ -151,7 +151,7 @@ def _missing(found: Mapping[str, tuple[Software, ...]]) -> Iterator[str]:
 def _items(
     stack: Stack, system: System, found: Mapping[str, tuple[Software, ...]], redacted: Callable[[str], str]
 ) -> dict[Key, SbomItem]:
-    """The installed software, each item once with all its layers. The first layer that knows the origin defines it."""
+    """The installed software, each item once with all its layers. The first layer that records an origin defines it."""
     items: dict[Key, SbomItem] = {}
     for layer, of_layer in found.items():
         for software in _there(of_layer):

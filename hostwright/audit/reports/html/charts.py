@@ -18,9 +18,9 @@ from hostwright.audit.reports.trend import TrendPoint
 
 WIDTH, HEIGHT = 400, 190
 LEFT, RIGHT, TOP, BOTTOM = 34, 8, 8, 24  #: margins for the labels of the axes
-BAR = 22  #: the largest width of a bar, so that a week of history does not become a wall of colour
-LINES = 5  #: values of a reading with a line of their own; the others are summed
-CHARTS = 9  #: readings with a chart
+BAR = 22  #: the largest width of a bar, so that a week of history does not fill the chart with colour
+LINES = 5  #: maximum values of a reading with a line of their own; the others are summed
+CHARTS = 9  #: maximum number of readings with a chart
 OTHERS = "other values"
 
 Mark = tuple[float, str]  #: a position on an axis, and its label

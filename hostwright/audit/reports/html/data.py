@@ -24,8 +24,8 @@ T = TypeVar("T")
 #: largest length of each list of a host. For a host that reports thousands of cards, the page shows how many are
 #: omitted
 LIMITS = {"readings": 400, "deviations": 200, "findings": 100, "gpus": 32, "xids": 100, "notChecked": 200}
-FEW = 20  #: of notes, of evidence, and of a card's processes
-GROUPS = 100  #: groups of a host, for the filter
+FEW = 20  #: maximum notes, lines of evidence, and processes of a card
+GROUPS = 100  #: maximum groups of a host, for the filter
 
 
 class ValueTable:

@@ -103,7 +103,7 @@ def _environment() -> Environment:
 
 
 def joined(files: Sequence[str]) -> str:
-    """Files of the page as one text, with the line endings on which a browser computes hashes."""
+    """Files of the page as one text. Lines end with a line feed, since a browser computes hashes with this ending."""
     texts = ((PAGE / file).read_text("utf-8") for file in files)
     return "\n".join(text.replace("\r\n", "\n") for text in texts)
 

@@ -17,10 +17,10 @@ from hostwright.audit.reports.html.text import clean, first, folded, line, name
 from hostwright.audit.reports.table import ABSENT, SHOWN, WORDS
 from hostwright.common.errors import Finding
 
-FOLD_FROM = 3  #: equal hosts: two rows are faster to read than a folded row
-CHIPS = 12  #: known failures with a filter button
-FAILURES = 60  #: known failures with a section
-OPENABLE = 40  #: hosts listed in the section of a failure
+FOLD_FROM = 3  #: smallest number of equal hosts that share a row: two rows are faster to read than a folded row
+CHIPS = 12  #: maximum known failures with a filter button
+FAILURES = 60  #: maximum known failures with a section
+OPENABLE = 40  #: maximum hosts listed in the section of a failure
 STATUSES = tuple(status for status in WORST_FIRST if status != "warning")  #: possible statuses of a host
 NOT_THERE = "not on this host"  #: label of a layer that only other hosts have
 CellStatus = LayerStatus | Literal["absent"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hostwright.audit.fleetaudit import ValueSpread
 from hostwright.audit.reports.html.text import first, folded, line, name
 
-VALUES = 8  #: of one reading that are listed; a serial number has a value for each host
-BUTTONS = 12  #: up to this number of hosts of one value, each host has a button
+VALUES = 8  #: maximum values listed of one reading; a serial number has a value for each host
+BUTTONS = 12  #: maximum hosts with the same value that each have a button
 
 
 @dataclass(frozen=True, slots=True)

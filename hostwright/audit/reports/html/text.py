@@ -15,10 +15,10 @@ from hostwright.inventory.patterns import fold
 
 T = TypeVar("T")
 
-TEXT_CHARACTERS = 1000  #: of one value in the details: enough for a long PATH
-LINE_CHARACTERS = 90  #: of one line of the matrix
-MARKS = 3  #: combining marks on one letter; Vietnamese needs two
-NAME_CHARACTERS = 120  #: of the name of a host or group; DNS allows 63 per label
+TEXT_CHARACTERS = 1000  #: maximum length of one value in the details: enough for a long PATH
+LINE_CHARACTERS = 90  #: maximum length of one line of the matrix
+MARKS = 3  #: maximum combining marks on one letter; Vietnamese needs two
+NAME_CHARACTERS = 120  #: maximum length of the name of a host or group; DNS allows 63 per label
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]{1,120}")
 #: characters that can end a script element, or begin a comment or an entity; ``json.dumps`` returns only ASCII

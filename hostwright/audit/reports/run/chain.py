@@ -1,9 +1,9 @@
-"""The critical path of a run on a host: what its end waited for, found backwards from the end. Pure.
+"""The critical path of a run on a host: the work that its end waited for, found backwards from the end. Pure.
 
-A step began when the previous one had ended. The first step of a layer began when its files and the layers that it
-needs were there. A step that waited for a lock began when the owner of the lock had ended. A layer that is changed once
-more began when all others had ended and the host had been probed again. Records contain these times, not the reasons:
-of several possible predecessors, the one that ended last is used.
+A step began when the previous step had ended. The first step of a layer began when its files and the layers that it
+needs were complete. A step that waited for a lock began when the owner of the lock had ended. A layer that was changed
+again began when all other layers had ended and the host had been probed again. Records contain these times, not the
+reasons: of several possible predecessors, the last to end is used.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 from hostwright.audit.reports.run.spans import RunSpan, Stretch
 
-WAITED_S = 0.5  #: a shorter wait for a lock is only the start of processes
+WAITED_S = 0.5  #: a shorter wait for a lock only reflects the start of processes
 NEAR_S = 1.5  #: tolerance for clock differences between host and controller, and for times that are not recorded
-MOST_LINKS = 1000  #: of a path: records are untrusted
+MOST_LINKS = 1000  #: maximum length of a path, since records are untrusted
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,9 +45,9 @@ RESULTS = {
     "as desired": ("desired", "✓", 10),
 }
 _OTHER = ("desired", "✓", 11)
-OUTPUT_CHARACTERS = 4000  #: of a step's output, counted from its end, which has the failure
-STEPS, SAID = 400, 200  #: of steps, and of other records, of one host
-STEPS_OF_LINK = 6  #: of one part of the critical path
+OUTPUT_CHARACTERS = 4000  #: maximum characters of a step's output, counted from its end, where the failure is
+STEPS, SAID = 400, 200  #: maximum steps, and maximum other records, of one host
+STEPS_OF_LINK = 6  #: maximum steps of one part of the critical path
 
 
 @dataclass(frozen=True, slots=True)

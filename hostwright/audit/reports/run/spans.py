@@ -15,7 +15,7 @@ from hostwright.apply.journal.runs import HostRun, RoleRun
 from hostwright.common.text import shown_bytes, shown_seconds
 
 Kind = Literal["ok", "failed", "open", "sent", "reboot", "silent", "phase"]
-MOST_SOURCES = 4  #: sources that are listed for one file
+MOST_SOURCES = 4  #: maximum sources listed for one file
 _OTHERS: Mapping[str, Kind] = {"delivering": "sent", "rebooted": "reboot", "silent": "silent", "phase": "phase"}
 
 
@@ -108,9 +108,9 @@ def _of_record(record: Mapping[str, Any]) -> RunSpan | None:
 
 
 def sources_of(record: Mapping[str, Any]) -> str:
-    """The sources of a delivered file, the largest part first:
+    """The sources of a delivered file as ``, from gpu03 and from this machine``, the largest part first.
 
-    ``, from gpu03 and from this machine``; empty if not recorded.
+    Empty if the record has no sources.
     """
     sent = record.get("sent")
     if not isinstance(sent, dict):

@@ -16,7 +16,7 @@ from hostwright.audit.reports.run.spans import Kind, RunSpan, needs_of, number, 
 from hostwright.common.text import shown_seconds
 
 LETTER = 0.62  #: percent of the page's width per letter of a label, on a page of 1280 pixels
-NARROWEST = 0.15  #: percent: something that took no time is still visible
+NARROWEST = 0.15  #: smallest width in percent, so that work that took no time is visible
 MOST_TICKS = 8
 SHOWN_WAIT_S = 0.2  #: a shorter wait for a lock is not drawn
 _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200)
