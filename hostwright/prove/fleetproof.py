@@ -11,8 +11,8 @@ from typing import Literal
 
 from hostwright.prove.model import ProofResult
 
-#: version of this module's values as JSON. Removing a field or changing its meaning raises it; a new field or outcome
-#: does not
+#: version of the JSON form of this module's values. Raise it if a field is removed or changes its meaning, but not for
+#: a new field or outcome
 SCHEMA = 1
 
 #: failed: a proof failed, or a figure is worse than that of peers or than the host's baseline

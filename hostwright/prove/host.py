@@ -39,14 +39,14 @@ from hostwright.prove.model import Expected, Measurements, Outcome, Proof, Proof
 from hostwright.transport.root.rootshell import RootShell
 
 PART: Final = "proofs"  #: module in a role's folder that defines proofs
-MOST_FOLLOWED = 8  #: our choice: how often jobs of earlier runs are awaited
+MOST_FOLLOWED = 8  #: maximum number of probes until no job of an earlier run is left (our choice)
 
 #: Two lines: the kernel's model name of the processor, and the number of processors.
 PROCESSOR = Probe("sed -n 's/^model name[[:space:]]*: *//p' /proc/cpuinfo | head -n 1; nproc", cap_bytes=1024)
 
 
 def proofs_of(target: TargetHost) -> tuple[Proof, ...]:
-    """The proofs of a host's roles, in their order, and those of cards whose driver one of its roles provides."""
+    """The proofs of a host's roles in order, then the proofs of cards whose driver a role of the host provides."""
     own = tuple(proof for role in target.roles for proof in _proofs(role, target, target.variables[role.name]))
     others = (role for role in reading_cards(target.all_roles) if role not in target.roles)
     provided = ((role, one.name) for role in others for one in providers(role.name, target.roles))
@@ -91,9 +91,9 @@ class HostProve:
         *,
         locked: bool = False,
     ):
-        """``later`` are proofs that will run after these; those that cannot run on this host are reported now.
+        """``later`` are proofs of a later step of the run. If one cannot run on this host, this is reported now.
 
-        ``locked`` means that the run already has the host's lock.
+        ``locked``: the run already has the host's lock.
         """
         self._target, self._emit = target, run.emit
         self._holder = None if locked else run.holder(target.name)
@@ -240,7 +240,7 @@ def _not_run(proof: Proof, outcome: Outcome, sentence: str) -> ProofResult:
 
 
 def ended_result(proof: Proof, end: ProgramEnd, expected: Expected) -> ProofResult:
-    """The result of a program that was started."""
+    """The result of a proof whose program was started."""
     printed = reading.read(end.text)
     text = f": {end.stderr[-1]}" if end.stderr else ""
     watched = replace(printed, measurements=Measurements((*printed.measurements, *end.hottest)))

@@ -1,4 +1,4 @@
-"""The proofs of one host as one job with one step per proof, and the output of a step as the end of a program.
+"""Create one job for the proofs of a host, with one step per proof, and parse the output of each step.
 
 Proofs are independent: a failed proof does not prevent others. The job is one of ``hostwright.apply.jobs``: it
 continues if the connection is lost, and its directory is removed afterwards.
@@ -18,12 +18,13 @@ from hostwright.plan.model import Change, RolePlan, Step, StepResult
 from hostwright.prove.model import Measurement, Proof
 
 ROLE = "prove"  #: role name of the job on the host
-BUILD_S = 300  #: our estimate: the largest program of a role compiles in 40 s on a busy core
-OUT_BYTES = 192 * 1024  #: kept of a program's output; the controller keeps 256 KiB of a step
-ERR_BYTES = 16 * 1024  #: kept of the end of standard error
-END_S = 5  #: limit for a program to exit after it was told to
-SLACK_S = 120  #: time for the rest of a step
-HOTTEST = "temperature.hottest"  #: a measurement that Hostwright adds, one for each card whose temperature is watched
+BUILD_S = 300  #: limit for compiling a program (our estimate): the largest one of a role takes 40 s on a busy core
+OUT_BYTES = 192 * 1024  #: bytes kept of a program's output; the controller keeps 256 KiB of a step
+ERR_BYTES = 16 * 1024  #: bytes kept of the end of standard error
+END_S = 5  #: seconds between SIGTERM and SIGKILL for a program at its limit
+SLACK_S = 120  #: additional time for the other commands of a step
+#: name of the measurement that Hostwright adds for each card whose temperature is watched
+HOTTEST = "temperature.hottest"
 
 _CARD = re.compile(r"[A-Za-z0-9:._-]{1,80}")
 
@@ -80,7 +81,7 @@ def _command(interpreter: tuple[str, ...]) -> str:
 
 
 def _build(compiler: tuple[str, ...]) -> str:
-    """The compiler's command line. A word with a brace is in single quotes, which are closed around the path."""
+    """The compiler's command line as shell code, with variables for the paths of the source and the program."""
     if not compiler:
         return ""
     text = words(compiler)

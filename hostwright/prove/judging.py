@@ -13,8 +13,10 @@ from hostwright.prove.job import HOTTEST
 from hostwright.prove.model import CPU, NO_GPU, Better, Expected, Measurement, Proof, ProofFinding, ProofResult
 from hostwright.prove.reading import Printed
 
-MAX_LOSS = 0.10  #: our choice: largest loss against the host's own baseline, which varies less than peers do
-LEAST_NOTED = MAX_LOSS  #: a figure that improves by more than this part when it is measured again is reported
+#: largest loss without a finding, as a part of the baseline (our choice). Figures of one host vary less than those of
+#: peers
+MAX_LOSS = 0.10
+LEAST_NOTED = MAX_LOSS  #: a figure that improves by more than this part in a repeated measurement is reported
 VARIABLE = "hostwright_prove_max_loss"  #: inventory variable
 
 
@@ -105,16 +107,16 @@ def against_baseline(host: HostProof, baseline: Baseline, max_loss: float) -> Ho
 
 
 def doubtful(host: HostProof, compared: HostProof) -> frozenset[str]:
-    """The proofs of a host that passed alone, but have findings since they were compared."""
+    """The proofs that passed in ``host``, and failed in ``compared``, which has findings from a comparison."""
     pairs = zip(host.results, compared.results, strict=True)
     return frozenset(one.proof for one, other in pairs if one.outcome == "passed" and other.outcome == "failed")
 
 
 def measured_again(first: HostProof, second: HostProof) -> HostProof:
-    """The first results with the better of both figures, if a proof passed again.
+    """The results of ``first``. If a proof passed in ``second``, the better of the two figures is used.
 
-    A host that was busy for a moment is slow once; a slow host is slow twice. A second proof that failed replaces the
-    first result; one that was not run does not.
+    A host that was busy for a moment is slow once; a slow host is slow twice. If a proof failed in ``second``, that
+    result is used; if it was not run, the first result is kept.
     """
     later = {result.proof: result for result in second.results if result.outcome in {"passed", "failed"}}
     return replace(first, results=tuple(_better_of(one, later.get(one.proof, one)) for one in first.results))
@@ -138,7 +140,7 @@ def _better_of(first: ProofResult, second: ProofResult) -> ProofResult:
 
 
 def each(host: HostProof, found: Callable[[ProofResult], Iterable[ProofFinding]]) -> HostProof:
-    """The host with the findings for each of its results."""
+    """The host, with the findings that ``found`` returns for each result."""
     return replace(host, results=tuple(with_findings(result, found(result)) for result in host.results))
 
 
@@ -150,7 +152,7 @@ def lost_part(now: float, then: float, better: Better) -> float:
 
 
 def shown(value: float, unit: str) -> str:
-    """A figure for people: four digits, and its unit.
+    """A figure for people, with four significant digits (more from 10,000 on) and its unit.
 
     >>> [shown(12345.678, "MB/s"), shown(0.98765, "")]
     ['12346 MB/s', '0.9877']

@@ -114,7 +114,7 @@ class Measurements:
         return len(self.each)
 
     def named(self, name: str) -> tuple[Measurement, ...]:
-        """The measurements with this name, one for each device, without those of missing GPUs."""
+        """The measurements with this name, one for each device. The device ``no GPU`` is omitted."""
         return tuple(each for each in self.each if each.name == name and each.device != NO_GPU)
 
     def number(self, name: str, device: str = "") -> float | None:
@@ -129,7 +129,7 @@ class Expected:
 
     host: str
     cards: tuple[Gpu, ...] | None = None
-    gpus: int | None = None  #: number in the inventory (``hostwright_gpus``)
+    gpus: int | None = None  #: number of GPUs in the inventory (``hostwright_gpus``)
     cards_on_bus: int = 0  #: number of cards, with or without a driver
     processor: str = ""  #: model name, as the host reports it
     processors: int = 0

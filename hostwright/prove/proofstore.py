@@ -26,7 +26,7 @@ from hostwright.prove.judging import Baseline, Kept
 from hostwright.prove.model import Measurement, ProofResult
 
 PLOT_DAYS = 90  #: days in the plots of the HTML report, as for audits
-MOST_POINTS = 200_000  #: in these plots: a thousand hosts with 10 figures and 20 proofs
+MOST_POINTS = 200_000  #: maximum points in these plots: a thousand hosts with 10 figures and 20 proofs
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _write(db: sqlite3.Connection, of: tuple[int, str, int, str], result: ProofR
 
 
 def _keep(db: sqlite3.Connection, of: tuple[int, str, str], at: int, result: ProofResult) -> None:
-    """A new baseline of a proof replaces the whole earlier one: a card may have been replaced."""
+    """Replace all baseline figures of a proof, since a card may have been replaced."""
     db.execute("DELETE FROM baseline WHERE inventory = ? AND host = ? AND proof = ?", of)
     figures = ((*of, one.name, one.device, at, one.number) for one in _figures(result) if one.better)
     db.executemany("INSERT INTO baseline VALUES (?, ?, ?, ?, ?, ?, ?)", figures)
@@ -148,6 +148,6 @@ class ProofStore:
         return self._attempt(lambda: self._history.baseline(self._inventory, name)) or {}
 
     def past(self, fleet: FleetProof) -> tuple[PastFigure, ...]:
-        """The figures of the hosts of a run, measured in it and before."""
+        """The figures of the hosts of a run, from this run and earlier ones."""
         since, hosts = epoch(fleet.at) - PLOT_DAYS * DAY_S, {host.host for host in fleet.hosts}
         return self._attempt(lambda: self._history.past(self._inventory, hosts, since)) or ()

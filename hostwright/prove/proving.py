@@ -220,7 +220,7 @@ def _judged(
     began: datetime,
     again: Sequence[Collection[HostProof]] = (),
 ) -> tuple[HostProof, ...]:
-    """All hosts in order, compared with their baselines and peers. A host with an error has its sentence."""
+    """All hosts in order, compared with their baselines and peers. A host with an error has the error text."""
     proved = {host.host: host for host in results.values}
     sentences = {error.host: error.sentence for error in results.errors}
     leads = {error.host: error.lead for error in results.errors}
@@ -257,7 +257,7 @@ def exit_status(hosts: Collection[HostProof], *, stopped: bool = False) -> int:
 
 @dataclass(frozen=True)
 class ProofsPass:
-    """Acceptance of a host that is as desired by another command (``Accept``): its proofs of a level must pass.
+    """The acceptance check (``Accept``) of other commands: a host is accepted if its proofs of a level pass.
 
     Each host is judged alone and against its baseline, since peers are not measured at the same time. Proofs that run
     on several hosts at once are therefore omitted.

@@ -11,11 +11,11 @@ from hostwright.common.text import short
 from hostwright.common.untrusted import json_object
 from hostwright.prove.model import NO_GPU, Better, Measurement, Measurements
 
-MOST_LINES = 4000  #: read from the output: ten times the output of the longest proof
+MOST_LINES = 4000  #: maximum lines read of an output: ten times the output of the longest proof
 LINE_CHARACTERS = 4096  #: longer lines are ignored
 MOST_MEASUREMENTS = 1000
 MOST_ERRORS = 20
-WORD_CHARACTERS = 160  #: kept of a device name, or of a text value
+WORD_CHARACTERS = 160  #: characters kept of a device name, or of a text value
 UNIT_CHARACTERS = 24
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_. -]{0,79}")
@@ -29,7 +29,7 @@ class Printed:
     measurements: Measurements
     errors: tuple[str, ...] = ()
     ended: bool = False
-    not_run: str = ""  #: the program's reason for proving nothing
+    not_run: str = ""  #: the program's reason why nothing was proved
     broken: str = ""  #: the first invalid line, and the reason
 
 

@@ -20,25 +20,25 @@ from hostwright.transport.root.become import PATH
 from hostwright.transport.root.keptshell import KeptShell
 from hostwright.transport.root.rootshell import RootShell
 
-ANSWER_S = 30  #: limit for a command that may hang, as for probes of such programs
-_KILL_S = 5  #: seconds until it is killed
+ANSWER_S = 30  #: time limit for a command that may hang; probes of such programs have the same limit
+_KILL_S = 5  #: seconds between SIGTERM and SIGKILL after this limit
 TIMED_OUT = 124  #: exit status of timeout(1)
-#: Shell code to append to timeout(1): status 137, of a program that had to be killed, would count as a lost host.
+#: Shell code to append to timeout(1). It replaces status 137 (killed), which would be taken for a lost host.
 KILLED_AS_TIMED_OUT = f"|| {{ status=$?; [ $status -ne 137 ] || status={TIMED_OUT}; exit $status; }}"
 #: limit for a command of a check; training a small model on the CPU of a slow host takes a minute
 CHECK_TIMEOUT_S = 300.0
 
 #: Shell words: candidate directories for the login user's programs. A hardened host mounts /tmp with noexec.
 USER_DIRS = '"/tmp/hostwright-check.$(id -u)" "$HOME/.hostwright-check"'
-_NOWHERE = 79  #: our choice of an exit status: no directory allows the user to run programs
+_NOWHERE = 79  #: exit status (our choice) if the user cannot execute programs in any directory
 
 
 #: First line of each command of a check: extends PATH, and keeps the session's PATH for the check of PATH itself.
 _SEARCH = f"SESSION_PATH=${{PATH-}} PATH={PATH}:${{PATH:-/bin}}; export SESSION_PATH PATH\n"
 
-_BYTES = "latin-1"  #: one character per byte
-_LAST_LINES = 3  #: our choice: lines of output in the message of an assertion
-_LAST_CHARACTERS = 300  #: our choice: characters of these lines
+_BYTES = "latin-1"  #: an encoding with one character per byte
+_LAST_LINES = 3  #: maximum lines of output in the message of an assertion (our choice)
+_LAST_CHARACTERS = 300  #: maximum characters of these lines together (our choice)
 
 Heard = Callable[[Output], None]
 
@@ -92,7 +92,7 @@ def testinfra_host(shell: RootShell, *, root: bool = False, heard: Heard = _unhe
 class OnceRunner:
     """Runs each command once for all processes with the same folder of answers. Other processes wait for the answer.
 
-    Only for commands that change nothing, and whose answers do not change while a host is verified.
+    Use it only for commands that change nothing, and whose output stays the same while a host is verified.
     """
 
     def __init__(self, host: TestinfraHost, folder: Path):
@@ -102,7 +102,7 @@ class OnceRunner:
     def __call__(self, command: str, *arguments: str) -> CommandResult:
         """Return the result of a command.
 
-        If it cannot be run, raises ``HostError``, and the next process tries again.
+        Raises ``HostError`` if the command cannot be run. The next process then tries again.
         """
         line = self._backend.get_command(command, *arguments)
         name = hashlib.sha256(f"{self._backend.root} {line}".encode("utf-8", "surrogateescape")).hexdigest()
@@ -147,7 +147,7 @@ class BoundedRunner:
 def program_runner(host: TestinfraHost, root_run: Callable[..., CommandResult]) -> Callable[..., CommandResult]:
     """``run(script, *arguments)`` runs a script that creates and executes programs, in a ``$TMPDIR`` that allows this.
 
-    ``host`` runs it as the login user. If that user may not execute own programs, ``root_run`` runs it.
+    ``host`` runs the script as the login user. If that user cannot execute created programs, ``root_run`` runs it.
     """
 
     def run(script: str, *arguments: str) -> CommandResult:

@@ -13,8 +13,8 @@ from hostwright.verify.verdict import Check, Verdict
 class Cause:
     """A known problem, and the failed checks that it explains.
 
-    ``probably`` means that no check printed its message. It is the only known problem in the layer of these checks, or
-    in the layer of another problem that the checks name but the host does not have.
+    ``probably``: no check printed the problem's message, but the host has no other known problem in this layer. The
+    checks printed no known message, or the message of a problem that the host does not have.
     """
 
     finding: Finding
@@ -45,10 +45,9 @@ def _cause(finding: Finding, checks: tuple[Check, ...]) -> Cause:
 
 
 def _instead(named: Finding, grave: Iterable[Finding], looked: Examination) -> str:
-    """The rule that explains a check whose message names another rule, or an empty text.
+    """The rule to use in place of ``named``, whose message a check printed; empty if ``named`` itself is right.
 
-    The host was probed for the sign of ``named`` and does not have it, but has exactly one other known problem of its
-    layer.
+    A probe did not find the problem ``named`` on the host, but exactly one other problem in the same layer.
     """
     rules = [finding.rule for finding in grave if finding.layer == named.layer]
     denied = named.layer and named.rule not in {*looked.not_checked, *(finding.rule for finding in looked.findings)}
@@ -56,7 +55,7 @@ def _instead(named: Finding, grave: Iterable[Finding], looked: Examination) -> s
 
 
 def _likely(grave: Iterable[Finding], silent: Iterable[Check]) -> dict[str, list[Check]]:
-    """Rule → the checks without a known problem, in a layer where the host has exactly one."""
+    """Rule → failed checks of the rule's layer that printed no known message. The host has no other rule there."""
     rules: dict[str, list[str]] = {}
     for finding in grave:
         rules.setdefault(finding.layer, []).append(finding.rule)

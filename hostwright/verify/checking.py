@@ -42,7 +42,7 @@ def files_of(role: Role, site: Site) -> list[Path]:
 
 
 class Checks:
-    """The checks of these roles, for a number of hosts of a roster. ``of`` may be called from many threads."""
+    """Runs the checks of roles on hosts of a roster in one pytest process. ``of`` is thread-safe."""
 
     def __init__(self, roster: Roster, roles: Iterable[Role], *, hosts: int = 1, limit_s: float = LIMIT_S):
         self._roster, self._hosts, self._limit_s = roster, hosts, limit_s
@@ -137,7 +137,7 @@ class Checks:
         """The pytest command line.
 
         Variables and passwords are sent through the pipe, so that no argument, environment or file contains a secret.
-        With ``-P``, nothing is imported from the working directory, which anybody may own.
+        With ``-P``, nothing is imported from the working directory, which may belong to another user.
         """
         command = [sys.executable, "-P", "-m", "pytest", *map(str, self._files), "-p", "hostwright.verify.layer_checks"]
         command += ["--rootdir", str(STANDARD_CHECKS), "-c", str(STANDARD_CHECKS / "pytest.ini")]
@@ -180,7 +180,7 @@ def check_layers(target: TargetHost, roster: Roster, password: Secret | None) ->
 def _refuse_others_conftest() -> None:
     """Raise ``NotTrusted`` for a ``conftest.py`` above the standard checks that other users may have written.
 
-    pytest would run it: Hostwright may be installed below ``/tmp``.
+    pytest would run such a file, for example if Hostwright is installed below ``/tmp``.
     """
     for folder in STANDARD_CHECKS.parents:
         if (folder / "conftest.py").exists() and (fault := fault_of(folder / "conftest.py")):
@@ -203,7 +203,7 @@ def _lines(path: Path) -> list[bytes]:
 
 
 def _inventory(roster: Roster) -> list[str]:
-    """Options for the paths of the inventory; empty for the site's own, which its ansible.cfg may define."""
+    """pytest options with the paths of the inventory; empty for the site's own inventory."""
     if roster.sources == (roster.site.inventory,):
         return []
     return [word for source in roster.sources for word in ("--hw-inventory", str(source))]

@@ -41,7 +41,7 @@ from hostwright.verify.units import MARKS, PlacedCheck, Unit, lanes_for, units_o
 from hostwright.verify.worker import UNREADABLE, Order, Task, run_in_lanes, serve
 
 STANDARD_CHECKS = (STANDARD / "checks").resolve()
-OUTPUT_CHARACTERS = 256 * 1024  #: kept of the output of a check's commands, for the failure rules
+OUTPUT_CHARACTERS = 256 * 1024  #: maximum characters kept of the output of a check's commands, for the failure rules
 #: exceptions of a check that could not be made: the host did not respond, or lacks a requirement. Such a check is
 #: reported as not made, never as passed
 UNCHECKED = (HostError, pytest.skip.Exception)
@@ -70,7 +70,7 @@ class CheckOutputs:
     def by(self, item: pytest.Item) -> str:
         """The output of a check's commands.
 
-        If it is too long, the beginning, which has the first error, and the end.
+        Of an output that is too long, the beginning, which has the first error, and the end are kept.
         """
         names: list[str] = getattr(item, "fixturenames", [])
         texts = [text for name in names for text in self.of_fixtures.get(name, ())] + self.texts
@@ -119,7 +119,7 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.Fix
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
-    """Limit the error of a broken conftest.py to the checks beside it and below it."""
+    """Let a broken conftest.py fail only the checks in its directory and below."""
     outcome: Any = yield
     if outcome.excinfo is not None and isinstance(outcome.excinfo[1], ConftestImportFailure):
         early_config.stash[BROKEN] = outcome.excinfo[1]
@@ -127,7 +127,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
 
 
 def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:
-    """Record a file of checks that cannot be imported; only hosts with its role report it."""
+    """Record a file of checks that cannot be imported; only hosts with the file's role report the error."""
     if isinstance(node, pytest.Collector) and call.excinfo is not None:
         wrapped = call.excinfo.value
         error = wrapped.__cause__ if isinstance(wrapped.__cause__, Exception) else wrapped
@@ -291,7 +291,7 @@ def target(pytestconfig: pytest.Config) -> TargetHost:
 
 @pytest.fixture(scope="session")
 def no_gpu(target: TargetHost) -> Callable[[], NoReturn]:
-    """A function that ends a check that needs a GPU: it fails if the inventory defines GPUs for the host."""
+    """A function that ends a check on a host without a GPU: as failed if the inventory defines GPUs for the host."""
 
     def end() -> NoReturn:
         if number := read_expected_gpus(target.host):

@@ -16,10 +16,10 @@ MARKS = {
     ALONE: "disturbs other checks of the host, so no other check runs at the same time",
     BESIDE: "may run in parallel with other checks of its file, or of the site",
 }
-MOST_PER_HOST = 4  #: our choice: the longest standard check takes as long as all others in three lanes
-MOST_LANES = 32  #: our choice, for all hosts together; each is a process with 15 MB of memory of its own
+MOST_PER_HOST = 4  #: maximum lanes of a host (our choice): three lanes run the other checks while the longest one runs
+MOST_LANES = 32  #: maximum lanes of all hosts (our choice); each lane is a process with 15 MB of memory of its own
 
-Unit = tuple[int, ...]  #: the indexes of its checks among all checks of the host
+Unit = tuple[int, ...]  #: indexes of checks in the list of all checks of the host
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def _of_file(file: Path, checks: Sequence[PlacedCheck], numbers: Iterable[int]) 
 def lanes_for(hosts: int, units: HostUnits) -> int:
     """The number of units of a host that run at once in a run with this number of hosts.
 
-    No host waits for another one, even with many hosts.
+    It is at least 1, so that no host waits for another.
 
     >>> units = HostUnits(tuple((number,) for number in range(9)), ())
     >>> [lanes_for(hosts, units) for hosts in (1, 8, 16, 1000)]

@@ -34,8 +34,8 @@ class Check:
 class Verdict:
     """The result of verifying one host. It passes if nothing differs from the stack and every check passes.
 
-    A check that could not be made does not fail, but without it the host does not pass. On a host without a GPU, a
-    check that needs one neither passes nor fails.
+    If a check could not be made, it has not failed, but the host does not pass. On a host without a GPU, checks that
+    need a GPU neither pass nor fail, and the host passes without them.
     """
 
     host_plan: HostPlan

@@ -4,11 +4,12 @@ That pytest loads inventory and checks once, and then only forks and waits: it h
 host has a process. Its checks run in that process, or in several child processes (lanes), each with its own connection.
 An alarm ends each process at the host's limit, so a host that hangs does not delay others.
 
-Measured on lab hosts, median of alternated runs: four lanes with a connection each take 15.5 s (two hosts under load:
-41.6 s); with one connection shared through a further process, 17.6 s (60.3 s). CPU of this machine: 2.5 s against 2.4 s
-(two hosts: 3.3 s against 3.2 s); of the host: 8.4 s against 9.2 s (19.5 s each). One process for all checks of a host
-takes 1.4 times as long. A pytest for each host, or for each worker of pytest-xdist, costs 1.0 s of CPU before its first
-check.
+Measured on lab hosts (median of alternated runs; in parentheses: two hosts under load):
+
+* Four lanes, each with a connection: 15.5 s (41.6 s); CPU of this machine 2.5 s (3.3 s), of the host 8.4 s (19.5 s).
+* Four lanes that share a connection through a further process: 17.6 s (60.3 s); CPU 2.4 s (3.2 s) and 9.2 s (19.5 s).
+* One process for all checks of a host takes 1.4 times as long as four lanes.
+* A pytest for each host, or for each worker of pytest-xdist, takes 1.0 s of CPU before its first check.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ _FORK = multiprocessing.get_context("fork")
 def serve(parent: Connection, prepare: Callable[[Order], Task]) -> None:
     """Run the task of each order in a process; answer with the order's number and the exit status.
 
-    ``prepare`` creates the task in this process. Returns after the order ``None``, once every process has ended.
+    ``prepare`` creates the task in this process. After the order ``None``, wait for all processes and return.
     """
-    running: dict[Any, tuple[int, ForkProcess]] = {}  # by the sentinel of the process
+    running: dict[Any, tuple[int, ForkProcess]] = {}  # sentinel of a process → number of its order, and the process
     waiting: list[Connection] = [parent]
     while waiting or running:
         for ready in wait([*waiting, *running]):
@@ -70,7 +71,7 @@ def start(task: Task, limit_s: float) -> ForkProcess:
 def run_in_lanes(units: Sequence[Unit], lanes: int, run: Callable[[Iterator[Unit]], int]) -> int:
     """Run units of checks in ``lanes`` child processes; each takes the next unit after finishing one.
 
-    Returns 0, or the exit status of the first failed process. The children's limit ends with the limit of this process.
+    Returns 0, or the exit status of the first failed process. The time limit of this process also ends its children.
     """
     begun = _FORK.Value("L", 0)
 

@@ -16,7 +16,7 @@ from hostwright.prove.peers.comparing import witnesses
 def doubts_of(
     results: Results[HostProof], hosts: Collection[HostProof], due: Mapping[str, tuple[Proof, ...]]
 ) -> dict[str, tuple[Proof, ...]]:
-    """The proofs to repeat, by host: those that have findings only in comparison with other figures."""
+    """The proofs to repeat, by host: proofs with findings only from the comparison with other figures."""
     first = {host.host: host for host in results.values}
     keys = {host.host: doubtful(first[host.host], host) for host in hosts if host.host in first}
     proofs = {name: tuple(proof for proof in due[name] if proof.key in some) for name, some in keys.items()}

@@ -25,15 +25,15 @@ from hostwright.prove.fleetproof import HostProof
 from hostwright.prove.judging import each, lost_part, shown
 from hostwright.prove.model import Measurement, ProofFinding
 
-FEWEST = 4  #: hosts: with three, two slow ones would make the third an outlier
+FEWEST = 4  #: smallest number of hosts to compare: of three hosts, two slow ones would make the third an outlier
 #: standard deviation divided by MAD in a normal distribution: 1 / the normal quantile of 3/4
 SIGMA_OF_MAD = 1.4826
 SIGMAS = 5.0  #: smallest distance of an outlier from the median, in standard deviations
 #: smallest distance of an outlier from the median, as a part of the median, since the spread of few hosts is itself
-#: uncertain. Simulated with 24 hosts and 3 % of noise: with 0.10, one false alarm in 550 comparisons; with 0.15, one in
-#: 200,000, without missing a host that is slower by 20 % because of it. Then a host that is slower by 15 % is found in
-#: 38 % of all comparisons, by 20 % in 91 %, by 30 % in 99.9 %, by 40 % always; among only 4 hosts, by 30 % in 91 %, by
-#: 40 % in 99 %
+#: uncertain. Simulated with 24 hosts and 3 % of noise: 0.10 gives one false alarm in 550 comparisons, 0.15 one in
+#: 200,000, and finds as many hosts that are slower by 20 %. With 0.15, a host that is slower by 15 % is found in 38 %
+#: of all comparisons, by 20 % in 91 %, by 30 % in 99.9 %, by 40 % always. Among only 4 hosts: by 30 % in 91 %, by 40 %
+#: in 99 %
 LEAST_PART = 0.15
 
 
@@ -43,7 +43,7 @@ class Outlier:
 
     host: str
     value: float
-    median: float  #: of all peers, including this host
+    median: float  #: median of all peers, including this host
     sigma: float  #: spread of the peers: the standard deviation of their logarithms, or a part of the median
     peers: int  #: number of compared hosts
 
@@ -79,16 +79,16 @@ def outliers(values: Mapping[str, float], better: Literal["more", "less"]) -> tu
 
 
 def _deviation(value: float, middle: float) -> float:
-    """The logarithm of the ratio of a value and the middle. For a few percent, it equals the part."""
+    """The logarithm of ``value / middle``. For a few percent, it equals the relative difference."""
     if middle <= 0:
         return value - middle
     return math.log(value / middle) if value > 0 else -math.inf
 
 
-#: Number of peers that are measured again with an outlier. Our choice: their median is stable if one of them has a
-#: pause of its own.
+#: Number of peers that are measured again together with an outlier (our choice). Their median does not change if one
+#: peer is slow for a moment.
 WITNESSES = 3
-FEWEST_WITNESSES = 2  #: that responded: a single peer may be slow itself
+FEWEST_WITNESSES = 2  #: smallest number of these peers that must respond: a single peer may be slow itself
 #: description of the comparison, for reports
 STATISTICS = (
     f"hosts with the same model of device, {FEWEST} or more: an outlier is worse than their median by more than "
@@ -106,8 +106,8 @@ def against_peers(hosts: Iterable[HostProof], again: Sequence[Collection[HostPro
     A host with several such cards is compared card by card, by rank: the worst card of each host with the worst of the
     others, and so on. Each host counts once.
 
-    ``again`` are the results of repeated measurements, one collection for each repetition. A host that was then as good
-    as the peers beside it gets a note instead of the finding: its peers were slowed by the same cause.
+    ``again`` are the results of repeated measurements, one collection for each repetition. If a host was as good as
+    its peers in a repetition, it gets a note instead of the finding: the same cause slowed them all.
     """
     hosts = tuple(hosts)
     later = [_groups(_passed(host) for host in some) for some in again]
@@ -126,10 +126,10 @@ def against_peers(hosts: Iterable[HostProof], again: Sequence[Collection[HostPro
 
 
 def witnesses(hosts: Iterable[HostProof], doubts: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
-    """The hosts to measure again together with outliers, and by which proofs.
+    """The peers to measure again together with outliers, and the proofs to repeat on each.
 
-    For each model of device, the ``WITNESSES`` healthy hosts whose figures are closest to the median. ``doubts`` has
-    the proofs to repeat by host.
+    For each model of device, these are the ``WITNESSES`` healthy hosts whose figures are closest to the median.
+    ``doubts`` has the proofs of outliers to repeat, by host.
     """
     hosts = tuple(hosts)
     passed = {(host.host, result.proof) for host in hosts for result in host.results if result.outcome == "passed"}
@@ -157,7 +157,7 @@ def witnesses(hosts: Iterable[HostProof], doubts: Mapping[str, Collection[str]])
 
 
 def _groups(hosts: Iterable[HostProof]) -> _Groups:
-    """The groups of comparable figures, by host."""
+    """The comparable figures in groups; each group has one figure per host."""
     groups: dict[_Key, dict[str, Measurement]] = defaultdict(dict)
     for host in hosts:
         for key, one in _ranked(host):
@@ -172,7 +172,7 @@ def _passed(host: HostProof) -> HostProof:
 def _alike(
     key: _Key, outlier: Outlier, measured: Mapping[str, Measurement], worse: Collection[str]
 ) -> ProofFinding | None:
-    """A note if a repeated measurement is within ``LEAST_PART`` of the median of the healthy peers beside it.
+    """A note if a repeated measurement is within ``LEAST_PART`` of the median of its healthy peers, else ``None``.
 
     ``worse`` are the hosts that are not healthy.
     """

@@ -19,10 +19,10 @@ from hostwright.prove.judging import shown
 from hostwright.prove.model import Measurement
 from hostwright.prove.proofstore import PastFigure
 
-PLOTS = 60  #: figures with a plot; a stack has about 40
+PLOTS = 60  #: maximum number of figures with a plot; a stack has about 40
 COLOURS = 5  #: devices with lines of different colours; with more devices, only those with a finding are coloured
 BAD, PEER = "bad", "peer"  #: CSS classes of other lines
-MOST_DOTS = 500  #: in a plot over time: the latest
+MOST_DOTS = 500  #: maximum dots in a plot over time; the latest are kept
 FLOOR = HEIGHT - 24  #: vertical position of the axis, above its labels
 
 Key = tuple[str, str, str]  #: proof, figure and model of device
@@ -69,7 +69,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Maps values to positions. It always includes zero, so that 3 % never appears as a half."""
+    """Maps values to positions. The scale always includes zero, so that 3 % never looks like a half."""
 
     top: float
     start: float

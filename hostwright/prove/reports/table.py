@@ -32,7 +32,7 @@ WORDS: dict[HostStatus, tuple[str, str]] = {
     "passed": ("passed", "green"),
 }
 BAD_FIRST: tuple[Outcome, ...] = ("failed", "not run", "no GPU", "passed")
-_UNBOUNDED = 100_000  #: columns: no limit on the width of a table
+_UNBOUNDED = 100_000  #: width in columns for an output without a limit
 ABSENT = "·"  #: mark for a proof that a host does not have
 
 
@@ -90,7 +90,7 @@ def _by_outcome(fleet: FleetProof) -> Iterator[Text]:
 
 
 def _alike(fleet: FleetProof) -> Iterator[tuple[Text, HostProof]]:
-    """Names of hosts with equal outcomes, and one of them, the worst first. Hosts without results are omitted."""
+    """Groups of hosts with equal outcomes, the worst first: names and one of the hosts. Omits hosts without results."""
     rows: dict[tuple[object, ...], list[HostProof]] = {}
     for host in sorted(fleet.hosts, key=_worst_first):
         if host.results:
@@ -112,7 +112,7 @@ def _cell(outcome: Outcome | None) -> Text:
 
 
 def _hosts(same: Sequence[HostProof]) -> Iterator[RenderableType]:
-    """The details of hosts with equal details; empty if all their proofs simply passed."""
+    """The details of hosts with equal details; empty if all proofs passed without findings and notes."""
     first = same[0]
     about = [*_about(first)]
     if not about:
