@@ -37,7 +37,7 @@ def answered(given: bool) -> bool:
 
 
 def can_ask(*, as_json: bool = False) -> bool:
-    """Whether a terminal is available for a question. With ``as_json``, the caller is a program."""
+    """Whether a question can be asked: a terminal is available, and the caller is not a program (``as_json``)."""
     streams: tuple[TextIO | None, ...] = (sys.stdin, sys.stderr)  # None if the shell has closed it (`<&-`)
     return not as_json and all(stream is not None and stream.isatty() for stream in streams)
 
@@ -60,9 +60,9 @@ def answer_to(question: str) -> str:
 
 
 def agree(what: str, consequences: Iterable[str], hosts: int, *, yes: bool, as_json: bool = False) -> None:
-    """Get the operator's confirmation for a verb: with ``yes`` nothing is asked, otherwise a question at the terminal.
+    """Ask the operator at the terminal to confirm a verb with these consequences; do not ask if ``yes`` is set.
 
-    Without a terminal the verb is refused with a message about ``what`` it does. Raises ``Declined`` and
+    ``what`` describes the verb in the error message for a call without a terminal. Raises ``Declined`` and
     ``InputError``.
     """
     refuse_unasked(what, yes=yes, as_json=as_json)

@@ -1,7 +1,7 @@
-"""The console: long lines hang in a terminal, other outputs get whole lines, commands are completed.
+"""The console: it indents long lines in a terminal, never wraps them elsewhere, and completes printed commands.
 
-Text from a host passes ``printable`` first, so that control characters and direction marks of a hostile host never
-reach the terminal.
+``printable`` is applied to text from a host first, so that control characters and direction marks of a hostile host
+never reach the terminal.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from rich.theme import Theme
 
 from hostwright.cli.shell import advice, streams
 
-UNBOUNDED = 1_000_000  #: columns of an output that is not a terminal: more than any line
-_DEEPER = 4  #: columns
-_GAP = "  "  #: between columns
+UNBOUNDED = 1_000_000  #: width in columns of an output that is not a terminal: more than any line
+_DEEPER = 4  #: additional columns of indentation for the continuation of a line
+_GAP = "  "  #: blanks between columns of a table
 _LETTER = "x"  #: replaces each character of text that must not be broken
-_MOST_PER_COLUMN = 4  #: characters, because of combining marks
+_MOST_PER_COLUMN = 4  #: maximum characters per column, because of combining marks
 #: Yellow is unreadable on a light background. The contrast of this brown is 4.7 with white and 4.5 with black.
 #: Terminals of 16 colours still show yellow.
 THEME = Theme({"yellow": "color(130)", "bold yellow": "bold color(130)"})
@@ -36,7 +36,7 @@ OUTPUT = "│"  #: prefix of a line of a program's output
 class Hanging(Text):
     """Text with a hanging indent, if it is longer than the terminal is wide.
 
-    So no text from a host, however long, begins a line, where it could look like another host's output.
+    A long text from a host thus never begins a line, where it could look like the output of another host.
     """
 
     @classmethod
@@ -89,7 +89,7 @@ def _indents(line: Text, width: int) -> tuple[int, int]:
 
 
 class Listed(Hanging):
-    """Parts with commas between them, such as numbers of hosts by result: broken only after commas and colons."""
+    """A line of parts, such as the number of hosts by result. It is broken only after commas and colons."""
 
     def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
         """Keep each part whole."""
@@ -103,7 +103,7 @@ def with_sums(shown: Group) -> Group:
 
 
 class Quoted(Hanging):
-    """A line of a file, unchanged: it contains no commands of ours, and is never broken, so that it can be copied."""
+    """A line of a file, printed unchanged so that it can be copied: never wrapped, and without completed commands."""
 
     def wrap(self, console: Console, width: int, **how: Any) -> Lines:  # noqa: ARG002 - rich's signature
         """Override rich's method: never wrap."""
@@ -202,7 +202,7 @@ class Adviser(Console):
             self.width = UNBOUNDED
 
     def print(self, *objects: Any, **how: Any) -> None:
-        """As rich's method, but do not crop unwrapped lines, which contain commands."""
+        """Print as rich does, but never crop lines that are not wrapped, since they contain commands."""
         shown = self._call.copy().run(lambda: [self._complete(one) for one in objects])
         if len(shown) == 1 and isinstance(shown[0], Hanging) and "end" not in how:
             shown = [Group(*shown)]  # rich would copy a single text to one without a hanging indent
@@ -224,7 +224,7 @@ class Adviser(Console):
         if isinstance(shown, str):
             return advice.completed(shown)
         if isinstance(shown, Text) and not isinstance(shown, Quoted):
-            quoted = shown.plain.lstrip().startswith(OUTPUT)  # it contains no commands of ours
+            quoted = shown.plain.lstrip().startswith(OUTPUT)  # a program's own output is unchanged
             changes = [] if quoted else [*advice.insertions(shown.plain)]
             if changes:
                 text = shown
@@ -239,7 +239,7 @@ class Adviser(Console):
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """Return the console of a run. rich decides about colours; an output that is not a terminal has unlimited width."""
+    """Return the console of a call. rich decides about colours; an output that is not a terminal has no width limit."""
     return Adviser(stderr=stderr)
 
 

@@ -32,7 +32,7 @@ PRINTING = "stopped while the results were printed"
 
 def run(verb: Callable[[], int]) -> int:
     """Run a verb and return its exit status."""
-    # `hostwright` has already done both at its start; `invoke` has not.
+    # The command `hostwright` has already called both functions; `invoke` has not.
     streams.prepare()
     collect_seldom()
     errors = console.make_console(stderr=True)
@@ -102,9 +102,9 @@ def _terminable() -> Iterator[None]:
 
 @contextmanager
 def _heard_no_more(presses: int = 100) -> Iterator[None]:
-    """Ignore Ctrl-C while the results of an interrupted verb are printed, so that a second press loses none of them.
+    """Ignore Ctrl-C while the results of an interrupted verb are printed, so that a second press loses no result.
 
-    After ``presses`` further presses Ctrl-C works again, because the output may never end.
+    After ``presses`` ignored presses, Ctrl-C works again, because the output may never end.
     """
     heard = 0
 

@@ -14,7 +14,7 @@ from hostwright.stack.store.sources import Exported, FileSource, OwnFiles
 
 
 def file_source(source: str, imported: str) -> FileSource | None:
-    """Return the source of files; ``None`` for their own URLs. Raises ``InputError``."""
+    """Return the source of files; ``None`` if each is downloaded from its own URL. Raises ``InputError``."""
     if source and imported:
         raise InputError("--from and --import cannot be combined: --from adds to the download, --import replaces it")
     if imported:

@@ -51,7 +51,7 @@ def roles_here() -> tuple[Role, ...]:
 
 
 def refuse_strangers(fleet: Fleet) -> None:
-    """With ``--strict``, for a verb without hosts: raise ``InputErrors`` for every host of the inventory."""
+    """With ``--strict``, check all hosts of the inventory: raise ``InputErrors``. For verbs that select no hosts."""
     if fleet.request.strict and fleet.inventory.hosts:
         fleet.targets("all")
 
@@ -110,7 +110,7 @@ def _tell_needed(targets: Targets) -> None:
 
 
 def outside_of(fleet: Fleet, hosts: Iterable[Host]) -> tuple[str, ...]:
-    """Return those of these hosts that get no stack, by the site's settings. Raises ``InputError``."""
+    """Return the hosts that get no stack according to the site's settings. Raises ``InputError``."""
     setting = settings.of_site().get("hosts")
     if setting is None:
         return ()
@@ -122,7 +122,7 @@ def outside_of(fleet: Fleet, hosts: Iterable[Host]) -> tuple[str, ...]:
 
 
 def _inside(fleet: Fleet, pattern: str) -> str:
-    """Return the pattern without hosts that get no stack. Raises ``InputError`` if one is named, or no host is left."""
+    """Return the pattern without hosts that get no stack. Raises ``InputError`` if it names one, or no host is left."""
     chosen = fleet.select(pattern, usable=False)
     outside = outside_of(fleet, chosen)
     if not outside:

@@ -35,7 +35,7 @@ def check_pins(requirements: tuple[str, ...], pythons: tuple[str, ...], glibc: s
 
 
 def _is_requirement(text: str) -> bool:
-    """Whether a text is a requirement without a URL, which would end up in the output file."""
+    """Whether a text is a requirement without a URL. A URL would be written to the output file."""
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:

@@ -43,7 +43,7 @@ class Hostwright(Program):
     """Invoke's program with the option ``--site``, the tasks of the site, and its own help texts."""
 
     def run(self, *given: Any, **how: Any) -> None:
-        """Override Invoke's method to limit the context of the call to its duration."""
+        """Override Invoke's method: run the call in a copy of the context, which ends with it."""
         copy_context().run(super().run, *given, **how)
 
     def core_args(self) -> list[Argument]:
@@ -71,7 +71,7 @@ class Hostwright(Program):
         super().parse_collection()
 
     def _verbs(self) -> Collection:
-        """Return the standard verbs and the site's own. If nothing of a site may run, its verbs are only parsed."""
+        """Return the standard verbs and the site's own. For help and completion, no code of a site runs."""
         from hostwright.common.errors import InputError
         from hostwright.common.input.ownership import NotTrusted
         from hostwright.plan.roles.site import VARIABLE, Site
@@ -188,15 +188,14 @@ class Hostwright(Program):
 
 
 def _written(root: Path) -> Collection:
-    """Return the same verbs by parsing their files: nothing of the site is run."""
+    """Return the verbs of a site by parsing its files, without running its code."""
     from hostwright.cli.shell.ofsite.written import verbs_in
 
     return _with_standard(verbs_in(root / "tasks.py", "tasks"), own_verbs(root, run=False))
 
 
 def _with_standard(tasks: Collection, of_roles: Sequence[Collection]) -> Collection:
-    """Combine the verbs of a site, of its roles and of Hostwright; a site's verb replaces a standard one of its
-    name."""
+    """Combine the verbs of a site, its roles and Hostwright. A site's verb replaces the standard verb of that name."""
     for verb in (*of_roles, *STANDARD):
         if isinstance(verb, Task):
             if verb.name not in {*tasks.tasks, *tasks.collections}:
@@ -235,7 +234,7 @@ def _verb(words: Sequence[str]) -> str:
 
 
 def _is_question(words: Sequence[str]) -> bool:
-    """Whether a call probably requests help, the version or completions, so that nothing of a site is run."""
+    """Whether a call probably requests help, the version or completions, so that no code of a site runs."""
     ours = set(takewhile(lambda word: word != "--", words))
     is_bare = _verb(words) in {"", "help"} and not ours & {"--list", "-l"}
     return is_bare or bool(_QUESTIONS & ours)

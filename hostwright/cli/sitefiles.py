@@ -104,7 +104,7 @@ def _is(path: Path) -> bool:
 
 
 def _name(path: Path) -> Path:
-    """Return the path in a site. Hidden files have the prefix ``dot-`` here, because packages would omit them."""
+    """Return the path in a site. Here, hidden files have the prefix ``dot-``, since packages would omit them."""
     return Path(*(f".{part.removeprefix('dot-')}" if part.startswith("dot-") else part for part in path.parts))
 
 

@@ -19,16 +19,16 @@ from hostwright.common.text import count, one_line, shown_bytes, shown_limit, sh
 from hostwright.inventory.patterns import fold
 
 _CLOCK = Clock()
-GATHER_S = 2.0  #: delay within which most hosts fail for a common reason; acceptable in a log
+GATHER_S = 2.0  #: seconds within which most hosts with a common problem fail; such a delay is acceptable in a log
 PLAINLY = ("failed", "unreachable", "stopped", "untouched")  #: results that no earlier event shows
 
 
 class Plain:
     """One line per event, with the time of day. Usage: ``with Plain(...) as view: view(event)``, from any thread.
 
-    The first line names the run, so that a log leads to its record. Lines are never wrapped, since programs read them
-    too. The same problem of several hosts is one line, printed ``gather_s`` after the first of them. The next event of
-    such a host, or the end of the run, prints it at once.
+    The first line names the run, so that a reader of the log finds its record. Lines are never wrapped, since programs
+    read them too. The same problem of several hosts is one line, which is printed ``gather_s`` after the first host has
+    the problem, or earlier: at the next event of such a host, or at the end of the run.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ def event_line(event: Event) -> str:
             line = f"{role}: re-attaching to {job}, which {operator or 'an earlier run'} left running"
         case events.Retrying() | events.Silent() | events.Rebooted() | events.Phase():
             line = sentence(event)
-        case events.Waiting(what=what) if what not in CONTACT:  # contact takes a moment, or is reported as silent
+        case events.Waiting(what=what) if what not in CONTACT:  # long contact is `Silent`
             line = sentence(event)
         case events.RoleProgress(role=role, progress=progress) if progress.retry is not None:
             line = f"{role}: {retry_sentence(progress)}"

@@ -24,7 +24,7 @@ STANDINGS = {
 }
 RUNNING, WAITING = "running", "waiting"
 BAD = ("failed", "unreachable", "stopped")
-#: in the order of the counts
+#: words under which hosts are counted, in the order of the printed counts
 COUNTED = ("done", "reboot pending", *BAD, "locked", RUNNING, WAITING, "untouched")
 #: order of hosts in the table
 FIRST = {**dict.fromkeys(BAD, 0), RUNNING: 1, WAITING: 2, "reboot pending": 3, "locked": 3, "done": 3, "untouched": 4}
@@ -87,7 +87,7 @@ class HostRow:
                 if total.isdigit():
                     self.state[role] = f"{progress.number + 1}/{total}"
             case events.Explained(what=what) if (role := what.partition(":")[0]) in self.roles:
-                self.state[role] = "failed"  # of a check, whose name begins with its role
+                self.state[role] = "failed"  # ``what`` is a check, whose name begins with its role
             case events.RoleFinished(role=role, result=result):
                 self.state[role] = "ok" if result.status == 0 else "failed"
 

@@ -28,15 +28,15 @@ from hostwright.common.text import count, one_line, short
 from hostwright.plan.roles.layers import one_order, short_names
 
 REFRESH_PER_SECOND = 4
-#: No yellow and no white, which are unreadable on a light background. The marks also work without colours.
+#: State of a layer → mark and style, without yellow and white, which are unreadable on a light background.
 MARKS = {"": ("·", "dim"), "ok": ("✓", "green"), "failed": ("✗", "red"), "as desired": ("=", "dim")}
 AT_WORK = ("●", "bold")
 STYLES = {"done": "green", "running": "bold", **dict.fromkeys(BAD, "bold red")}  #: state of a host → style
-GAP = 2  #: columns between columns
-INDENT = 4  #: columns before a line below a host
-LEAST_NOW = 40  #: columns: with fewer, the activity moves to a line below the host
-LEAST_OF_MANY = 24  #: the same, if not all hosts fit with two lines each
-MOST_LEGEND = 2  #: lines
+GAP = 2  #: blanks between columns
+INDENT = 4  #: blanks before a line below a host
+LEAST_NOW = 40  #: least columns for the activity: with fewer, it moves to a line below the host
+LEAST_OF_MANY = 24  #: as ``LEAST_NOW``, if the terminal is too small for two lines per host
+MOST_LEGEND = 2  #: maximum lines of the legend; a longer one is omitted
 
 
 class LiveTable:
@@ -140,7 +140,7 @@ class _Shape:
 
     @property
     def room(self) -> int:
-        """Columns for the activity beside the time; below ``-GAP`` the line is too long even without it."""
+        """Columns left for the activity beside the time; below ``-GAP``, a line without an activity is too long."""
         return self.width - (self.names + GAP if self.names else INDENT) - self.marks_width - self.clock - GAP
 
     @property

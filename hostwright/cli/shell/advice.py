@@ -91,7 +91,7 @@ class _Found:
 
     @classmethod
     def read(cls, line: str, start: int = 0) -> _Found:
-        """Parse the command of a line; without words if it is not valid shell syntax."""
+        """Parse the command in a line. The result has no words if the line is not valid shell syntax."""
         try:
             return cls(start, line, tuple(shlex.split(line)[1:]))
         except ValueError:

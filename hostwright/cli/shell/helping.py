@@ -42,7 +42,7 @@ _MORE = (
     "another value of --hosts. `hostwright completion bash` (or zsh, fish) prints the completion script for a shell."
 )
 _PAUSE = re.compile(r"[.:;](?:\s|$)")
-_INDENT, _GAP = 2, 3  #: columns
+_INDENT, _GAP = 2, 3  #: blanks before a name, and between the name and its text
 _NARROW = 24  #: minimum columns for a sentence
 
 
@@ -110,7 +110,7 @@ def _module(task: Task[Any]) -> str:
 
 
 def _place(task: Task[Any]) -> tuple[int, str, int]:
-    """Return the sort key of a verb: standard verbs first, those of a module in source order."""
+    """Return the sort key of a verb: standard verbs first; the verbs of a module in source order."""
     module = _module(task)
     name = module.removeprefix(_OURS)
     if module.startswith(_OURS):

@@ -10,7 +10,7 @@ from invoke import Collection, Exit
 from hostwright.cli.shell.completion import names
 from hostwright.cli.shell.words import with_hosts
 
-_MODULE = ("invoke", "__main__.py")  #: of `python -m invoke`
+_MODULE = ("invoke", "__main__.py")  #: end of the program's path in `python -m invoke`
 _SHOWN = {"--complete", "--help", "-h", "--list", "-l"}  #: Invoke's own options that call no verb
 
 
@@ -33,7 +33,7 @@ def refuse_bare_hosts(words: Sequence[str], verbs: Collection) -> None:
 
 
 def _is_host(word: str) -> bool:
-    """Whether a word can only mean hosts, since a task of the site could have the same name."""
+    """Whether a word certainly means hosts: a pattern, or a known name. Other words may be tasks of the site."""
     from hostwright.common.errors import InputError
 
     if word == "all" or word[:1] in ("@", "~", "!") or any(sign in word for sign in "[,"):

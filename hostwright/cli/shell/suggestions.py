@@ -19,9 +19,9 @@ CORE = ("help", "list", "site", "version")
 COMMANDS = ("run", "ssh")  #: verbs that take words after ``--``
 ALIKE = 0.8  #: similarity above which a further word counts as a verb
 _SIMILAR = 0.55  #: similarity above which a verb is suggested: one wrong letter in "plan" is a quarter
-_SLIP = 0.9  #: similarity to an option of this verb, if another verb has the exact option
-_OFFERED = 4  #: verbs that a message names
-_NOISE = ("host", "hosts", "group", "groups", "node", "nodes")  #: words of other tools before names
+_SLIP = 0.9  #: similarity above which an option is suggested although another verb has the typed option
+_OFFERED = 4  #: maximum verbs that a message names
+_NOISE = ("host", "hosts", "group", "groups", "node", "nodes")  #: words that precede the names of hosts in other tools
 _DASHES, _QUOTES = "‐‑‒–—―−", "“”„‘’‚«»"
 
 
@@ -99,8 +99,8 @@ def unknown_option(typed: str, name: str, verb: ParserContext | None, verbs: Map
 def no_hosts(typed: str, word: str, left: Sequence[str], before: tuple[str, str]) -> str:
     """Return the message for a word that is not a host.
 
-    It is the rest of a value with blanks (``before`` is the preceding option with its value), or a keyword of another
-    tool (``plan host gpu01``).
+    The word is the rest of a value with blanks (``before`` is the preceding option with its value), or a keyword of
+    another tool (``plan host gpu01``).
     """
     rest = [*takewhile(is_no_option, left)]
     option, value = before

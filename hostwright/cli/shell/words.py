@@ -23,7 +23,7 @@ from hostwright.common.command import Command
 BARE = ("run", "schema", "hosts", "host")
 #: Invoke's own options that may follow a verb
 _ALSO_BEHIND = ("--help", "-h", "--site", "--list", "--version", "--complete")
-#: those of them that replace the verb, with their names in Invoke
+#: options among ``_ALSO_BEHIND`` that replace the verb, with their names in Invoke
 _ASKING = {"--help": "help", "-h": "help", "--list": "list", "--version": "version"}
 
 

@@ -36,7 +36,7 @@ def provision(request: Request) -> int:
 
 @verb(*CHANGING, "check", "yes")
 def remove(request: Request) -> int:
-    """Remove layers from hosts, the last one first; keep what others installed.
+    """Remove layers from hosts, the last layer first; keep software that others installed.
 
     hostwright remove gpu01 --roles driver
     """

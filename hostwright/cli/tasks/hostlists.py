@@ -9,7 +9,7 @@ from hostwright.common.places import unread
 from hostwright.common.userpaths import STDOUT, expanded
 
 MARK = "^"
-LARGEST = 4 * 1024 * 1024  #: characters: a hundred thousand names of hosts
+LARGEST = 4 * 1024 * 1024  #: maximum characters of a file: a hundred thousand names of hosts
 _OPTION = "--hosts"
 
 

@@ -136,7 +136,7 @@ def pins(
             continue
         file = Path(f"{stem}-py{each.replace('.', '')}.txt")
         write_whole(file, text.encode())
-        console.print(Text(f'"{each}": {file.parent.name}/{file.name}'), soft_wrap=True)  # as in a stack file
+        console.print(Text(f'"{each}": {file.parent.name}/{file.name}'), soft_wrap=True)  # the syntax of a stack file
     return 0
 
 

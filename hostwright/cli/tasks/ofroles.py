@@ -1,9 +1,8 @@
 """Verbs of roles: the collection ``namespace`` in a role's module ``tasks``.
 
 A role adds verbs to another role's collection with a module ``tasks_NAME``, whose collection has the same name. A
-module is loaded by its path, without the role's package, because only its own verbs need those imports and ``invoke
---list`` must stay fast. So it imports slow modules inside its tasks, as the standard verbs do, and uses no relative
-imports.
+module is loaded by its path, without the role's package, so that ``invoke --list`` stays fast. It therefore imports
+slow modules inside its tasks, as the standard verbs do, and uses no relative imports.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def verbs_of_roles(folder: Path) -> tuple[Collection, ...]:
 
 
 def own_verbs(root: Path, *, run: bool) -> tuple[Collection, ...]:
-    """Return the verbs of a site's own roles. Without ``run``, they are only parsed. Raises the same errors."""
+    """Return the verbs of a site's own roles. Without ``run``, they are only parsed. Raises Invoke's ``Exit``."""
     from hostwright.cli.shell.ofsite.written import verbs_in
 
     folder = root / "roles"

@@ -5,7 +5,7 @@
         \"\"\"Bring the images of an archive to hosts.\"\"\"
         …
 
-Invoke makes options of parameters, so ``verb`` adds those of the fields to the function's own.
+Invoke creates options from parameters, so ``verb`` adds a parameter for each field to those of the function.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ P = ParamSpec("P")
 
 HOST = "host"  #: option of verbs for a single host; its value becomes the request's ``hosts``
 READ = group_of("read")  #: options of verbs that read an inventory
-NAMED = ("hosts", *READ, "json")  #: and select hosts from it
+NAMED = ("hosts", *READ, "json")  #: options of verbs that select hosts from an inventory
 CONNECTED = group_of("connected")
 REACHED = (*NAMED, *CONNECTED)  #: options of verbs that connect to hosts
-LISTED = ("hosts=all", *READ, "json", *CONNECTED)  #: the same, with all hosts as default
-OF_ONE = (HOST, *READ, "json", *CONNECTED)  #: the same, for a single host
+LISTED = ("hosts=all", *READ, "json", *CONNECTED)  #: options of verbs that connect to hosts, with all hosts as default
+OF_ONE = (HOST, *READ, "json", *CONNECTED)  #: options of verbs that connect to a single host
 WANTED = (*REACHED, *group_of("wanted"))  #: options of verbs that also need the desired state of hosts
 GRADUAL = group_of("gradual")
-CHANGING = (*WANTED, *group_of("changing"), *GRADUAL)  #: and change hosts
+CHANGING = (*WANTED, *group_of("changing"), *GRADUAL)  #: options of verbs that change hosts
 PROVISION = (*CHANGING, *group_of("provision"))
 _EVERY: Mapping[str, Option] = {**OPTIONS, HOST: Option("the host", "")}
 
@@ -51,8 +51,8 @@ def verb(
     further: Mapping[str, Option] = MappingProxyType({}),
     **helps: str,
 ) -> Callable[[Callable[Concatenate[Request, P], int]], Verb]:
-    """Declare a verb: a task of a function that returns an exit status. Errors are printed, and Invoke exits with the
-    status.
+    """Declare a verb: a task of a function that returns an exit status. Errors are printed, and Invoke exits with
+    that status.
 
     ``taken`` are fields of the request that become options, or ``host``; ``NAME=TEXT`` sets another default. ``helps``
     are the help texts of the function's own parameters, and of further fields. ``called`` is the verb's name, if it

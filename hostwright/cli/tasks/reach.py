@@ -7,7 +7,7 @@ import sys
 from hostwright.cli.tasks.options import GRADUAL, REACHED, READ, verb
 from hostwright.common.request import Request
 
-LONGEST_S = 86400.0  #: our choice: longer work belongs to a job of the host itself
+LONGEST_S = 86400.0  #: maximum value of --timeout (our choice): longer work belongs to a job of the host itself
 
 
 @verb(

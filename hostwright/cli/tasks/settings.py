@@ -9,8 +9,10 @@
     max-fail = "10%"
     notify = "/usr/local/bin/tell-slack"
 
-The command line wins over the environment, and the environment over the file. Options have the same names in all three.
-The hosts of a call are always typed, and confirmations (``--yes``, ``--force``) are not allowed in the shared file.
+The command line overrides the environment, and the environment overrides the file. Options have the same names in all
+three. Hosts can be given only on the command line. The shared file cannot contain confirmations (``--yes``,
+``--force``).
+
 ``[site]`` applies to every call: which hosts may get a stack, and where all operators store their records. A mistake
 ends the verb with file and line, before any host is contacted; help and completion still work.
 """
@@ -37,10 +39,11 @@ from hostwright.plan.roles.site import Site
 
 FILE, TABLE, SITE, PREFIX = SITE_FILE, "options", "site", "HOSTWRIGHT_"
 OF_SITE = ("hosts", "state")  #: keys below [site], each a text
-TYPED = frozenset({"hosts", "host"})  #: not settings: HOSTWRIGHT_HOST is set for commands that Hostwright starts
+#: options that cannot be set: HOSTWRIGHT_HOST is set for commands that Hostwright starts
+TYPED = frozenset({"hosts", "host"})
 ALIKE = 0.8  #: similarity to an option's variable above which a variable counts as a misspelling
-MOST_PARTS = 64  #: our choice, for a key with dots
-LARGEST = 64 * 1024  #: characters of the file: 100 times the size of all options
+MOST_PARTS = 64  #: maximum parts of a key with dots (our choice)
+LARGEST = 64 * 1024  #: maximum characters of the file: 100 times the size of all options
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _LINE = re.compile(r" ?\(at line (\d+), column \d+\)$")
 _KINDS = {bool: "true or false", int: "a whole number", str: "text", list: "a list of texts"}
@@ -239,7 +242,7 @@ def _not_toml(error: tomllib.TOMLDecodeError, text: str, file: Path) -> InputErr
 
 
 def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
-    """Return the place of a key. It ends at the first line up to which the file is valid TOML and contains the key."""
+    """Return file and line of a key. Parses the file up to each line until the result contains the key."""
     lines, begins = text.splitlines(), 1
     for number in count(1):
         try:

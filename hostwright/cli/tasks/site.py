@@ -51,8 +51,8 @@ def hosts(request: Request) -> int:
 def stacks(request: Request, ask: bool = False) -> int:
     """Show the available stacks, or with --hosts which of them fit these hosts.
 
-    A stack is shown with its versions, its distributions, the end of its fixes, and where it was tried. What fits a
-    host is decided by the facts of its last audit, or else by a new probe.
+    A stack is shown with its versions, its distributions, the end of its fixes, and where it was tried. The
+    facts of a host's last audit, or else a new probe, decide which stacks fit it.
 
     hostwright stacks
     hostwright stacks --hosts gpu01

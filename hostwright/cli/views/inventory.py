@@ -29,8 +29,8 @@ from hostwright.plan.roles.role import Role
 from hostwright.plan.roles.sitecheck import SiteCheck, SiteRemark
 
 OUTSIDE = "none: outside"  #: text for a host that gets no stack, by the site's settings
-_REMARKS = 20  #: limit of shown mistakes
-_REDACTOR = Redactor(())  #: for passwords in URLs; every other secret is a ``Secret``
+_REMARKS = 20  #: maximum mistakes shown
+_REDACTOR = Redactor(())  #: masks passwords in URLs; every other secret is a ``Secret``
 
 
 def show_variables(fleet: Fleet, targets: Targets, request: Request, *, why: bool = False) -> None:

@@ -50,7 +50,7 @@ class RunView(TerminalView):
         self._quiet = quiet
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:
-        """Return the table or the lines."""
+        """Return a table in a terminal, else lines."""
         out = console.make_console(stderr=self._quiet)
         if self._quiet or not console.redraws(out):
             return Plain(out, run, len(targets))
@@ -134,6 +134,6 @@ def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
     except KeyboardInterrupt:
         if shown is None:
             raise
-        if out.is_terminal:  # the alternate screen is gone
+        if out.is_terminal:  # Live has erased the last audit
             out.print(shown)
         return status

@@ -27,7 +27,7 @@ RENDERERS = {
     "junit": "junit.render_junit",
     "prometheus": "prometheus.render_prometheus",
 }
-HTML = "html"  #: it also needs the history
+HTML = "html"  #: this report also needs the history
 CYCLONEDX = "cyclonedx"
 SBOM_SUFFIX = ".cdx.json"  #: ending of CycloneDX files
 

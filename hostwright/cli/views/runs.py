@@ -21,7 +21,7 @@ from hostwright.inventory import fold
 from hostwright.plan.model import StepResult, tally
 
 RECENT_S = 14 * 86400.0  #: runs up to this age are listed with their age, older ones with their date
-_FOLDED_CHARACTERS = 16  #: limit for the hosts of a run in a table; above it, their number is shown
+_FOLDED_CHARACTERS = 16  #: maximum length of the hosts of a run in a table; if they are longer, their number is shown
 BAD = ("failed", "unreachable", "interrupted")
 _OPEN = ("pending", "locked", "stopped", "untouched", "running", "waiting")
 _STATES = {"interrupted": "red", "crashed": "red", "running": "yellow"}
@@ -110,7 +110,7 @@ def show_head(out: Console, summary: RunSummary, run: RecordedRun, *, details: b
         f"options {json.dumps(options, ensure_ascii=False)}",
     )
     for line in every if details else (f"{began}, by {who}", command):
-        Console.print(out, Text(f"  {printable(line)}", style="dim"))  # as typed: commands are not completed
+        Console.print(out, Text(f"  {printable(line)}", style="dim"))  # no completed commands
     out.print(Text("  ").append(_counted(summary.results)))
     if run.damaged:
         out.print(Text(f"  not shown: {count(run.damaged, 'damaged line')} of the record", style="yellow"))
@@ -187,7 +187,7 @@ def _explained(record: Mapping[str, Any]) -> str:
 
 
 def _as_it_is(record: Mapping[str, Any]) -> str:
-    """Return a record of a kind without its own text."""
+    """Return the text for a record whose kind has no text of its own: its fields."""
     more = {key: value for key, value in record.items() if key not in ("kind", "host", "t", "at")}
     return f"{record['kind']} {json.dumps(more, ensure_ascii=False)}"
 

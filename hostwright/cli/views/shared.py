@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _BAD = frozenset({"failed", "unreachable", "stopped"})
 #: errors whose own message explains more than the known problems of the host
 _NOTHING_FOUND_ON_HOST = (Unreachable, BecomeError, Refused, Stopped, ProtocolError)
-_MOST_ALONE = 3  #: limit of hosts with the same error that have their own lines
+_MOST_ALONE = 3  #: maximum hosts with the same error that get a line each
 
 
 def warn(sentence: str) -> None:
@@ -164,7 +164,7 @@ def style_of_ends(words: Collection[str], good: frozenset[str]) -> str:
 
 
 def show_sums(out: Console, words: Iterable[str]) -> None:
-    """Show the number of hosts, and how many have each word; nothing for a single host."""
+    """Show the number of hosts, and the number for each word; nothing for a single host."""
     numbers = Counter(words)
     if numbers.total() > 1:
         sums = ", ".join(f"{number} {word}" for word, number in numbers.most_common())

@@ -22,7 +22,7 @@ from hostwright.common.request import OPTIONS
 
 SHELLS = {"bash": "complete.sh", "zsh": "complete.zsh", "fish": "complete.fish"}  #: shell → its completion script
 ASKED, ASKED_OF_LINE = "--complete-words", "--complete-line"  #: options with which the shells call us
-_RUNS = 30  #: limit of latest runs that are offered
+_RUNS = 30  #: maximum number of runs that are offered, the latest first
 _SIGNS = "!&"  #: signs that may precede a name of hosts
 #: values of further options
 _CHOICES: Mapping[str, tuple[str, ...]] = {

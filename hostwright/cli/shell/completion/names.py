@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hostwright.inventory import Inventory
 
 INVENTORY_VARIABLE = "HOSTWRIGHT_INVENTORY"  #: the default of ``--inventory``
-_FOLDER = "names"  #: in the state directory
+_FOLDER = "names"  #: folder of the cache in the state directory
 _PLUGIN = re.compile(rb"^plugin\s*:", re.MULTILINE)  #: marks the configuration of an Ansible inventory plugin
 _PATTERN = frozenset("@~!&[],*?:")  #: characters that make a word a pattern of hosts
 _LEFT_OUT = {"group_vars", "host_vars", "stacks"}  #: folders of an inventory without hosts
@@ -42,7 +42,7 @@ class Names:
 
 
 def remember(sources: Sequence[Path], inventory: Inventory) -> None:
-    """Cache the names of an inventory if its folder exists, which completion creates. Write errors are ignored."""
+    """Cache the names of an inventory if the cache's folder exists, which completion creates. Ignores write errors."""
     place = _place(sources)
     if place.parent.is_dir():
         _keep(place, Names(tuple(inventory.hosts), tuple(inventory.groups)))
@@ -69,7 +69,7 @@ def known(named: Sequence[str] = ()) -> Names:
 def may_be_hosts(word: str) -> bool:
     """Whether a word may mean hosts: a pattern, or a name that resembles one of the inventory.
 
-    Without a known inventory, any word may.
+    Without a known inventory, any word may mean hosts.
     """
     if word == "all" or any(sign in _PATTERN for sign in word):
         return True

@@ -17,7 +17,7 @@ from invoke import Collection, Task
 _DECORATORS = {"task", "verb"}
 _NAMESPACES = ("ns", "namespace")  #: Invoke's names of a module's collection, in its order
 _OPTIONS = {"name", "aliases", "default", "help", "positional", "optional", "iterable", "incrementable"}
-_LARGEST = 1 << 20  #: bytes of a file, to keep completion fast
+_LARGEST = 1 << 20  #: maximum bytes of a file, to keep completion fast
 
 
 def verbs_in(file: Path, module: str) -> Collection:
@@ -59,7 +59,7 @@ def _task(node: ast.FunctionDef, decorator: ast.expr, module: str) -> Task[Any]:
     body.__signature__ = Signature(list(_parameters(node.args)))  # type: ignore[attr-defined]
     names = {each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
     given = {each.arg: _literal(each.value) for each in getattr(decorator, "keywords", ()) if each.arg}
-    if _name(decorator) == "verb":  # its other keywords are help texts of options
+    if _name(decorator) == "verb":  # other keywords of `@verb` are help texts of options
         given = {"name": given.pop("called", None), "default": given.pop("default", None), "help": given}
     options = {key: value for key, value in given.items() if key in _OPTIONS and value is not None}
     helps = options.get("help")

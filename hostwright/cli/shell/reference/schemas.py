@@ -138,7 +138,7 @@ def _fields(role: str, cls: type, definitions: Schema) -> Schema:
 
 
 def _loose(schema: Any, *, inside: bool = False) -> Any:
-    """Extend a schema of pydantic by what pydantic also accepts (numbers as text, templates); refuse unknown names."""
+    """Extend pydantic's schema to all texts that it accepts (numbers as text, templates); refuse unknown names."""
     if isinstance(schema, list):
         return [_loose(each, inside=True) for each in schema]
     if not isinstance(schema, dict):
@@ -188,7 +188,7 @@ def stack(roles: Iterable[Role]) -> Schema:
 
 
 def _closed(schema: Any) -> Any:
-    """Return pydantic's schema, with mappings by key pattern closed to all other keys."""
+    """Return a schema in which mappings with key patterns allow no keys that match none of them."""
     if isinstance(schema, list):
         return [_closed(each) for each in schema]
     if not isinstance(schema, dict):

@@ -164,7 +164,7 @@ def show_outcomes(
     shown = SHOWN_RESULTS | ({"changed": "layers removed"} if verb == "remove" else {})
     out.print(summary(results.values, results.errors, results.untouched, proved=proved, shown=shown))
     show_errors(results.errors)
-    if results.stopped_because and (results.untouched or results.errors):  # otherwise all work was already done
+    if results.stopped_because and (results.untouched or results.errors):  # else all work was done
         sentence = f"{results.stopped_because}. To continue with the remaining hosts: {again(verb, run)}"
         console.make_console(stderr=True).print(Text(printable(sentence), style="bold red"))
     show_stand_ins(targets, results, out)
@@ -211,7 +211,7 @@ def _document(run: str, results: Results[Outcome], *, proved: bool) -> dict[str,
 
 
 def show_no_way_back(ways: Results[WayBack], targets: Sequence[TargetHost], to: str, *, as_json: bool) -> int:
-    """Show why nothing is rolled back: all hosts are, or none. Returns the exit status."""
+    """Show which hosts cannot be rolled back; then no host is rolled back. Returns the exit status."""
     if as_json:
         left = {"untouched": list(ways.names), "stopped_because": ALL_OR_NONE}
         print_document("provision", {"run": None, "hosts": [], "errors": errors_json(ways.errors), **left})
@@ -223,8 +223,8 @@ def show_no_way_back(ways: Results[WayBack], targets: Sequence[TargetHost], to: 
 
 
 def intents(ways: Sequence[WayBack]) -> Iterator[str]:
-    """Yield where hosts go back to, and the difference from the inventory: one sentence for hosts with the same
-    stacks."""
+    """Yield the stack to which hosts return, and its difference from the inventory, as a sentence for hosts with the
+    same stacks."""
     kinds = dict.fromkeys((way.back.stack.name, way.now.stack.name, way.back.stack.digest()) for way in ways)
     for back, now, digest in kinds:
         same = [way for way in ways if (way.now.stack.name, way.back.stack.digest()) == (now, digest)]
@@ -299,7 +299,7 @@ def _layers(outcomes: Sequence[Outcome]) -> Table:
         times = [sum(result.duration_s for result in results) for results in of_hosts if results]
         steps = sum(len(result.steps) for results in of_hosts for result in results)
         if not steps:
-            continue  # only probed again
+            continue  # a layer that was only probed again
         table.add_row(name, *([f"{len(times)}"] if several else []), f"{steps}", shown_seconds(max(times)))
     return table
 

@@ -14,7 +14,8 @@ from hostwright.inventory.patterns import fold, headed
 from hostwright.plan.model import Change, Deferred, Plan, Planned, Refusal, RolePlan, tally
 from hostwright.plan.planning import HostPlan
 
-_SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}  #: and style
+#: kind of a row → its sign and style
+_SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}
 
 
 def show_plan(host_plan: HostPlan, *, among: Sequence[str] = (), diffs: bool = True) -> RenderableType:

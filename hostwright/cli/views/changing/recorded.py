@@ -17,8 +17,8 @@ from hostwright.common.command import Command
 from hostwright.common.text import count, printable
 from hostwright.inventory.patterns import headed
 
-MOST_LINES = 5  #: last lines of a failed step's output
-MOST_CHECKS = 3  #: limit of failed checks without a known cause
+MOST_LINES = 5  #: maximum lines shown of a failed step's output, counted from its end
+MOST_CHECKS = 3  #: maximum failed checks without a known cause that are shown
 
 
 def show_in_short(out: Console, summary: RunSummary, run: RecordedRun) -> None:

@@ -11,7 +11,7 @@ from hostwright.common.text import printable
 from hostwright.inventory.patterns import headed
 from hostwright.rebuild.newkeys import KeyResults, Told
 
-_MOST_ALONE = 3  #: limit of hosts with known keys that have their own lines
+_MOST_ALONE = 3  #: maximum hosts with known keys that get a line each
 WORDS = {"trusted": "trusted anew", "known": "already known", "forgotten": "forgotten"}
 
 
