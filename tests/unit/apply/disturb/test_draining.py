@@ -307,7 +307,7 @@ def test_a_host_that_nobody_drained_says_nothing() -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", "7", "{}", '{"schema": 2, "run": "x"}', '{"schema": 1, "run": ["x"]}'])
 def test_a_mark_that_cannot_be_read_is_a_mark(text: str) -> None:
     assert read(text) == Drained()
-    assert str(read(text)) == "drained by somebody (run unknown) since an unknown time: no reason is given"
+    assert str(read(text)) == "drained by somebody (run unknown) since an unknown time: no reason given"
 
 
 @given(st.dictionaries(st.sampled_from(["schema", "run", "operator", "reason", "since"]), st.text() | st.just(1)))

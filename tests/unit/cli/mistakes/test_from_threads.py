@@ -178,7 +178,7 @@ CASES = (
     # ------------------------------------------------------------ and the other half
     Case("kubernetes/kubernetes#25180", "list", 2, ("no verb 'list'", "'hosts'")),
     Case("kubernetes/kubernetes#25181", "delete gpu01", 2, ("no verb 'delete'", "'remove'")),
-    Case("hashicorp/terraform#16880", "hosts", 2, ("no site here", "--site fleet"), where=".."),
+    Case("hashicorp/terraform#16880", "hosts", 2, ("no site found", "--site fleet"), where=".."),
     Case("hashicorp/docker-hub-images#59", "hosts --site inventory/hosts.yml", 2, ("inventory/hosts.yml", "directory")),
     Case("kubernetes-retired/kubefed#1121", "hosts -json", 2, ("-json", "did you mean --json")),
     Case("wso2/ansible-apim#98", "plan gpu01 -K", 2, ("-K", "--ask-become-pass")),

@@ -52,22 +52,24 @@ TYPED = {
     "a role": Mistake("vars gpu01 --roles drivr", ("--roles", "did you mean 'driver'?"), "vars gpu01 --roles driver"),
     "a role in the inventory": Mistake(
         "vars gpu01",
-        (f"{YAML}:3:", "no role 'drivr'", "did you mean 'driver'?"),
+        (f"{YAML}:3:", "unknown role 'drivr'", "did you mean 'driver'?"),
         "vars gpu01",
         files={YAML: AUTO.format("hostwright_roles: [base, drivr]")},
         mended={YAML: AUTO.format("hostwright_roles: [base, driver]")},
     ),
-    "a stack": Mistake("mirror --stack tensorflow-2.8", ("no stack 'tensorflow-2.8'", "did you mean 'tensorflow-2.")),
+    "a stack": Mistake(
+        "mirror --stack tensorflow-2.8", ("unknown stack 'tensorflow-2.8'", "did you mean 'tensorflow-2.")
+    ),
     "a stack in the inventory": Mistake(
         "vars gpu01",
-        (f"{YAML}:3:", "no stack 'tensorflow-2.99'", "did you mean 'tensorflow-2.9'?"),
+        (f"{YAML}:3:", "unknown stack 'tensorflow-2.99'", "did you mean 'tensorflow-2.9'?"),
         "vars gpu01",
         files={YAML: AUTO.format("stack: tensorflow-2.99")},
         mended={YAML: AUTO.format("stack: tensorflow-2.9")},
     ),
     "a stack like no other": Mistake(
         "vars gpu01",
-        (f"{YAML}:3:", "no stack 'house'", "valid: debian-13-r550, hgx-b200, jax-0.12, "),
+        (f"{YAML}:3:", "unknown stack 'house'", "valid: debian-13-r550, hgx-b200, jax-0.12, "),
         files={YAML: AUTO.format("stack: house")},
     ),
     "a variable": Mistake(
@@ -189,7 +191,7 @@ def test_the_cure_of_windows_line_ends_is_a_command_that_works(desk: Desk) -> No
 
 def test_outside_of_a_site(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "else").mkdir()
-    told(desk.types("hosts", where=tmp_path / "else"), ("no site here", "hostwright init DIR", "--site DIR"))
+    told(desk.types("hosts", where=tmp_path / "else"), ("no site found", "hostwright init DIR", "--site DIR"))
     assert desk.types(f"hosts --site {desk.site}", where=tmp_path / "else").status == CURED
 
 
