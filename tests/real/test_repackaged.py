@@ -108,7 +108,7 @@ def test_rollback_brings_the_older_branch_again(host: tuple[Machine, FrontDoor])
     The inventory still says R580, so the stack that the host has now is named.
     """
     machine, door = host
-    done = door("rollback", "--hosts", HOST, "--var", f"stack=lab-repackaged-{NEWER[1]}", "--force")
+    done = door("rollback", "--hosts", HOST, "--var", f"stack=lab-repackaged-{NEWER[1]}", *DRIVER, "--force")
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     has_only(machine, TODAY[NEWER[0]])
 
