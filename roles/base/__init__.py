@@ -21,7 +21,7 @@ class Base:
     #: source of the distribution's packages for all roles: sources (the host's apt sources) or mirror (only files
     #: served by this machine)
     packages_from: Literal["sources", "mirror"] = "sources"
-    #: package prefixes that unattended-upgrades must not upgrade, in addition to those of the layers
+    #: prefixes of packages that unattended-upgrades must not upgrade, besides the prefixes of the layers
     never_unattended: tuple[str, ...] = (
         "nvidia-", "libnvidia-", "cuda-", "libcudnn", "linux-image-", "linux-headers-", "linux-generic",
     )  # fmt: skip

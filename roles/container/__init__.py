@@ -74,12 +74,13 @@ def container(v: Container, ctx: RoleContext) -> Iterator[Resource]:
     yield Disturbing(engine, REPLACES, DockerRuns(restarts=False))
     program = (PROGRAM,) if section.docker == "docker.io" else ()
     if program:
-        yield When(ProgramApart(), Debs(program, leaf=True))  # the condition checks each release
+        yield When(ProgramApart(), Debs(program, leaf=True))  # the condition decides by the host's release
     yield from signed_repository(wanted.repository, ctx.stack)
     if not wanted.writes_cdi:
         yield NoRefresh()
     held = replace(toolkit, hold=True)
-    yield reloading(held) if wanted.writes_cdi else held  # the toolkit's package has units
+    # the package contains units, so that its installation reloads systemd
+    yield reloading(held) if wanted.writes_cdi else held
     programs = PackagedPrograms((*section.docker_packages, *program, *wanted.packages))
     yield programs
     yield DeviceLinks()

@@ -25,7 +25,8 @@ from hostwright.standard.roles.container.section import Mode
 
 TOOLKIT_CONFIG = "/etc/nvidia-container-runtime/config.toml"
 REFRESH, REFRESH_PATH = "nvidia-cdi-refresh.service", "nvidia-cdi-refresh.path"
-MOST = 3  #: maximum number of missing libraries named per specification; all have the driver's previous version
+#: maximum number of missing libraries that are named per specification: all have the previous driver's version
+MOST = 3
 UNLISTED = "unlisted"  #: output of the state's probe if nvidia-smi lists no GPU
 CDI_SH = sh_file(__file__, "sh/cdi.sh", most=MOST)
 
@@ -76,9 +77,9 @@ class CdiSpecification(Resource):
     Since 1.19.0 the toolkit writes the current numbers of device files, and nvidia-uvm gets another number whenever its
     module is loaded. With a wrong number, ``cuInit`` returns 999 in containers (NVIDIA/nvidia-container-toolkit#1934).
     A host without GPUs needs no specification. If nvidia-smi lists none, the unit fails, because its first command is
-    ``nvidia-smi -L`` (the toolkit's deployments/systemd, 1.20.0). The driver or a GPU causes that; a note reports it,
-    and the layer continues. A unit that failed while the driver was missing is restarted, too: otherwise it would stay
-    failed until the next boot.
+    ``nvidia-smi -L`` (the toolkit's deployments/systemd, 1.20.0). The cause is then the driver or a GPU: the plan has a
+    note, and the layer continues. A unit that failed while the driver was missing is restarted, too: otherwise it would
+    stay failed until the next boot.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -121,8 +122,9 @@ class Refreshable(Condition):
 class NoRefresh(Resource):
     """nvidia-cdi-refresh is disabled and its specification removed.
 
-    This precedes the removal of its package, or an older package without these units. An operator's own specification
-    is kept. The links are removed last, because they show that nvidia-cdi-refresh wrote the specification.
+    Applies before the removal of the package, and before an older package without these units. An operator's own
+    specification is kept. The links are removed last, because they show that nvidia-cdi-refresh wrote the
+    specification.
     """
 
     def probes(self) -> tuple[Probe, ...]:

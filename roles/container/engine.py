@@ -71,20 +71,22 @@ SNAP_DOCKER = Probe("test -e /snap/docker/current && readlink /snap/docker/curre
 #: packages with a Docker daemon, of which a host has only one; the last is Microsoft's
 ENGINES = ("docker.io", "docker-ce", "moby-engine")
 
-PROGRAM = "docker-cli"  #: Debian's package with the command docker, since 13
+PROGRAM = "docker-cli"  #: package with the command ``docker`` since Debian 13
 
 #: package whose command ``docker`` is podman's, which ignores ``--gpus`` (podman-container-tools/podman#19330)
 SHIM = "podman-docker"
 
-#: dockerd can validate a configuration since version 23; ours is always valid JSON
+#: Command that validates daemon.json, which dockerd supports since version 23. Older releases need no check: Hostwright
+#: always writes valid JSON.
 VALIDATE = "{ ! dockerd --help | grep -q -e --validate || dockerd --validate --config-file=%s; }"
 
 
 def daemon_settings(default_runtime: bool, cgroup_driver: str, *, cdi: bool = False) -> str:
     """Return the required contents of daemon.json, as JSON.
 
-    They are the settings of ``nvidia-ctk runtime configure``, the role's variables, and with ``cdi`` the setting that
-    Docker 25 to 28.1 needs to read CDI specifications. Other releases ignore that setting, or have it by default.
+    The contents are the settings of ``nvidia-ctk runtime configure``, the role's variables, and with ``cdi`` the
+    setting that Docker 25 to 28.1 needs to read CDI specifications. Other releases ignore that setting, or have it by
+    default.
     """
     settings: dict[str, Any] = {"runtimes": {"nvidia": {"args": [], "path": "nvidia-container-runtime"}}}
     if default_runtime:
@@ -126,14 +128,14 @@ class ProgramApart(Condition):
         return HOST_PROBES
 
     def holds(self, facts: Facts) -> bool:
-        """Return whether the host has such a release."""
+        """Return whether the host's release has docker-cli as a separate package."""
         host = read_host(facts)
         return host.distribution == "debian" and numbers(host.version) >= (13,)
 
 
 @dataclass(frozen=True, slots=True)
 class DockerEngine(Resource):
-    """Docker from these packages. The first one names the engine; a host with another Docker is refused.
+    """Docker from these packages. The first package names the engine. A host with another Docker is refused.
 
     A provisioning tool must not change the engine under running containers.
     """
@@ -212,7 +214,7 @@ class FirewallRules(Resource):
     """Docker's own rules are in the host's firewall, if Docker uses iptables.
 
     Docker sets them at its start and does not detect a later flush (moby/moby#12294); only a restart restores them. If
-    a restart would end containers, only this state is refused, and the others are applied.
+    a restart would end containers, this state is refused, and all other states are applied.
     """
 
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a restart may end containers

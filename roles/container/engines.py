@@ -89,7 +89,7 @@ def loses_gpus_flag(mode: str | None, docker: str) -> bool:
 
 
 def gpus_flag_sentence(mode: str, docker: str) -> str:
-    """Return the refusal text for such a Docker."""
+    """Return the refusal text for a Docker whose ``--gpus`` fails in this mode."""
     return (
         f"Docker {docker} runs `docker run --gpus` only through the container toolkit's hook, which refuses the mode"
         f" {mode}; set container.toolkit.mode to auto, or install Docker {dotted(GPUS_BY_CDI)} or newer"

@@ -1,4 +1,4 @@
-"""Finder of a host's container engine and NVIDIA container toolkit, whoever installed them."""
+"""Finder of a host's container engine and NVIDIA container toolkit, from any source."""
 
 from __future__ import annotations
 

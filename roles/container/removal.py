@@ -24,8 +24,8 @@ from hostwright.roles import sh, sh_file
 DOCKER_DATA, CONTAINERD_DATA = "/var/lib/docker", "/var/lib/containerd"
 CONTAINERD_PACKAGES = ("containerd", "containerd.io")
 
-#: a purge of Debian's docker.io empties /var/lib/docker with this program, whatever the contents: its prerm copies an
-#: executable program to the second path, and its postrm runs it from there
+#: Program with which a purge of Debian's docker.io deletes all contents of /var/lib/docker. The package's prerm copies
+#: the program to the second path if it is executable, and its postrm runs the copy.
 _NUKE = ("/usr/share/docker.io/contrib/nuke-graph-directory.sh", f"{DOCKER_DATA}/nuke-graph-directory.sh")
 
 #: data that users created: containers, volumes, images, plugins, a swarm; containerd's images and its containers'
@@ -53,14 +53,14 @@ _MADE = {
     CONTAINERD_DATA: (f"{CONTAINERD_DATA}/io.containerd.*", f"{CONTAINERD_DATA}/tmpmounts"),  # noqa: S108 - no such place
 }  # fmt: skip
 
-#: further files that the daemons create at their start: the engine its key (until Docker 23), containerd empty
-#: directories for plugins (Debian's in a separate directory) and networks
+#: Files that the daemons create at their start: the engine's key (until Docker 23), and containerd's empty directories
+#: for plugins (Debian's in a separate directory) and networks
 _KEY = "/etc/docker/key.json"
 _TREES = ("/opt/containerd", f"{CONTAINERD_DATA}/opt", "/etc/cni")
 
 
 def there_before(facts: Facts, *packages: str) -> bool:
-    """Return whether one of these was installed before Hostwright's first change, or this is unknown.
+    """Return whether one of these packages was installed before Hostwright's first change; true if unknown.
 
     Reads ``PACKAGES_BEFORE``.
     """
@@ -69,7 +69,7 @@ def there_before(facts: Facts, *packages: str) -> bool:
 
 
 def there_now(facts: Facts, *packages: str) -> bool:
-    """Return whether one of these is installed. Reads ``DPKG``."""
+    """Return whether one of these packages is installed. Reads ``DPKG``."""
     return any((row := dpkg_table(facts).get(name)) and row.present for name in packages)
 
 

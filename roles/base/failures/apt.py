@@ -15,17 +15,18 @@ if TYPE_CHECKING:
 
 DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
 LOCKS = (*DPKG_LOCKS, "/var/lib/apt/lists/lock", "/var/cache/apt/archives/lock")
-MOMENT_S = 10  #: our estimate: dpkg-query, or an apt without work, takes less
-PATIENCE_S = 600  #: our wait for apt (see ``resources.dpkg``); a process that holds a lock for longer is reported
+MOMENT_S = 10  #: seconds, our estimate: dpkg-query, or apt without a change, takes less
+#: seconds that Hostwright waits for apt (``resources.dpkg``); a process that holds a lock for longer is reported
+PATIENCE_S = 600
 
 IN_ORDER = DpkgInOrder()
 
 #: Prints ``file pid seconds name`` for each process that holds a lock of apt.
 HELD = Probe(sh_file(__file__, "sh/holders.sh", locks=LOCKS), root=True)
 
-#: Prints apt's messages when it reads only its sources, without the lists and dpkg's status: building its cache would
-#: take half a second and write to disk. After a repository with different keys in two lists, the entries of all lists
-#: follow as ``FILE:NUMBER:TEXT``.
+#: Prints apt's messages while apt reads only its sources. Reading lists and dpkg's status would take half a second and
+#: write to disk. If two lists name different keys for a repository, the entries of all lists follow as
+#: ``FILE:NUMBER:TEXT``.
 SOURCES = Probe(sh_file(__file__, "sh/sources.sh"), root=True)
 
 #: Prints conflicts in apt's last run of dpkg, each with its archive, from apt's terminal log; ``script WORDS; LINES``
@@ -48,8 +49,8 @@ _HELD = Pattern(r"(/\S+) (\d{1,10}) (\d{1,10}) (.*)")
 
 
 def interrupted(ctx: AuditContext) -> Iterator[str]:
-    """While nobody runs dpkg, its journal is not empty, or a package is half-installed, or half-configured and wanted
-    or removed by a role of the host.
+    """No dpkg runs, and one of these holds: dpkg's journal is not empty; a package is half-installed; a package that a
+    role of the host installs or removes is half-configured.
     """
     failed, journal = _failed(ctx), _journal(ctx)
     for probe in IN_ORDER.probes():
@@ -61,8 +62,8 @@ def interrupted(ctx: AuditContext) -> Iterator[str]:
 
 
 def script_failed(ctx: AuditContext) -> Iterator[str]:
-    """A package that no role of the host wants or removes is half-configured, dpkg's journal is empty, and nobody runs
-    dpkg: dpkg was not interrupted; the package's own script failed.
+    """A package that no role of the host installs or removes is half-configured. No dpkg runs, and dpkg's journal is
+    empty: dpkg was not interrupted, but the package's own script failed.
     """
     yield from map(_told, _failed(ctx))
 
@@ -81,7 +82,7 @@ def _failed(ctx: AuditContext) -> tuple[Installed, ...]:
 
 
 def _journal(ctx: AuditContext) -> list[str]:
-    """Return what an interrupted dpkg left. Raises ``Unread`` while dpkg runs."""
+    """Return the names of the journal files that an interrupted dpkg left. Raises ``Unread`` while dpkg runs."""
     ctx.require(JOURNAL)
     working = [name for path, _, _, name in _holders(ctx) if path in DPKG_LOCKS]
     if working:
@@ -110,8 +111,8 @@ def grub_device(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_removed(ctx: AuditContext) -> Iterator[str]:
-    """In apt's last run of dpkg (/var/log/apt/term.log), a script failed during the removal of a package, which is now
-    half or fully installed, and a role of the host removes it.
+    """A package's script failed when apt last removed the package (/var/log/apt/term.log). The package is now
+    half-installed, or fully installed although a role of the host removes it.
     """
     changes = (change for some in ctx.changes.values() for change in some if isinstance(change, Change))
     named = {word.rstrip(",;") for change in changes for word in f"{change.what} {change.have}".split()}
@@ -123,8 +124,8 @@ def not_removed(ctx: AuditContext) -> Iterator[str]:
 
 
 def pinned_away(ctx: AuditContext) -> Iterator[str]:
-    """A file of apt's preferences that is not Hostwright's gives a negative priority to a package that a role of the
-    host needs and that is not installed.
+    """A role of the host needs a package that is not installed, and apt's preferences, in a file that is not
+    Hostwright's, give the package a negative priority.
     """
     pins = [match for line in ctx.text(CONFLICTS).splitlines() if (match := _PIN.fullmatch(line))]
     if not pins:
@@ -139,13 +140,13 @@ def pinned_away(ctx: AuditContext) -> Iterator[str]:
 
 
 def packages_of(evidence: Iterable[str]) -> Iterator[str]:
-    """Yield the packages at the start of these evidences, worded as in ``package-script-failed``."""
+    """Yield the package at the start of each line of evidence, worded as in the rule ``package-script-failed``."""
     yield from (line.partition(";")[0] for line in evidence)
 
 
 def overwrites(ctx: AuditContext) -> Iterator[str]:
-    """A package is not in order, and in apt's last run of dpkg another package was not installed because of a file of a
-    package that is still present.
+    """A package is broken, and dpkg did not unpack a package in apt's last run, because another package, which is still
+    present, has one of its files.
     """
     if not ctx.packages_where(is_broken):
         return
@@ -182,7 +183,7 @@ def at_work(ctx: AuditContext) -> Iterator[str]:
 
 def conflicting(ctx: AuditContext) -> Iterator[str]:
     """apt reports the conflict when it reads its sources. CUDA's repositories have their own rule."""
-    for line in (line for line in _complaints(ctx) if _CONFLICT in line):  # CUDA's are covered by its own rule
+    for line in (line for line in _complaints(ctx) if _CONFLICT in line):  # a separate rule covers CUDA's repositories
         address = _REGARDING.search(line)
         entries = [entry for entry in _complaints(ctx) if _ENTRY.match(entry)]
         yield line
@@ -245,7 +246,7 @@ APT_RULES = (
     ),
     FailureRule(
         "apt-pin-keeps",
-        # apt-cache policy: rows of priority below 990, which are newer, above the installed one of higher priority
+        # apt-cache policy: newer versions with a priority below 990, listed above the installed version
         r"^[a-z0-9][\w.+:-]{1,80}:\n(?:  [^\n]*\n){3}"
         r"(?:     [0-9]\S* [1-9][0-9]{0,2}\n(?:        [^\n]*\n){0,8}?){1,20}?"
         r"(?:        [^\n]*)? \*\*\* \S{1,80} (?:99[1-9]|1[0-9]{3,4})$",

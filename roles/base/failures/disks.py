@@ -18,7 +18,7 @@ LEAST_BYTES = 500 * MB  #: gpud's threshold for a degraded disk (github.com/lept
 LEAST_SHARE = 0.10  #: gpud's other threshold
 LEAST_INODES = 0.01  #: share of a filesystem's inodes: a toolkit alone has 8,000 files
 MOST_DIGITS = 18  #: limit for a credible number: an exbibyte in KiB has 16 digits
-WORTH_NAMING_BYTES = 100 * MB  #: smallest removable file that is named
+WORTH_NAMING_BYTES = 100 * MB  #: smallest removable file that the evidence lists
 
 #: Directories to which the stack, its installers and containers write.
 UNPACKED = ("/tmp", "/var/tmp")  # noqa: S108 - where installers unpack
@@ -45,7 +45,7 @@ LEFT_BEHIND = Probe(
 #: mount it noexec, and provisioning works with that.
 PROGRAMS = ("/", "/usr", "/usr/local", "/opt", "/var", "/var/lib", "/var/lib/dkms", "/var/lib/dpkg", "/var/lib/docker")
 SHARED = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - directories for all users
-EVERYBODY = "1777"  #: mode of these directories (hier(7))
+EVERYBODY = "1777"  #: mode of directories that all users may write to (hier(7))
 
 #: Prints ``mount``: point, type and options of each filesystem that is read-only now; ``fstab``: point and options as
 #: configured; ``noexec``, ``absent``, ``device`` and ``mode``: see the script's first lines.
@@ -56,7 +56,7 @@ _DISK_KINDS = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "vfat"}
 
 
 #: Matches a line about a full device that names a file of /boot, or the compressor that writes an initramfs there. cpio
-#: alone writes to /var/tmp.
+#: without a compressor writes to /var/tmp instead.
 BOOT_IS_FULL = (
     r"/boot/[^\n]{1,200}: [^\n]{0,80}no space left on device|no space left on device[^\n]{0,80}'?/boot/"
     r"|(?:gzip|zstd|lz4|xz|bzip2|lzma|lzop)\b[^\n]{0,80}no space left on device[^\n]{0,80}\n"
@@ -79,8 +79,8 @@ class Room:
 
     @property
     def full(self) -> bool:
-        """Whether less is free than both of gpud's thresholds: 10 % of a small /boot, or 500 MB of a big disk, may
-        suffice.
+        """Whether less space is free than both of gpud's thresholds. One threshold alone proves nothing: less than 10 %
+        of a large disk, or less than 500 MB of a small /boot, may suffice.
         """
         return self.free < min(LEAST_BYTES, LEAST_SHARE * self.size)
 
@@ -137,7 +137,9 @@ def read_only(ctx: AuditContext) -> Iterator[str]:
 
 
 def next_read_only(ctx: AuditContext) -> Iterator[str]:
-    """A line of /etc/fstab mounts a filesystem read-only to which the stack writes, and it is writable now."""
+    """The stack writes to a filesystem that is writable now, but /etc/fstab mounts the filesystem read-only at the next
+    boot.
+    """
     rows = _mounts(ctx)
     now = {row[1] for row in rows if row[0] == "mount"}
     for row in rows:
@@ -151,9 +153,7 @@ def not_executable(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_mounted(ctx: AuditContext) -> Iterator[str]:
-    """A line of /etc/fstab, without noauto, names a filesystem that is not mounted, and for which a boot does not
-    wait.
-    """
+    """A filesystem in /etc/fstab, without noauto, is not mounted, and a boot does not wait for it."""
     rows = (row for row in _mounts(ctx) if row[0] in {"absent", "device"} and not _waits(row))
     yield from (f"{row[1]}: {row[2]} is not mounted" for row in rows)
 
@@ -337,7 +337,7 @@ DISK_RULES = (
         unless=r"hard link|own(?:er|ership)\b|[('\" ](?:/proc|/sys|/dev)/|mount|insert|modprobe|nvidia-container-cli"
         r"|new backup file",
         transient=False,
-        weight="root cause",  # regardless of a tool's output after the line with the file
+        weight="root cause",  # whatever the tool prints after the line with the file
         names=(
             r" to ['\"]\.?(?P<file>/[^'\"\n]+)['\"]",
             r"['\"]\.?(?P<file>/[^'\"\n]+)['\"]",

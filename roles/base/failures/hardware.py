@@ -139,7 +139,7 @@ HARDWARE = (
         "Search dmesg before this message for errors of the disk, and replace the disk if it has any; then unmount "
         "the filesystem and repair it (fsck, xfs_repair, btrfs check)",
         "Linux fs/ext4/super.c, fs/xfs/xfs_error.c, fs/btrfs/messages.c",
-        unless=r"aborted \(error -28",  # no space left
+        unless=r"aborted \(error -28",  # error -28: no space left on the device
         transient=False,
         sign=kernel_sign(_FILESYSTEM, r"aborted \(error -28"),
     ),

@@ -22,10 +22,11 @@ NEXT_BOOT = Probe(sh_file(__file__, "sh/nextboot.sh"), root=True)
 AHEAD_S = 60  #: a larger difference cannot be explained by network latency
 OFF_TARGETS = ("rescue.target", "emergency.target", "poweroff.target", "halt.target", "reboot.target", "kexec.target")
 AWAKE = ("ignore", "lock")  #: logind actions after which the host continues to run
-LEAST_OF_USER = 1024  #: processes, or open files: a training with sixteen data loaders has as many threads
-LEAST_OF_HOST = 8192  #: processes of all users
-MOST_IN_HUGE_PAGES = 0.8  #: share of the memory; our choice
-_SPACE = ("as", "v")  #: CUDA reserves address space for the memory of the host and of all cards
+#: minimum limit of a user's processes and open files: a training with sixteen data loaders has as many threads
+LEAST_OF_USER = 1024
+LEAST_OF_HOST = 8192  #: minimum limit of the processes of all users
+MOST_IN_HUGE_PAGES = 0.8  #: maximum share of the memory that huge pages may take; our choice
+_SPACE = ("as", "v")  #: limits on address space: CUDA reserves as much as the memory of the host and of all cards
 _NEVER = (("vm.overcommit_memory", 2), ("kernel.modules_disabled", 1))
 _ELSEWHERE = Pattern(
     r"single|[sS1]|rescue|emergency|-b|init=/\S+|systemd\.unit=(?:rescue|emergency|poweroff|halt|reboot|kexec)\.target"
@@ -38,7 +39,8 @@ CYCLE = (
     r"Found ordering cycle on [^\n]*(?:\n[^\n]*(?:Found dependency on|ordering cycle|break cycle)[^\n]*){0,9}"
     r"|[^\n]*(?:to break ordering cycle|Unable to break cycle|Breaking ordering cycle)"
 )
-BEHIND_S = 150  #: the host was probed before ``AuditContext.now``, by up to the longest time of all its answers (75 s)
+#: seconds; more than ``AHEAD_S``, because a host's clock may be read up to 75 s before ``AuditContext.now``
+BEHIND_S = 150
 
 
 def clock_off(ctx: AuditContext) -> Iterator[str]:
@@ -60,16 +62,14 @@ def preload_missing(ctx: AuditContext) -> Iterator[str]:
 
 
 def record_lost(ctx: AuditContext) -> Iterator[str]:
-    """The host matches the stack, and /var/lib/hostwright/release.json is missing or unreadable."""
+    """The host matches the stack, but /var/lib/hostwright/release.json is missing or unreadable."""
     answer = ctx.answer(RELEASE)
     if not any(ctx.changes.values()) and not release.read(ctx.facts):
         yield f"{release.PATH} is " + ("damaged" if answer.ok else "not there")
 
 
 def job_failed(ctx: AuditContext) -> Iterator[str]:
-    """The last job of a role ended with an error or was interrupted, and that role's layer still differs from the
-    stack.
-    """
+    """The last job of a role failed or was interrupted, and the role's layer still differs from the stack."""
     ctx.require(jobs.RUNNING)
     at_work = {job.id for job in jobs.running(ctx.facts)}
     for job in ended(ctx.text(LAST_JOBS)):
@@ -103,7 +103,7 @@ def sshd_refuses(ctx: AuditContext) -> Iterator[str]:
 
 
 def sshd_unstarted(ctx: AuditContext) -> Iterator[str]:
-    """ssh.service or sshd.service exists, and neither is enabled, nor a socket of theirs."""
+    """ssh.service or sshd.service exists, but neither unit nor its socket is enabled."""
     yield from _of_next_boot(ctx, "unstarted")
 
 
@@ -122,10 +122,10 @@ def other_target(ctx: AuditContext) -> Iterator[str]:
 
 
 def limited(ctx: AuditContext) -> Iterator[str]:
-    """A file of /etc/security/limits.d, /etc/profile.d or sysctl.d (the last that sets it), or the unit of Docker,
-    containerd, sshd or a user sets a limit that GPU programs quickly reach: on address space, below 1,024 processes or
-    files of a user or 8,192 of the host, no overcommitted memory, huge pages that take most of the memory, or
-    modules_disabled.
+    """A setting stops GPU programs: a limit on address space, fewer than 1,024 processes or files of a user or 8,192 of
+    the host, no overcommitted memory, huge pages that take most of the memory, or modules_disabled. The sources are
+    /etc/security/limits.d, /etc/profile.d, sysctl.d (the last file with the setting), and the units of Docker,
+    containerd, sshd and users.
     """
     for line in _of_next_boot(ctx, "unit"):
         unit, _, setting = line.partition(" ")

@@ -31,7 +31,7 @@ _NO_WORDS = ("start-limit-hit", "success")  #: results without information
 
 @once
 def failed_units(ctx: AuditContext) -> Mapping[str, str]:
-    """Return each failed unit with its result, its last words, and their known cause. Raises ``Unread``."""
+    """Return each failed unit with its result, its last log lines, and their known cause. Raises ``Unread``."""
     lines = ctx.text(JOURNAL).splitlines()
     said: dict[str, list[str]] = {}
     for match in filter(None, map(_UNIT.fullmatch, lines)):
@@ -52,18 +52,18 @@ def _words(ctx: AuditContext, lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def other_unit_failed(ctx: AuditContext) -> Iterator[str]:
-    """A systemd unit has failed for which no role has a rule."""
+    """A systemd unit has failed, and no role has a rule for this unit."""
     yield from (f"{unit}: {words}".rstrip(": ") for unit, words in failed_units(ctx).items())
 
 
 def in_kernel_log(pattern: str, unless: str = "") -> Callable[[AuditContext], Iterator[str]]:
-    """Return a sign function: since the boot, in the last seven days, the kernel logged a line that matches
-    ``pattern``.
+    """Return a sign function for a line that matches ``pattern`` in the kernel log since the boot, at most seven days
+    old.
     """
     sought, harmless = Pattern(pattern), Pattern(unless) if unless else None
 
     def logged(ctx: AuditContext) -> Iterator[str]:
-        """The kernel has logged such a message since the boot, in the last seven days."""
+        """The kernel log since the boot has a message of this rule, at most seven days old."""
         lines = (line.removeprefix("kernel ") for line in ctx.text(JOURNAL).splitlines() if line.startswith("kernel "))
         yield from dict.fromkeys(one for one in lines if sought.search(one) and not (harmless and harmless.search(one)))
 

@@ -35,7 +35,8 @@ KERNEL = (
         "names the limit that was reached), then run fewer processes at once, raise that limit, or give the host "
         "more memory or swap",
         "Linux mm/oom_kill.c and mm/memcontrol.c; systemd, slurmd, glibc",
-        unless=r"OOMKilled\\{0,8}\"?: ?false|bad_alloc: (?:out_of_memory|CUDA|RMM)",  # the latter: a GPU's memory
+        # messages about a container that was not killed, and about a GPU's memory
+        unless=r"OOMKilled\\{0,8}\"?: ?false|bad_alloc: (?:out_of_memory|CUDA|RMM)",
         transient=False,
         # a container or job that reaches its own limit is not a fault of the host
         sign=kernel_sign(r"[Oo]ut of memory: Kill|constraint=CONSTRAINT_(?:NONE|MEMORY_POLICY)", r"[Mm]emory cgroup"),
@@ -81,7 +82,7 @@ KERNEL = (
     ),
 )
 
-#: Faults that stop the kernel, or one of its processes; a driver's own messages before it are more precise.
+#: Faults that stop the kernel or one of its processes. A driver's own messages before the fault are more precise.
 KERNEL_FAULTS = (
     FailureRule(
         "kernel-panic",

@@ -9,7 +9,7 @@ from hostwright.standard.roles.base.failures.trust import PROXY_REFUSES
 
 #: the server in an address, without a login
 SERVER = r"https?://(?:[^/\s@'\"]{1,200}@)?(?P<server>[\w.-]{1,200})"
-#: a server's own log of requests
+#: line of a server's own request log
 _SERVED = r"\"(?:GET|POST|PUT|HEAD|DELETE|OPTIONS|PATCH) /[^\n]{0,300} HTTP/"
 _AWAY = "(?:408|429|5[0-9]{2})"  #: timeout, too many requests, or the server's own error (RFC 9110, RFC 6585)
 _ERRNO = r"(?:Network is unreachable|No route to host|[Cc]onnection (?:refused|timed out|reset))"
@@ -112,7 +112,7 @@ WAY = (
     ),
 )
 
-#: apt then also reports that the repository has no Release file
+#: Precedes the rules for missing Release files: after such an answer, apt also reports that the repository has none.
 PLAIN = FailureRule(
     "tls-answered-plainly",
     r"An unexpected TLS packet was received|SSL routines[^\n]{0,60}wrong version number"

@@ -300,7 +300,7 @@ PACKAGES = (
                 "name in this release of the distribution",
             ),
         ),
-        weight="consequence",  # also after an update that found no mirror
+        weight="consequence",  # apt reports this also after an update that found no mirror
     ),
     FailureRule(
         "apt-default-release",
@@ -315,7 +315,7 @@ PACKAGES = (
     ),
     FailureRule(
         "packages-on-hold",
-        # the list alone is printed if our own flag for held packages allows the change
+        # with our flag that permits changes of held packages, apt prints only the list
         r"(?:The following held packages will be changed:\s+[^\n]+(?:\n[^\n]*){0,20}?\n[^\n]*)?"
         r"Held packages were changed and",
         "PACKAGES: on hold on this host (apt-mark hold), so apt does not change them without permission",

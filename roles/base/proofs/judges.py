@@ -12,11 +12,11 @@ from hostwright.roles import whole
 #: MB/s of large blocks, read or written: our choice. A single hard disk of 7,200 revolutions reaches 150 to 250; less
 #: than 100 means a degraded array, a controller without its cache, or a throttled volume.
 SLOW_DISK = 100.0
-#: MB/s: SATA's data rate (6 Gbit/s, 8 of 10 bits are data) less a tenth. A disk below it is not a solid-state disk, or
-#: a bad one.
+#: MB/s: SATA's data rate (6 Gbit/s, 8 of 10 bits are data) less a tenth. A slower disk is not a solid-state disk, or is
+#: faulty.
 SOLID_STATE = 540.0
 
-#: Share of a link's rate: our choice. TCP over four connections reaches nine tenths of it between idle hosts.
+#: Share of a link's rate: our choice. TCP over four connections reaches nine tenths of the rate between idle hosts.
 LEAST_OF_LINK = 0.5
 
 #: scaling drivers whose ``powersave`` follows the load like ``performance``, with a delay (kernel,
@@ -73,8 +73,8 @@ def _governor(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def _limit(measured: Measurements) -> Iterator[ProofFinding]:
-    """Yield frequency limits. One that only disables turbo is an operator's choice; one below half of the frequency is
-    a mistake.
+    """Yield frequency limits. A limit below half of the frequency is a failure. A higher limit, such as disabled turbo,
+    may be the operator's choice and is a note.
     """
     for one in measured.named("frequency limit"):
         if one.number is not None and one.number < 100:
@@ -91,7 +91,7 @@ def _nodes(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def network(least: float) -> Callable[[Measurements, Expected], tuple[ProofFinding, ...]]:
-    """Return a judge: the host sends to the next one, and receives from the previous one, ``least`` MB/s."""
+    """Return a judge that requires ``least`` MB/s to the next host and from the previous host."""
 
     def judge(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
         others = {one.name: str(one.value) for one in measured if one.name in {"sent to", "received from"}}
@@ -104,7 +104,7 @@ def network(least: float) -> Callable[[Measurements, Expected], tuple[ProofFindi
 def _sent(measured: Measurements, name: str, other: str, least: float) -> Iterator[ProofFinding]:
     way = {"sent": f"to {other} it sends", "received": f"from {other} it receives"}[name]
     for one in measured.named(name):
-        carries = (whole(one.model.removesuffix(" Mb/s")) or 0) / 8  # 0: the kernel does not report it
+        carries = (whole(one.model.removesuffix(" Mb/s")) or 0) / 8  # 0: the kernel reports no link rate
         if one.number is None:
             yield ProofFinding(f"{way} no measurable data", one.device)
         elif one.number < least:

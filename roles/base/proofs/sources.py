@@ -8,14 +8,15 @@ from functools import cache
 from pathlib import Path
 
 _BEGIN, _END = '#include "', '.h"\n'
-_ROLES, _SHARED = "hostwright.standard.roles.", ".proofs.programs."  #: in the name of a module that a program includes
+#: prefix and infix of the names of modules that a program may include
+_ROLES, _SHARED = "hostwright.standard.roles.", ".proofs.programs."
 
 
 def source(module: str, file: str, *others: str) -> str:
     """Return the text of a file beside a module (its ``__file__``), with each quoted header included once.
 
-    A header is searched beside the module, then beside each of ``others``, then here. Raises ``FileNotFoundError`` if
-    it is in none of these directories.
+    A header is searched in the module's directory, then in those of ``others``, then in this module's directory. Raises
+    ``FileNotFoundError`` if it is in none of these directories.
     """
     return _whole(tuple(Path(name).parent for name in (module, *others, __file__)), file)
 
@@ -42,13 +43,14 @@ def _lines(folders: tuple[Path, ...], path: Path, known: set[str]) -> Iterator[s
 def python_source(module: str, file: str) -> str:
     """Return a Python program of the folder ``programs`` beside a module (its ``__file__``).
 
-    Each module of such a folder that it imports is included before it once, and its Hostwright imports are removed.
+    Modules of such folders that the program imports are included before it, each once, and its imports of Hostwright
+    are removed.
     """
     return "from __future__ import annotations\n" + "".join(_parts(Path(module).parent / "programs" / file, set()))
 
 
 def _parts(path: Path, known: set[Path]) -> Iterator[str]:
-    """Yield the texts of the imported modules that are not ``known``, then the program's own."""
+    """Yield the texts of the imported modules that are not ``known``, then the program's own text."""
     known.add(path)
     lines = path.read_text("utf-8").splitlines(keepends=True)
     for node in ast.parse("".join(lines)).body:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 CDI = Probe(f"{CDI_SH}cdi_all", root=True)  # some sites restrict the files to root
-NEW = (0, 7)  #: first version of specifications that engines of some years ago do not read
+NEW = (0, 7)  #: first version of CDI specifications that older engines cannot read
 _SPEC = r"(/(?:etc|var/run)/cdi/[^ ]+)"
 _MISSING = Pattern(rf"missing {_SPEC} (/.+)")
 _NUMBER = Pattern(rf"number {_SPEC} (/dev/[^ ]+) ([0-9]{{1,9}}) ([0-9]{{1,9}})")

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 LINKS = DeviceLinks()
 RUNTIME = "nvidia"
-HOOK = "nvidia-container-runtime-hook"  #: Docker searches this program at its start, and supports --gpus only with it
+#: Docker searches for this program at its start, and supports --gpus only if the program exists
+HOOK = "nvidia-container-runtime-hook"
 #: packages of runtimes that a host may have instead of Docker
 OTHER_RUNTIMES = ("containerd.io", "cri-o", "podman-docker")
 #: ``NAME POLICY EXIT ERROR`` of each container that Docker should run, but that failed to start
@@ -107,7 +108,7 @@ def other_runtime_gone(ctx: AuditContext) -> Iterator[str]:
 
 
 def _runtimes_gone(ctx: AuditContext) -> Iterator[tuple[str, str]]:
-    """Yield the missing program of each such runtime in daemon.json, and its evidence."""
+    """Yield each program that a runtime in daemon.json needs but the host lacks, with the evidence."""
     if not engine_package(ctx):
         return
     try:
@@ -173,7 +174,7 @@ def runtime_unknown(ctx: AuditContext) -> Iterator[str]:
 
 
 def restart_due(ctx: AuditContext) -> Iterator[str]:
-    """Docker was started before the last change of its daemon.json or the toolkit's packages, which are as desired."""
+    """Docker was started before the last change of daemon.json or of the toolkit's packages, and both are as desired."""
     resources = (state for role in ctx.desired.roles for state in role.resources)
     inner = (state.resource if isinstance(state, Disturbing) else state for state in resources)
     for restart in (state for state in inner if isinstance(state, RestartedAfter) and state.unit == UNIT):
@@ -217,7 +218,7 @@ def not_started(ctx: AuditContext) -> Iterator[str]:
 
 
 def flushed(ctx: AuditContext) -> Iterator[str]:
-    """Docker runs with iptables, but a table of the host's firewall has none of its rules."""
+    """Docker runs with iptables, but a table of the host's firewall has none of Docker's rules."""
     yield from without(ctx.text(FIREWALL))
 
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 UNIT = "docker.service"
 
-#: lines ``runtime NAME`` and ``cgroup DRIVER``, of a running daemon only: its socket would start a stopped one
+#: prints lines ``runtime NAME`` and ``cgroup DRIVER``, only if the daemon runs: a connection to its socket would start
+#: it
 INFO = Probe(
     f"systemctl is-active --quiet {UNIT} || exit 3\n"
     f"timeout -k 1 5 {LOCAL_DOCKER} info"
@@ -33,8 +34,8 @@ COMMAND = Probe(
     " { grep -s '^DOCKER_OPTS=' /etc/default/docker; exit 0; }"
 )
 
-#: targets of root's docker without ``-H``: ``FILE:WORDS`` of each file that sets another one. config.json also has
-#: credentials, which stay on the host
+#: prints ``FILE:WORDS`` for each file that gives root's ``docker`` without ``-H`` another target than the local daemon.
+#: config.json also has credentials, which stay on the host
 CONTEXT = Probe(
     """grep -HosE '"currentContext"[[:space:]]*:[[:space:]]*"[^"]{1,200}"' /root/.docker/config.json\n"""
     "grep -HosE '^[[:space:]]*(export )?DOCKER_(HOST|CONTEXT)=[^[:space:];]{1,200}' /etc/environment"

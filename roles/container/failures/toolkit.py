@@ -53,7 +53,7 @@ def moved(ctx: AuditContext) -> Iterator[str]:
 
 
 def _was_at(ctx: AuditContext, version: str) -> bool:
-    """Return whether the last successful run left the toolkit at this version, so that a difference is newer."""
+    """Return whether the toolkit had this version after the last successful run, so that any difference is newer."""
     record = release.read(ctx.facts) if RELEASE in ctx.facts else {}
     versions = record.get("versions")
     return isinstance(versions, dict) and versions.get("container-toolkit") == version

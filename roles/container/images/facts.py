@@ -62,7 +62,7 @@ class HostContainer:
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """State of a host's Docker. ``trouble`` is the reason if it is unknown, as the start of a sentence."""
+    """State of a host's Docker. ``trouble`` is the reason for an unknown state, as the start of a sentence."""
 
     images: tuple[HostImage, ...] = ()
     containers: tuple[HostContainer, ...] = ()

@@ -30,7 +30,8 @@ LOAD_TIMEOUT_S = 2 * 3600.0  #: 20 GB on a slow disk
 UNKNOWN = "unknown"
 _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9._+-]+")
 _ID = Pattern("sha256:[0-9a-f]{64}")
-_OF_UNPACKING = 2  #: Docker unpacks the archive, then its layers; each takes at least the archive's size
+#: multiple of the archive's size: Docker unpacks the archive, then its layers, and each takes at least that size
+_OF_UNPACKING = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,8 @@ def artifact_of(path: Path) -> Artifact:
 class ImagesLoaded(Resource):
     """Docker loaded an archive, and the archive's names point to its images.
 
-    ``archive`` is the archive's name for operators. ``names`` are the names to set; if empty, the archive's only name,
-    which must not belong to another image.
+    ``archive`` is the archive's name for operators. ``names`` are the names to set. If empty, Docker sets the archive's
+    only name, which must not belong to another image.
     """
 
     artifact: Artifact

@@ -111,7 +111,7 @@ def _name(text: str) -> str:
 
 
 def registry_of(targets: Targets) -> str:
-    """Return the common registry of these hosts. Raises ``InputError`` if a host has none or another."""
+    """Return the registry that all these hosts have. Raises ``InputError`` if a host has no registry, or another."""
     found: dict[str, list[str]] = {}
     for target in targets:
         found.setdefault(registry_at(target), []).append(target.name)
@@ -172,6 +172,8 @@ def _stages(
 
 
 def pusher_of(targets: Targets) -> TargetHost:
-    """Return the host that gets the archive: the registry's own if it has Docker, to send the archive only once."""
+    """Return the host that gets the archive: the registry's host if it has Docker, so that the archive is sent only
+    once.
+    """
     able = [target for target in targets if serves_images(target) and ROLE in {role.name for role in target.of_host}]
     return able[0] if able else next(iter(targets))

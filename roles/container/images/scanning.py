@@ -1,6 +1,6 @@
 """Vulnerability scans of images, once per image for all hosts, on a host with a scanner or on the controller.
 
-The output is the scanner's own table, and its exit status tells whether the findings are a failure.
+The output is the scanner's own table. The scanner's exit status shows whether the findings are a failure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCANNERS = ("trivy", "grype")  #: in order of preference
 HERE = ""  #: value for a scan on the controller
 NO_SCANNER = "no scanner"
 SCAN_TIMEOUT_S = 2400.0  #: our choice: Trivy itself stops after 30 minutes
-MOST_BYTES = 16 << 20  #: of a table; a row has up to 1 kB
+MOST_BYTES = 16 << 20  #: maximum size of a scanner's table, in which a row has up to 1 kB
 _ROOM = 2.2  #: disk space of a scan, in multiples of the image's size: its archive, and its unpacked layers
 _ALONE = threading.Lock()  #: at most one scan at a time on the controller
 
@@ -36,7 +36,9 @@ SCANNERS_THERE = Probe(
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Output of a scanner for an image. ``problem`` is the reason for missing output or a status other than 0."""
+    """Output of a scanner for an image. ``problem`` is the reason for missing output or for an exit status other than
+    0.
+    """
 
     scanner: str = ""
     place: str = HERE  #: host of the scan
@@ -70,7 +72,7 @@ def shares(images: Sequence[Scannable], scanners: Mapping[str, str], here: str) 
     """Assign each image to one host that scans or exports it.
 
     The host with a scanner and the least work gets the image. If no host has a scanner, any host exports the image to
-    the controller's scanner. Images that nobody can scan are omitted.
+    the controller's scanner. Images that no host can scan or export are omitted.
     """
     given: dict[str, list[Scannable]] = {}
     load: Counter[str] = Counter()

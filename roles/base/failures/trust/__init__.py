@@ -22,7 +22,7 @@ PROXIES = Probe(sh_file(__file__, "proxies.sh"), root=True)
 RELEASES = Probe(sh_file(__file__, "releases.sh"), root=True)
 RENAMED = Probe(sh_file(__file__, "renamed.sh"), root=True)
 
-#: the distributions' own keyrings: every role needs the repositories in lists with these
+#: keyrings of the distributions, whose repositories every role needs
 _OF_DISTRIBUTION = Pattern(r"/usr/share/keyrings/(debian|ubuntu)-archive-[\w-]+\.(gpg|pgp|asc)")
 _DEAD = Pattern(
     r"(?:[Cc]ould not connect to|[Uu]nable to connect to|[Ff]ailed to connect to|[Rr]esolv(?:e|ing)"
@@ -54,7 +54,7 @@ def broken(ctx: AuditContext) -> Iterator[Distrusted]:
         for source in parsed(file, [(int(row[2]), row[3]) for row in numbered]):
             paths = [path for path in source.signed_by if path.startswith("/")]
             faults = [_fault(states.get(path, ""), ctx.minute) for path in paths]
-            if faults and all(faults) and len(paths) == len(source.signed_by):  # one good keyring is enough for apt
+            if faults and all(faults) and len(paths) == len(source.signed_by):  # apt needs only one valid keyring
                 needed = file in ours or any(_OF_DISTRIBUTION.fullmatch(path) for path in paths)
                 named = ", ".join(f"{path} {fault}" for path, fault in zip(paths, faults, strict=True))
                 expired = all("expired" in fault for fault in faults)
@@ -93,7 +93,7 @@ def keyring_unreadable(ctx: AuditContext) -> Iterator[str]:
 
 
 def own_keyring_unreadable(ctx: AuditContext) -> Iterator[str]:
-    """apt's user cannot read the keyring of a repository of the stack. A missing one is restored by a role."""
+    """apt's user cannot read the keyring of a repository of the stack. A role restores a missing keyring."""
     for ring in broken(ctx):
         source, _, fault = ring.line.rpartition(": ")
         if ring.ours and not ring.expired and "cannot be read" in fault:
@@ -131,7 +131,7 @@ def renamed(ctx: AuditContext) -> Iterator[str]:
 
 
 def _unread(ctx: AuditContext) -> list[tuple[str, frozenset[str]]]:
-    """Return parts of addresses that the stack's roles disable, each with the lists that are kept."""
+    """Return parts of the addresses whose sources the stack's roles disable, each with the lists that stay enabled."""
     states = (state for role in ctx.desired.roles for state in role.resources if isinstance(state, SourcesDisabled))
     return [(text, state.kept) for state in states for text in state.texts]
 
@@ -141,7 +141,7 @@ def proxy_refuses(ctx: AuditContext) -> Iterator[str]:
     program that selects apt's proxy (Proxy-Auto-Detect) fails.
     """
     proxy = finder = ""
-    named = set[str]()  # https uses the setting of http
+    named = set[str]()  # the proxy for http also applies to https
     for line in ctx.text(PROXIES).splitlines():
         kind, _, rest = line.partition(" ")
         if kind in {"proxy", "finder"} and rest.startswith(("http ", "https ")):
