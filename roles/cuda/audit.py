@@ -25,6 +25,7 @@ def audit_values(v: Cuda, ctx: RoleContext) -> Iterator[AuditValue]:
             yield AuditValue(title, PackageVersion(name, FAMILIES), version)
             yield AuditValue(f"{title} hold", PackageHold(name, FAMILIES), "held")
     yield AuditValue("link", TOOLKITS.line("link"), wanted.prefix)
-    # Toolkits are installed side by side and the role does not change others: another one is not a deviation.
+    # Another toolkit is not a deviation, because toolkits are installed side by side and the role does not change
+    # others.
     yield AuditValue("toolkits", TOOLKITS.line("toolkits"), among=DISTRIBUTION)
     yield AuditValue("sources", TOOLKITS.line("sources"), among=DISTRIBUTION)

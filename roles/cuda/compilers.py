@@ -27,7 +27,7 @@ def compile_script(toolkit: str, compiler: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HostCompiler(Resource):
-    """The host has a gcc that nvcc accepts. A missing one is only reported as a note of the plan.
+    """The host has a gcc that nvcc accepts. A missing gcc is only a note of the plan.
 
     If the distribution's gcc is too new, the stack names a compiler for nvcc, which another resource installs.
     """

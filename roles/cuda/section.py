@@ -110,7 +110,8 @@ class CudaRelease(StackPart):
 class CudaSection(CudaRelease, Section):
     """The toolkit at ``/usr/local/cuda``, and additional toolkits (``beside``), by name.
 
-    Another release's packages have other names: set those of the extended stack to null to remove them.
+    The packages of another release have other names. To remove the packages of the extended stack, set their names to
+    null.
     """
 
     vendor: ClassVar = "NVIDIA"
@@ -131,12 +132,14 @@ class CudaSection(CudaRelease, Section):
 
     @property
     def runtime(self) -> str:
-        """Name by which programs load the runtime: 11.0's in all of CUDA 11, then one per major version."""
+        """File name by which programs load the runtime: the name of 11.0 in all of CUDA 11, later one name per major
+        version.
+        """
         major = self.version.partition(".")[0]
         return f"libcudart.so.{'11.0' if major == '11' else major}"
 
     def versions(self) -> Mapping[str, str]:
-        """The toolkit's version, nvcc's version number, which identifies updates, and the additional toolkits."""
+        """Versions of the toolkit, of nvcc (which identifies updates), and of the additional toolkits."""
         beside = {f"cuda {one.series}": one.version for one in self.beside.values()}
         return {"cuda": self.version, "nvcc": self.nvcc, **beside}
 

@@ -16,9 +16,9 @@ from hostwright.standard.roles.driver.chips import chips
 #: notes)
 PTX_FLOORS = {"11.8": "520.61.05", "12.2": "535.54.03", "12.3": "545.23.06", "12.5": "555.42.02"}
 
-#: Runs a program in a login shell, with the LD_LIBRARY_PATH of its start files: ``LOGIN_SHELL, python, text``
+#: Runs a program in a login shell, with the LD_LIBRARY_PATH of the shell's start files: ``LOGIN_SHELL, python, text``
 LOGIN_SHELL = 'env -i HOME="$HOME" USER="$(id -un)" TERM=dumb /bin/bash -l -c \'exec "$@"\' bash %s -c %s'
-#: Python code that such a program runs to list the libraries that it has opened: JSON for ``opened_elsewhere``
+#: Python code with which a program lists the libraries that it has opened, as JSON for ``opened_elsewhere``
 OPENED = """
 import os, sys
 with open("/proc/self/maps") as maps:
@@ -34,7 +34,7 @@ _VERSIONED = {"cuda-toolkit", "nvidia-cuda-runtime", "nvidia-cuda-nvrtc", "nvidi
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """GPU code in a wheel: compiled compute capabilities, and the one for which it has PTX.
+    """GPU code in a wheel: the compute capabilities with compiled code, and the capability of its PTX.
 
     ``newest`` is the newest capability on which the PTX was found to work.
     """

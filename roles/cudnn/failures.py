@@ -48,7 +48,7 @@ def mixed(ctx: AuditContext) -> Iterator[str]:
 
 
 def other_version(ctx: AuditContext) -> Iterator[str]:
-    """The host has one cuDNN, and its version is not the stack's."""
+    """The host has exactly one cuDNN, of another version than the stack's."""
     versions, packaged, strays = _versions(ctx), _packaged(ctx), _strays(ctx)
     if len(versions) == 1 and ctx.section(CudnnSection).library_version not in versions and not packaged and not strays:
         yield from (paths[0] for paths in versions.values())
@@ -58,8 +58,8 @@ def other_version(ctx: AuditContext) -> Iterator[str]:
 
 
 def in_loader(ctx: AuditContext) -> Iterator[str]:
-    """The loader's cache has a cuDNN of the same major version outside any toolkit, which is neither apt's nor one that
-    the role cudnn sets aside.
+    """The loader's cache has a cuDNN of the same major version outside any toolkit. It comes from no package of apt,
+    and the role cudnn does not set it aside.
     """
     strays, packaged = set(_strays(ctx)), _packaged(ctx)
     for entry in cached(ctx):
@@ -90,7 +90,7 @@ def _ours(ctx: AuditContext) -> tuple[LibraryFile, ...]:
 
 
 def _versions(ctx: AuditContext) -> dict[str, list[str]]:
-    """Return the versions of real files in the toolkit with the stack's major version → their paths."""
+    """Return version → paths, for the real files in the toolkit with the stack's major version."""
     by_version: dict[str, list[str]] = {}
     major = _major(ctx)
     for file in _ours(ctx):

@@ -15,7 +15,7 @@ class CudnnSection(Section):
 
     ``inside`` is the archive's only top directory, ``libraries`` the directory of the libraries in it: NVIDIA renamed
     both in 8.3. ``record`` names the host's record of its files. Stacks whose toolkits are installed side by side need
-    different records, otherwise the newer one removes the files of the older one.
+    different records, otherwise the newer stack removes the files of the older stack.
     """
 
     vendor: ClassVar = "NVIDIA"
@@ -39,7 +39,7 @@ class CudnnSection(Section):
 
     @property
     def library(self) -> str:
-        """Name by which programs load it: ``libcudnn.so.8``."""
+        """File name by which programs load cuDNN: ``libcudnn.so.8``."""
         return f"libcudnn.so.{self.version.partition('.')[0]}"
 
     def versions(self) -> Mapping[str, str]:

@@ -24,10 +24,10 @@ class Nccl:
 
 @role(needs=["cuda"])
 def nccl(v: Nccl, ctx: RoleContext) -> Iterator[Resource]:
-    """Library and header at the stack's version, held; no second NCCL before it.
+    """Library and header at the stack's version, held; no other NCCL precedes them.
 
-    TensorFlow's wheels contain their own NCCL. This one is for programs compiled on the host, such as Horovod and
-    nccl-tests.
+    TensorFlow's wheels contain their own NCCL. The NCCL of this role is for programs that are compiled on the host,
+    such as Horovod and nccl-tests.
     """
     wanted, stack = ctx.section(NcclSection), ctx.stack
     toolkit = f"{ctx.section(CudaSection).prefix}/targets/x86_64-linux/lib"

@@ -1,4 +1,4 @@
-"""Failures of NCCL: built for another CUDA, a second one, not held; and programs that lack it."""
+"""Failures of NCCL: a build for another CUDA, a second NCCL, missing holds, and programs that do not find NCCL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, PACKAGE, N
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Prints the library's paths in the loader's cache, in its order, with links of the directory resolved.
+#: Prints the library's paths in the order of the loader's cache, with the links of their directories resolved.
 COPIES = Probe(
     r"""all=$(/sbin/ldconfig -p) || exit 1
 printf '%s\n' "$all" | sed -n 's/^[[:space:]]*libnccl\.so\.2 (libc6,x86-64[^)]*) => //p' | while read -r path; do
@@ -33,7 +33,7 @@ def other_build(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_held(ctx: AuditContext) -> Iterator[str]:
-    """NCCL's packages are at the stack's version, and dpkg does not hold them."""
+    """NCCL's packages have the stack's version, but dpkg has no hold on them."""
     exact = ctx.section(NcclSection).package_version
     for name in (PACKAGE, DEVELOPMENT):
         package = ctx.packages.get(name)

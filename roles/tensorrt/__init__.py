@@ -55,7 +55,8 @@ def tensorrt(v: Tensorrt, ctx: RoleContext) -> Iterator[Resource]:
         ),
         scratch=f"{wanted.prefix}.hostwright-new",
     )
-    # Only the file below puts this directory into the loader's path, even if the rest of that CUDA is installed.
+    # Only the loader file below puts this directory on the loader's path, even if other parts of that CUDA are
+    # installed.
     compiler = f"{nvrtc.libraries}/{nvrtc.library}"
     yield DebFile(stack.artifact(nvrtc.artifact), nvrtc.package, nvrtc.version, file=compiler)
     yield File(CONF, f"{home}\n{nvrtc.libraries}\n", then=("/sbin/ldconfig",), lock=DPKG_LOCK)

@@ -15,7 +15,7 @@ from hostwright.standard.roles.tensorrt.section import TensorrtSection
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Prints name and path of each library in the loader's cache, in its order, with links of the directory resolved.
+#: Prints name and path of each library in the order of the loader's cache, with the links of its directory resolved.
 LOADED = Probe(
     r"""all=$(/sbin/ldconfig -p) || exit 1
 name='lib(nvinfer|nvinfer_plugin|nvrtc)\.so\.[0-9.]+'

@@ -19,8 +19,8 @@ class TensorrtRow:
 
 TENSORRTS = {"7.2.3.4": TensorrtRow(("11.1", "11.2"), "8.1")}
 
-#: series of TensorFlow → TensorRT that its wheel was linked with, whose major version it opens by name. Measured with
-#: 2.9.0; 2.10 and 2.11 open the same name.
+#: series of TensorFlow → TensorRT that its wheel was linked with; TensorFlow opens this major version by name. Measured
+#: with 2.9.0; 2.10 and 2.11 open the same name.
 LINKED = dict.fromkeys(("2.9", "2.10", "2.11"), "7.2.2")
 
 
@@ -48,7 +48,9 @@ def is_for_the_cudnn(tensorrt: str, cudnn: str) -> Misfit | None:
 
 
 def is_what_tensorflow_opens(tensorrt: str, tensorflow: str) -> Misfit | None:
-    """Check for the major version that TensorFlow opens, and at least the version that it was linked with."""
+    """Check that TensorRT has the major version that TensorFlow opens, and at least the version that TensorFlow was
+    linked with.
+    """
     linked = LINKED.get(series(tensorflow))
     if linked and tensorrt.partition(".")[0] == linked.partition(".")[0] and version(tensorrt) >= version(linked):
         return None

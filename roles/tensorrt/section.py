@@ -14,7 +14,7 @@ from hostwright.roles import ArtifactName, DebianVersion, ExactVersion, Section,
 class NvrtcPackage(StackPart):
     """NVIDIA's package of the runtime compiler (NVRTC) of one series of CUDA, which installs beside any toolkit.
 
-    ``cuda`` is that series, ``11.1``, which is part of the libraries' names.
+    ``cuda`` is the series, such as ``11.1``, which is part of the libraries' names.
     """
 
     cuda: Annotated[str, Field(pattern=r"^\d{1,2}\.\d{1,2}$")]
@@ -28,7 +28,7 @@ class NvrtcPackage(StackPart):
 
     @property
     def prefix(self) -> str:
-        """Directory of its series of CUDA."""
+        """Directory of the compiler's series of CUDA."""
         return f"/usr/local/cuda-{self.cuda}"
 
     @property
@@ -45,7 +45,8 @@ class TensorrtSection(Section):
     """TensorRT from NVIDIA's archive, in its own directory.
 
     NVIDIA's packages of TensorRT need cuDNN as a package, and the role ``cudnn`` installs cuDNN from an archive.
-    ``nvrtc`` is the runtime compiler that TensorRT was linked with: 7.2 opens that of CUDA 11.1, also beside 11.2.
+    ``nvrtc`` is the runtime compiler that TensorRT was linked with: TensorRT 7.2 opens the compiler of CUDA 11.1, also
+    beside CUDA 11.2.
     """
 
     vendor: ClassVar = "NVIDIA"
@@ -65,7 +66,7 @@ class TensorrtSection(Section):
 
     @property
     def major(self) -> str:
-        """Suffix of its libraries' names: ``7``."""
+        """Suffix of the libraries' names: ``7``."""
         return self.version.partition(".")[0]
 
     @property

@@ -1,4 +1,4 @@
-"""Failures of the CUDA toolkit that are recognised on a host: another toolkit, its source, and packages that came with
+"""Failures of the CUDA toolkit that are recognised on a host: another toolkit, its source, and packages installed with
 it.
 """
 
@@ -24,7 +24,7 @@ UPDATES = {"V11.2.67": "11.2.0", "V11.2.142": "11.2.1", "V11.2.152": "11.2.2"}
 
 
 def brought_driver(ctx: AuditContext) -> Iterator[str]:
-    """``cuda-drivers`` is installed and is not part of the stack's driver; it came by itself or as a dependency of
+    """``cuda-drivers`` is installed and is not part of the stack's driver; it was installed alone or as a dependency of
     ``cuda``, ``cuda-X-Y`` or ``cuda-runtime-X-Y``.
     """
     driver = ctx.stack.find(DriverSection)
@@ -41,15 +41,15 @@ def other_release(ctx: AuditContext) -> Iterator[str]:
 
 
 def no_toolkit(ctx: AuditContext) -> Iterator[str]:
-    """``/usr/local/cuda`` exists, the stack's toolkit too, and the link leads to no toolkit."""
+    """``/usr/local/cuda`` and the stack's toolkit exist, but the link leads to no toolkit."""
     link = toolkits(ctx).get(LINK)
     if link and not link.usable and not _is_own(ctx, link) and own(ctx).usable:
         yield _leads(link)
 
 
 def beside(ctx: AuditContext) -> Iterator[str]:
-    """A usable ``/usr/local/cuda-X.Y`` exists that is neither the stack's nor the target of ``/usr/local/cuda`` or in
-    the loader's cache.
+    """A usable ``/usr/local/cuda-X.Y`` exists. It is not the stack's toolkit, nor the target of ``/usr/local/cuda``,
+    nor in the loader's cache.
     """
     by_path = toolkits(ctx)
     link = by_path.get(LINK)
@@ -72,7 +72,7 @@ def other_update(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_held(ctx: AuditContext) -> Iterator[str]:
-    """A package of the toolkit is at the stack's version, and dpkg does not hold it."""
+    """A package of the toolkit has the stack's version, but dpkg has no hold on it."""
     pinned = (row for one in ctx.section(CudaSection).toolkits for row in one.packages.items())
     rows = ((ctx.packages.get(name), version) for name, version in pinned)
     yield from (f"{row.name} {row.version} is not held" for row, version in rows
@@ -101,7 +101,7 @@ def _leads(link: Toolkit) -> str:
 
 
 def _loaded_from(ctx: AuditContext, toolkit: Toolkit) -> bool:
-    """Return whether the loader's cache has the toolkit, which is a separate finding; unknown counts as no."""
+    """Return whether the loader's cache has the toolkit, which another rule reports; false if unknown."""
     try:
         return any(entry.below(toolkit.leads) for entry in cached(ctx))
     except Unread:

@@ -77,9 +77,10 @@ def _rows(ctx: AuditContext, kind: str, length: int) -> list[list[str]]:
     return [row for row in rows if len(row) == length and row[0] == kind]
 
 
-NETWORK = "developer.download.nvidia.com/compute/cuda/repos"  #: network repositories, as in the role cuda
-MAIN_LIST = "/etc/apt/sources.list"  #: apt reads it before the lists in its directory
-LOCAL = "/cuda-repo-"  #: in the directory of a local repository
+#: address part of NVIDIA's network repositories, as in the role cuda
+NETWORK = "developer.download.nvidia.com/compute/cuda/repos"
+MAIN_LIST = "/etc/apt/sources.list"  #: apt reads this list before the lists in sources.list.d
+LOCAL = "/cuda-repo-"  #: part of a local repository's directory name
 
 
 def retired_key(ctx: AuditContext) -> Iterator[str]:
@@ -98,12 +99,14 @@ def conflicting(ctx: AuditContext) -> Iterator[str]:
 
 
 def refused(ctx: AuditContext) -> tuple[tuple[Source, ...], ...]:
-    """Return the lines of each CUDA repository because of which apt rejects all sources. Raises ``Unread``."""
+    """Return, for each CUDA repository with conflicting keys, its source lines, which make apt reject all sources.
+    Raises ``Unread``.
+    """
     return tuple(repository for repository in _repositories((*_network(ctx), *_own(ctx))) if _conflict(repository))
 
 
 def _refused_paths(ctx: AuditContext) -> tuple[str, ...]:
-    """Return the directories of those repositories, as in apt's messages."""
+    """Return the directories of the repositories in ``refused``, as apt's messages name them."""
     return tuple(repository[0].path for repository in refused(ctx) if repository[0].path)
 
 
@@ -116,17 +119,18 @@ def _repositories(lines: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
 
 
 def _conflict(repository: Iterable[Source]) -> bool:
-    """Return whether apt rejects these lines about one repository: the first key is binding for all later lines.
+    """Return whether apt rejects the lines about a repository because a line after the first key has another key or
+    none.
 
-    Earlier lines without a key are only read twice (tried with apt 2.2).
+    apt accepts lines without a key before the first key, and reads the repository twice (tried with apt 2.2).
     """
     named = [source.signed_by for source in dropwhile(lambda source: not source.signed_by, repository)]
     return len(set(named)) > 1
 
 
 def _naming(repository: tuple[Source, ...]) -> tuple[Source, ...]:
-    """Return the lines about one repository whose key counts; none if apt rejects them, because that rule is more
-    precise.
+    """Return the lines that determine the key of a repository; none if apt rejects the lines, which a more precise rule
+    reports.
     """
     return () if _conflict(repository) else tuple(source for source in repository if source.signed_by) or repository
 
@@ -170,7 +174,7 @@ def _directories(ctx: AuditContext) -> frozenset[str]:
 
 
 def _fails(ctx: AuditContext) -> bool:
-    """Return whether a more specific rule applies."""
+    """Return whether a more specific rule applies to the host."""
     return any(True for sign in (retired_key, conflicting) for _ in sign(ctx))
 
 

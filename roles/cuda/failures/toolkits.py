@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 LINK = "/usr/local/cuda"  #: path without a version
-LIBRARIES = "targets/x86_64-linux/lib"  #: path below a toolkit
+LIBRARIES = "targets/x86_64-linux/lib"  #: directory of the libraries below a toolkit
 CUDNN_HEADER = "include/cudnn_version.h"
 NVCC, RUNTIME, UNINSTALLER = "bin/nvcc", "libcudart", "bin/cuda-uninstaller"
 MAX_LINKS = 8  #: limit for a chain of links, before it counts as a loop
@@ -48,7 +48,7 @@ class Toolkit:
 
     @property
     def usable(self) -> bool:
-        """Whether it has a compiler or the runtime: a package's leftovers are not a toolkit."""
+        """Whether the toolkit has a compiler or the runtime. Leftovers of a package do not count as a toolkit."""
         return bool(self.has & {NVCC, RUNTIME})
 
 
@@ -99,14 +99,14 @@ def library_files(ctx: AuditContext) -> Mapping[str, LibraryFile]:
 
 @lru_cache(maxsize=8)
 def _library_files(text: str) -> Mapping[str, LibraryFile]:
-    """Parse once for all rules: a toolkit has some hundred files."""
+    """Parse the probe's output once for all rules, because a toolkit has some hundred files."""
     rows = (line.split("\t") for line in text.splitlines() if line.startswith("found\t"))
     files = (LibraryFile(row[3], row[1], int(row[2]), row[4]) for row in rows if len(row) == 5 and _is_size(row[2]))
     return {file.path: file for file in files}
 
 
 def resolved(path: str, files: Mapping[str, LibraryFile]) -> LibraryFile | None:
-    """Return the file among these to which a path leads; ``None`` for a link that leads to none of them."""
+    """Return the file in ``files`` to which a path leads; ``None`` if its links lead to no file in ``files``."""
     for _ in range(MAX_LINKS):
         file = files.get(path)
         if file is None or file.kind != "l":

@@ -2,8 +2,8 @@
 
 The figures are without sparsity (halved if a sheet has only those with sparsity), and with sums in FP32 if a sheet has
 two (GeForce), because PyTorch sums in FP32. Public excerpts of the sheets confirm those of A100, H100 PCIe, B200, L40S
-and RTX 4090, and the TFLOPS of H100 and H200 (SXM); those of RTX 5090 are half of those with sparsity. **None was
-checked against a GPU**: no machine with one was available.
+and RTX 4090, and the TFLOPS of H100 and H200 (SXM); for the RTX 5090, half of the sheet's figures with sparsity. **None
+was checked against a GPU**: no machine with one was available.
 """
 
 from __future__ import annotations

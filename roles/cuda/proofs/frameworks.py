@@ -16,9 +16,9 @@ from hostwright.standard.roles.cuda.wheels import Codes
 from hostwright.standard.roles.driver.chips import chip
 from hostwright.standard.roles.driver.gpus import same_model
 
-SAME = 1e-4  #: the same computation in float32, in another order
-CONVOLVED = 1e-3  #: by an algorithm that cuDNN selected
-LEARNED = 1e-3  #: weights after some training steps, with the sums of all GPUs
+SAME = 1e-4  #: tolerance for the same computation in float32 in another order
+CONVOLVED = 1e-3  #: tolerance for a convolution by an algorithm that cuDNN selected
+LEARNED = 1e-3  #: tolerance for weights after some training steps with the sums of all GPUs
 
 NO_NUMBERS = {"not a number", "infinite"}  #: a program's words for a difference that JSON cannot represent
 
@@ -74,9 +74,7 @@ def within(measured: Measurements, name: str, tolerance: float, what: str) -> It
 
 
 def architectures(measured: Measurements, title: str) -> Iterator[ProofFinding]:
-    """Check that the framework has code, compiled or as PTX, for each GPU; skipped if the framework does not list
-    it.
-    """
+    """Check that the framework has code, compiled or as PTX, for each GPU; skipped if the framework lists no code."""
     for built in measured.named("architectures"):
         codes = _codes(str(built.value))
         for each in measured.named("compute capability"):
@@ -135,7 +133,7 @@ def _missing(seen: tuple[Measurement, ...], expected: Expected) -> tuple[Gpu, ..
 
 
 def models(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
-    """Check that each GPU has the driver's name for it, and one that the inventory expects."""
+    """Check that CUDA and the driver report the same name for each GPU, and that the inventory expects this model."""
     known = {card.uuid: card.model for card in expected.cards or () if card.uuid and card.model}
     for each in measured.named("gpu"):
         model = known.get(each.device.partition(" ")[0])

@@ -46,7 +46,7 @@ PEER = {
 
 #: PCI id → GB/s within the GPU's memory, read and written bytes together
 WITHIN = {
-    "1bb3": 123.75,  # Tesla P4: DCGM, as all of these
+    "1bb3": 123.75,  # Tesla P4: DCGM, like all entries of this table
     "1bb4": 114.263,  # Tesla P6
     "1db0": 607.5,  # V100-SXM2-16GB
     "1db1": 607.5,  # V100-SXM2-16GB and -32GB
@@ -185,7 +185,11 @@ def _slower(name: str, cards: list[Measurement]) -> Iterator[ProofFinding]:
 
 
 def _slowed_down(measured: Measurements) -> Iterator[ProofFinding]:
-    """Azure's check (azure_gpu_clock_throttling.nhc) accepts only idle, none and the software's power cap."""
+    """Yield GPUs whose clocks were lowered by heat or by the hardware.
+
+    As reasons for lower clocks, Azure's check (azure_gpu_clock_throttling.nhc) accepts only idle, none and the
+    software's power cap.
+    """
     for name, cause in (
         ("slowed down by heat", "heat lowers its clocks under load"),
         ("slowed down by the hardware", "its hardware lowers its clocks under load (power supply, or heat)"),
