@@ -40,7 +40,7 @@ def driver(v: Driver, ctx: RoleContext) -> Iterator[Resource]:
     yield GpuPresent()
     if ctx.gpus is not None:
         yield AllGpusPresent(ctx.gpus)
-    yield from sources(wanted, stack)  # an expired key stops here, before any change to the driver
+    yield from sources(wanted, stack)  # first, so that an expired key stops the role before any change to the driver
     yield from no_other_driver(ctx)
     yield File("/etc/modules-load.d/hostwright-nvidia.conf", ctx.render("driver/modules.conf.j2"))
     yield from before_the_driver(wanted)
@@ -70,5 +70,5 @@ def _own_daemon(ctx: RoleContext, installed: NvidiaRunfile) -> Iterator[Resource
     yield SystemUser(USER, "NVIDIA persistence daemon")
     yield reloading(unit)
     yield reloading(WithDriver(installed, Service(PERSISTENCED)))
-    # A restart of the daemon disturbs no work: a GPU in use stays initialised without it.
+    # A restart of the daemon disturbs no work, because a GPU in use stays initialised meanwhile.
     yield WithDriver(installed, RestartedAfter(PERSISTENCED, (UNIT,), (unit,)))

@@ -1,4 +1,4 @@
-"""Results of simulated apt upgrades and apt's policy for drivers, from one program for all checks."""
+"""Results of simulated apt upgrades, and apt's policy for drivers: one program reads both for all checks."""
 
 from __future__ import annotations
 

@@ -15,10 +15,10 @@ _PRECOMPILED = Pattern(r"(linux-modules-nvidia-[0-9]{3}(?:-server)?(?:-open)?)-[
 _FABRIC = ("nvidia-fabricmanager*",)
 _MANAGER, _IMEX = (Pattern(rf"{name}(?:-[0-9]{{3}})?") for name in ("nvidia-fabricmanager", "nvidia-imex"))
 _SUBNET = Pattern("nvlsm")
-_DEBIANS = "nvidia-alternative"  #: package of the set in Debian's own archive
+_DEBIANS = "nvidia-alternative"  #: package that only the driver of Debian's own archive has
 #: packages that Debian's set needs, with names that no other driver uses
 _BESIDE = ("firmware-nvidia-*", "nvidia-support")
-#: addresses at which NVIDIA publishes each ``.run``, as in the current stacks
+#: addresses at which NVIDIA publishes each ``.run``, in the current stacks' notation
 _RUNFILES = (
     "https://us.download.nvidia.com/tesla/{version}/{file}",
     "https://us.download.nvidia.com/XFree86/Linux-x86_64/{version}/{file}",

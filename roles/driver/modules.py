@@ -37,7 +37,7 @@ def branch_of(driver: str) -> int:
 
 
 def kinds_of(driver: str) -> tuple[Kind, ...]:
-    """Return the kinds of module in a driver, the preferred one first."""
+    """Return the kinds of module in a driver, the preferred kind first."""
     branch = branch_of(driver)
     if branch < FIRST_OPEN:
         return ("proprietary",)
@@ -61,8 +61,7 @@ def needed_by(gpus: Gpus) -> dict[Kind, str]:
 
 
 def module_kind(wanted: str, driver: str, gpus: Gpus) -> Kind:
-    """Return the kind of module for these GPUs: ``wanted``, or for ``auto`` the required kind, else the preferred
-    one.
+    """Return the kind of module for these GPUs: ``wanted``, or for ``auto`` the required kind, else the preferred kind.
 
     >>> module_kind("auto", "580.159.04", ((0x10DE, 0x1DB4),))  # V100
     'proprietary'
@@ -76,7 +75,7 @@ def module_kind(wanted: str, driver: str, gpus: Gpus) -> Kind:
 
 
 def misfit(wanted: str, driver: str, gpus: Gpus) -> Misfit | None:
-    """Return why no module of this driver, or not the wanted one, supports these GPUs."""
+    """Return why no module of this driver, or not the wanted kind, supports these GPUs; ``None`` if a module does."""
     there, needed = kinds_of(driver), needed_by(gpus)
     if wanted != "auto" and wanted not in there:
         sentence = f"driver {driver} has no {wanted} kernel module: {_lacking(driver)}"

@@ -27,8 +27,8 @@ FIRST_PINNED = 580
 #: Packages that install the newest branch of NVIDIA's repository.
 _NEWEST = ("nvidia-open", "cuda-drivers", "nvidia-driver", "nvidia-driver-open", "nvidia-driver-cuda", "nvidia-*-dkms")
 
-#: part of a driver → names of packages that contain it: Debian's and those of NVIDIA's repository for Debian, then
-#: Ubuntu's
+#: part of a driver → names of the packages that contain it: in Debian and in NVIDIA's repository for Debian, then in
+#: Ubuntu
 _PARTS = {
     "kernel module": ("*-dkms", "nvidia-dkms-*", "linux-modules-nvidia-*"),
     "libcuda.so.1": ("libcuda1", "libnvidia-compute*"),
@@ -89,7 +89,8 @@ def packages_are_pinned(driver_section: DriverSection) -> Iterator[Misfit]:
 class DriverRow:
     """A driver release and the kernels on which its module builds unpatched; empty: no limit is known.
 
-    ``offered``: suggestions may name it. Rows that are not offered serve hosts that already have such a driver.
+    ``offered``: suggestions may name the release. Rows that are not offered are for hosts that already have such a
+    driver.
     """
 
     version: str
@@ -182,7 +183,7 @@ def kernels_of(driver: str, section: DriverSection | None = None) -> str | None:
 def row_of(driver: str) -> DriverRow | None:
     """Return the driver's row, else the row of the next newer release of its branch.
 
-    An older release never builds on more kernels than a newer one.
+    An older release never builds on more kernels than a newer release.
     """
     branch = [row for row in DRIVERS if modules.branch_of(row.version) == modules.branch_of(driver)]
     return next((row for row in branch if version(row.version) >= version(driver)), None)
@@ -301,7 +302,7 @@ def _on_gpus(driver: str) -> str:
 
 
 RULES = (
-    memory_is_enough,  # for compiling the module
+    memory_is_enough,  # the compilation of the module needs memory
     disk_is_enough,
     drives_the_gpus,
     knows_the_cards,

@@ -92,7 +92,7 @@ class DriverSection(Section):
 
     version: ExactVersion
     module: Literal["auto", "open", "proprietary"] = "auto"
-    source: Literal["runfile", "packages"] | None = None  #: ``None``: the one that the stack names
+    source: Literal["runfile", "packages"] | None = None  #: ``None``: the source whose fields the stack sets
     artifact: Annotated[str, ArtifactName] | None = None
     packages: Annotated[Mapping[Name, DebianVersion], WithoutNulls] = {}
     precompiled: Name | None = None
@@ -201,7 +201,9 @@ class DriverSection(Section):
         return (*(f"!{pattern}" for pattern in self.kept), *DRIVER_PACKAGES)
 
     def never_unattended(self) -> tuple[str, ...]:
-        """The driver's packages. A library upgraded under a loaded module is the most frequent failure of all."""
+        """The driver's packages. An upgrade of the libraries while the old module is loaded is the most frequent
+        failure of all.
+        """
         return (*(f"{name}$" for name in self.packages), *(f"{name}-[0-9]" for name in self.precompiled_names))
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:

@@ -15,8 +15,8 @@ from hostwright.standard.roles.driver.failures.load import LOAD_RULES
 from hostwright.standard.roles.driver.failures.messages import MESSAGES
 from hostwright.standard.roles.driver.failures.units import UNIT_RULES
 
-#: Order: a compiler's messages before those of the installer around it; a driver that does not run before its cards;
-#: faults of a card's memory before the Xids that report them.
+#: Order, by cause: the compiler's messages precede those of the installer that starts it; rules for a driver that does
+#: not run precede rules for cards; rules for a card's memory precede the Xids that report its faults.
 _KNOWN = (
     *MESSAGES, *BUILD_RULES, *LOAD_RULES, *INSTALL_RULES, *KERNEL_RULES, *UNIT_RULES,
     *MEMORY, *XIDS, *SMI, *HEALTH, *LINKS,

@@ -46,7 +46,7 @@ BUILD_PROBES = (KERNEL_GONE, HEADERS, BUILD_TOOLS, DKMS_TREE, DPKG, UNAME, *HOST
 _KERNELS_GCC = Pattern(r"gcc(?:-[0-9.]{1,8})? (?:\([^()]+\)|version) ([0-9]{1,2}(?:\.[0-9]{1,2}){1,2})")
 _HOSTS_GCC = Pattern(r"([0-9]{1,2})(?:\.[0-9]{1,3}){0,2}")
 
-#: rules for failures that a build, or the installer around it, reports in a log
+#: rules for failures that the build's log or the installer's log reports
 LOGGED = frozenset((
     "module-in-use", "compiler-too-old", "compiler-mismatch", "gpl-only-symbol", "stale-dkms", "flag-unknown",
     "module-loading-off", BUILD_FAILED,
@@ -56,8 +56,8 @@ LOGGED = frozenset((
 def why_unbuilt(ctx: AuditContext) -> str:
     """Return the rule for the reason why the running kernel lacks the stack's module; empty if it has the module.
 
-    Raises ``Unread``. Reasons are checked in order, because an earlier one makes later ones pointless: headers do not
-    help with a kernel on which the module does not build.
+    Raises ``Unread``. Reasons are checked in order, because an earlier reason makes later reasons pointless: headers do
+    not help with a kernel on which the module does not build.
     """
     if not unbuilt(ctx):
         return ""
@@ -74,7 +74,7 @@ def _why_failed(ctx: AuditContext, errors: tuple[str, ...]) -> str:
     failure = ctx.named("\n".join(errors))
     if errors and failure is None:
         return BUILD_FAILED
-    # a disk that was full at that time is not the current reason
+    # a failure outside LOGGED, such as a disk that was full at that time, is not the current reason
     return failure[0] if failure and failure[0] in LOGGED else MISSING
 
 
@@ -97,7 +97,7 @@ def kernel_untested(ctx: AuditContext) -> Iterator[str]:
 
 def no_headers(ctx: AuditContext) -> Iterator[str]:
     """A module must be built for the running kernel, and ``/lib/modules/KERNEL/build/Makefile`` is missing; or the last
-    job of the base role reported that.
+    job of the base role reported missing headers.
     """
     if why_unbuilt(ctx) == NO_HEADERS:
         yield f"/lib/modules/{running_kernel(ctx)}/build/Makefile is not there"
@@ -112,8 +112,8 @@ def no_compiler(ctx: AuditContext) -> Iterator[str]:
 
 
 def build_failed(ctx: AuditContext) -> Iterator[str]:
-    """The running kernel has no module of the stack's version, and DKMS's make.log for that version and kernel has
-    errors that no other rule matches; or the newest log of the layer reports that DKMS failed.
+    """The running kernel has no module of the stack's version. DKMS's make.log for that version and kernel has errors
+    that no other rule matches, or the newest log of the layer reports that DKMS failed.
     """
     why = why_unbuilt(ctx)
     if why == BUILD_FAILED:
@@ -148,8 +148,8 @@ def module_missing(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_registered(ctx: AuditContext) -> Iterator[str]:
-    """The module for the running kernel has the stack's version and was not built by DKMS, whose tree lacks this
-    version, or its build for this kernel.
+    """The module for the running kernel has the stack's version, but DKMS did not build it: DKMS's tree lacks this
+    version, or the build for this kernel.
     """
     state, version = ours(ctx), wanted_version(ctx)
     if state is None or state.module != version or state.dkms or ctx.text(KERNEL_GONE).strip():
@@ -201,8 +201,8 @@ def _waiting(ctx: AuditContext) -> Iterator[str]:
 
 
 def _of_others(ctx: AuditContext) -> Iterator[str]:
-    """Yield the parts of dpkg's state that another module's failure explains. Provisioning does not repair these
-    packages.
+    """Yield the unconfigured packages that the failed build of another module explains. Provisioning does not repair
+    them.
     """
     yield from _waiting(ctx) if dkms_tree(ctx).others else ()
 
@@ -219,8 +219,8 @@ def _installed(state: DriverState) -> str:
 
 
 def _older_compiler(ctx: AuditContext) -> str:
-    """Return both compilers, if the kernel's gcc has a newer major version than the host's, which may lack its
-    options.
+    """Return both compilers if the kernel's gcc has a newer major version than the host's gcc, which may lack the
+    kernel's options.
     """
     text = ctx.text(COMPILERS)
     first, _, rest = text.partition("\n")
@@ -231,7 +231,9 @@ def _older_compiler(ctx: AuditContext) -> str:
 
 
 def unbuilt_by_ours(ctx: AuditContext) -> bool:
-    """Return whether a failed build still matters."""
+    """Return whether the running kernel lacks the module and no other driver is installed, so that a failed build still
+    matters.
+    """
     return unbuilt(ctx) and not foreign(ctx)
 
 

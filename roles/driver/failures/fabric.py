@@ -42,8 +42,8 @@ def not_running(ctx: AuditContext) -> Iterator[str]:
 
 
 def nothing_to_do(ctx: AuditContext) -> Iterator[str]:
-    """The host has no switches of its own (those of a rack are managed there), and nvidia-fabricmanager.service runs or
-    failed.
+    """The host has no switches of its own (a rack's switches are managed outside the host), and
+    nvidia-fabricmanager.service runs or failed.
     """
     manager = UNITS.unit(ctx, FABRIC_MANAGER)
     if _switches(ctx) or not (manager.failed or manager.active == "active"):
@@ -53,9 +53,9 @@ def nothing_to_do(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_joined(ctx: AuditContext) -> Iterator[str]:
-    """A card reports its fabric as incomplete or failed, and Fabric Manager runs, or is not for this host."""
+    """A card reports its fabric as incomplete or failed, although Fabric Manager runs or the host needs none."""
     if _switches(ctx) and UNITS.unit(ctx, FABRIC_MANAGER).active != "active":
-        return  # it is starting, or has its own rule
+        return  # Fabric Manager is starting, or another rule reports it
     outside = [gpu for gpu in smi(ctx).gpus if gpu.fabric is False]
     yield from (f"{card(gpu)}: fabric {gpu.fabric_state}" for gpu in outside)
     if outside and (lacking := modules_lacking(ctx.facts)):
@@ -63,7 +63,7 @@ def not_joined(ctx: AuditContext) -> Iterator[str]:
 
 
 def apart(ctx: AuditContext) -> Iterator[str]:
-    """Cards in the fabric are in different cliques: they can reach each other only by PCIe."""
+    """Cards of the fabric are in different cliques, so that they can reach each other only over PCIe."""
     by_clique: dict[str, list[int]] = {}
     for gpu in smi(ctx).gpus:
         if gpu.fabric and gpu.clique:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 MARKER = "/usr/lib/nvidia/alternate-install-present"
-MARKED = Absent(MARKER).probes()[0]  #: the same probe as the role's
+MARKED = Absent(MARKER).probes()[0]  #: the probe that the role uses as well
 _CLIENT = Pattern(r"NVRM: API mismatch: .*version ([0-9]{2,4}(?:\.[0-9]{1,3}){1,2})")
 
 #: programs that install, build and read the driver
@@ -112,10 +112,10 @@ def mixed(ctx: AuditContext) -> Iterator[str]:
     state = ours(ctx)
     if state is None or state.lost or state.cut or _agree(state) or why_unbuilt(ctx) not in {"", MISSING}:
         return
-    # separate failures, which provisioning does not fix
+    # other rules report these failures, which provisioning does not fix
     if state.shadows or any((*compat_first(ctx), *module_of_package(ctx))):
         return
-    if state.module or not all(state.libraries):  # a missing module is a separate failure
+    if state.module or not all(state.libraries):  # another rule reports a missing module
         yield str(state)
         winning = (*state.winning(wanted_version(ctx)), *state.strays)
         yield from (f"{path} belongs to no package, and wins" for path in winning)
@@ -127,7 +127,8 @@ def another_library(ctx: AuditContext) -> Iterator[str]:
     without a number in its name, such as a stub; /etc/ld.so.preload names one; or nvidia-smi reports that it loaded a
     stub.
     """
-    shadows = () if any(compat_first(ctx)) or foreign(ctx) else driver_of(ctx).shadows  # separate failures
+    # other rules report these failures
+    shadows = () if any(compat_first(ctx)) or foreign(ctx) else driver_of(ctx).shadows
     found = [*map(str, shadows), *preloaded(ctx)]
     stub = Pattern(STUB).search(ctx.facts[NVIDIA_SMI].text) if NVIDIA_SMI in ctx.facts and not found else None
     yield from found
@@ -142,7 +143,7 @@ def module_of_package(ctx: AuditContext) -> Iterator[str]:
 
 
 def cut(ctx: AuditContext) -> Iterator[str]:
-    """/var/lib/hostwright/driver.installing exists, no job runs, and no log explains why the installer ended."""
+    """/var/lib/hostwright/driver.installing exists, although no job runs, and no log explains why the installer ended."""
     ctx.require(jobs.RUNNING)
     if jobs.running(ctx.facts) or not driver_of(ctx).cut or foreign(ctx):
         return

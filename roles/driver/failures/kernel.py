@@ -1,4 +1,6 @@
-"""Signs of kernel problems: a removed kernel, the next one, nouveau at the next boot, unwanted upgrades."""
+"""Signs of kernel problems: a removed kernel, a next kernel without the driver, nouveau at the next boot, unwanted
+upgrades.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,7 @@ _KERNEL = Pattern(r"(kernel|modules) ([\w.+~-]{1,100}) (yes|no) ([\w.+~-]{0,60})
 _STUB = Pattern(r"(vfio[-_]pci|pci[-_]stub)\.ids=")
 _GIVEN = Pattern(r"(?i)10de:([0-9a-fA-F]{4})")
 _SETTING = Pattern(r'([\w:-]{1,100}) "([^"]*)";')
-#: an assignment, after the vendor's number is compared (udev(7))
+#: an assignment in a line that compares the vendor's number before (udev(7))
 _TAKES = Pattern(
     r'(?:ATTRS?|SYSFS)\{vendor\}=="0x10de".*\{(?:remove|driver_override)\}="[^"]'
     r"|options[ \t]+bbswitch[ \t].*load_state=0"
@@ -138,13 +140,13 @@ def removed(ctx: AuditContext) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel of the host, with its parts of the driver."""
+    """A kernel of the host, and the parts of the driver that belong to it."""
 
     version: str
-    image: bool  #: in /boot
+    image: bool  #: whether the kernel has an image in /boot
     headers: bool = False
-    module: str = ""  #: version of its nvidia module
-    service: bool = False  #: whether DKMS builds modules at boot
+    module: str = ""  #: version of the kernel's nvidia module
+    service: bool = False  #: whether DKMS builds the kernel's modules at boot
 
 
 def kernels_in(text: str) -> tuple[Kernel, ...]:
@@ -161,8 +163,8 @@ def booted_next(kernels: Sequence[Kernel], boot_loader: str) -> NextBoot:
 
 
 def lacks_driver(kernel: Kernel, versions: Collection[str], tree: DkmsTree, driver: DriverSection) -> str:
-    """Return why a kernel would boot without this driver, whose libraries have these ``versions``; else an empty
-    string.
+    """Return why a kernel would boot without this driver; empty if it would not. ``versions`` are those of the driver's
+    libraries.
     """
     if kernel.module:
         return "" if kernel.module in versions else f"its module is {kernel.module}"
@@ -181,10 +183,10 @@ def lacks_driver(kernel: Kernel, versions: Collection[str], tree: DkmsTree, driv
 
 
 def next_without_driver(ctx: AuditContext) -> Iterator[str]:
-    """The kernel that GRUB or systemd-boot starts next (``next_entry`` or ``saved_entry`` of GRUB's environment, or the
-    default of its menu) is not the running one and has no nvidia module, and DKMS cannot build it at boot (no headers,
-    not in its tree, or this driver release does not build on it); or its module has another version. If the boot loader
-    is unknown, a newer kernel without the driver is reported as not checked.
+    """GRUB or systemd-boot starts another kernel next (``next_entry`` or ``saved_entry`` of GRUB's environment, or the
+    default of its menu), and that kernel lacks the driver. It has an nvidia module of another version; or it has none,
+    and DKMS cannot build one at boot (no headers, not in its tree, or this driver release does not build on that
+    kernel). If the boot loader is unknown, a newer kernel without the driver is reported as not checked.
     """
     state, running = ours(ctx), running_kernel(ctx)
     kernels, boot_loader = kernels_in(ctx.text(KERNELS)), ctx.text(BOOT_LOADER)
@@ -202,7 +204,9 @@ def next_without_driver(ctx: AuditContext) -> Iterator[str]:
 
 
 def other_kernel(kernels: Sequence[Kernel], boot: NextBoot, running: str) -> Kernel | None:
-    """Return the kernel that boots next, if it is not the running one. If the choice is unknown, assume the newest."""
+    """Return the kernel that boots next; ``None`` for the running kernel. If the choice is unknown, assume the newest
+    kernel.
+    """
     newest = next((kernel.version for kernel in kernels if kernel.image), running)
     taken = boot.kernel or (newest if _numbers(newest) > _numbers(running) else running)
     found = next((kernel for kernel in kernels if kernel.version == taken), Kernel(taken, image=False))
@@ -222,7 +226,7 @@ def in_initramfs(text: str) -> tuple[str, ...]:
 
 
 def initramfs_empty(ctx: AuditContext) -> Iterator[str]:
-    """A kernel's image is empty; or its initramfs is missing or empty, and another kernel has one."""
+    """A kernel's image is empty; or its initramfs is missing or empty, and another kernel has an initramfs."""
     files = (line.removeprefix("empty ") for line in ctx.text(KERNELS).splitlines() if line.startswith("empty /"))
     yield from (f"{file} is missing or empty" for file in files)
 
@@ -261,7 +265,7 @@ def for_vfio(text: str, cards: Collection[int], boot: NextBoot) -> tuple[str, ..
     lines = [line for line in text.splitlines() if line[:1] == "/"]
     given = [line for line in lines if _gives(line, cards)]
     loads = [line for line in lines if not _GIVEN.search(line)]
-    # built-in drivers read no file of modprobe.d
+    # the settings of modprobe.d do not apply to built-in drivers
     stubs = {line.removeprefix("built-in ") for line in text.splitlines()}
     words = [
         f"{boot.where}: {word}"
@@ -400,7 +404,7 @@ def not_pinned(ctx: AuditContext) -> Iterator[str]:
 
 
 def _numbers(kernel: str) -> tuple[int, ...]:
-    """Return the key by which a boot loader orders kernels: 5.15.0-91-generic is 5, 15, 0, 91."""
+    """Return the sort key that boot loaders use for kernels: 5, 15, 0, 91 for 5.15.0-91-generic."""
     return tuple(int(number[0]) for number in Pattern("[0-9]{1,9}").finditer(kernel))
 
 

@@ -55,7 +55,7 @@ _NO_DEVICE = (
 )
 _ADDRESS = r"([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)"
 _UNSUPPORTED_CARD = Pattern(f"NVRM: The NVIDIA GPU {_ADDRESS}")
-#: the next lines of that message: the branch or kind of module that the card needs
+#: line after such a message, with the branch or kind of module that the card needs
 _NEEDS_ANOTHER = Pattern(
     r"NVRM: {1,4}((?:installed in this system )?(?:is not supported by|requires use of|is supported through).*)"
 )
@@ -104,7 +104,8 @@ def gpu_unsupported(ctx: AuditContext) -> Iterator[str]:
 def _another_works(ctx: AuditContext, line: str) -> bool:
     """Return whether nvidia-smi lists a card of the model in the line.
 
-    If it does, the driver supports the model, and the card of the line is faulty (NVIDIA/aicr#1858).
+    If nvidia-smi lists such a card, the driver supports the model, and the card of the line is faulty
+    (NVIDIA/aicr#1858).
     """
     match = _PCI_ID.search(line)
     others = [device for device in gpu_ids(ctx.facts) if not match or device != int(match[1], 16)]
@@ -112,8 +113,8 @@ def _another_works(ctx: AuditContext, line: str) -> bool:
 
 
 def init_failed(ctx: AuditContext) -> Iterator[str]:
-    """Since the module was loaded, the kernel log has ``RmInitAdapter failed`` for a card that nvidia-smi does not list
-    and that is not a lost one.
+    """The kernel log since the last load of the module has ``RmInitAdapter failed`` for a card that nvidia-smi does not
+    list and that is not lost.
     """
     if lines := _of_silent_cards(ctx, matching(ctx, _INIT.pattern), _INIT):
         lost = lost_gpus(ctx)
@@ -121,8 +122,8 @@ def init_failed(ctx: AuditContext) -> Iterator[str]:
 
 
 def firmware_missing(ctx: AuditContext) -> Iterator[str]:
-    """The module on disk is the open one, and a GSP firmware file that it names (modinfo -F firmware) is in no
-    directory where the kernel searches.
+    """The module on disk is the open module, and no directory that the kernel searches has a GSP firmware file that the
+    module names (modinfo -F firmware).
     """
     yield from (f"/lib/firmware/{file} is not there" for file in ctx.text(FIRMWARE).splitlines() if file)
 
@@ -185,13 +186,13 @@ def devices_missing(ctx: AuditContext) -> Iterator[str]:
 
 
 def _explained(ctx: AuditContext) -> bool:
-    """Return whether another rule explains why the module has no card: nouveau, no card, or an unsupported one."""
+    """Return whether another rule explains why the module has no card: nouveau, no card, or an unsupported card."""
     if ctx.text(NOUVEAU).strip() or not _cards(ctx):
         return True
     try:
         return any(gpu_unsupported(ctx))
     except Unread:
-        return False  # an unreadable log explains nothing
+        return False  # a log that cannot be read explains nothing
 
 
 def _cards(ctx: AuditContext) -> int:
@@ -215,7 +216,7 @@ def _lost(ctx: AuditContext) -> bool:
 
 
 def _of_silent_cards(ctx: AuditContext, lines: tuple[str, ...], pattern: Pattern) -> dict[str, str]:
-    """Return slot → line, for the lines about cards that nvidia-smi does not describe."""
+    """Return slot → line for each line that matches ``pattern`` and is about a card that nvidia-smi does not describe."""
     try:
         here = {slot(gpu.bus) for gpu in smi(ctx).gpus if gpu.fault != LOST}
     except Unread:

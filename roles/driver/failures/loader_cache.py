@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 #: Prints each entry for this machine in the cache's order, then each directory with its links resolved, except a link
-#: at /usr/local itself. An unreadable cache is a failed probe, not an empty cache.
+#: at /usr/local itself. If the cache cannot be read, the probe fails, so that this does not count as an empty cache.
 LOADER = Probe(
     r"""all=$(/sbin/ldconfig -p) || exit 1
 entries=$(printf '%s\n' "$all" | sed -nE \
@@ -59,7 +59,9 @@ def cached(ctx: AuditContext) -> tuple[Cached, ...]:
 
 
 def named_by(ctx: AuditContext, entry: Cached) -> str:
-    """Return the file that names an entry's directory for ldconfig, as the end of a sentence; else an empty string."""
+    """Return the end of a sentence with the file that names an entry's directory for ldconfig; empty without such a
+    file.
+    """
     if CONF not in ctx.facts or not ctx.facts[CONF].ok:
         return ""
     rows = (line.partition(":") for line in ctx.facts[CONF].text.splitlines())

@@ -28,7 +28,7 @@ tail -n 80 "$f" | tail -c 16000; exit 0""",
 )
 LOG_PROBES = (INSTALLER_LOG, LAST_JOBS, jobs.RUNNING)
 
-_VERSION = "installer version: "  #: in the log's third line
+_VERSION = "installer version: "  #: prefix in the third line of the log
 _COMPLETE = "is now complete"  #: the installer's last line after a success
 BUILD_FAILED = "dkms-build"  #: rule for compiler messages that no other rule matches
 
@@ -36,14 +36,15 @@ When = Callable[[AuditContext], bool]
 
 
 def always(ctx: AuditContext) -> bool:  # noqa: ARG001
-    """Return true: no further condition."""
+    """Return true: the default condition of ``in_log``, which adds no requirement."""
     return True
 
 
 def log_cause(ctx: AuditContext) -> tuple[str, str]:
-    """Return the rule whose message is in the newest log of the driver's layer, and the line, if the layer differs.
+    """Return the rule whose message is in the newest log of the driver's layer, and the line with the message.
 
-    Both are empty if there is none. Raises ``Unread``, also while a job runs on the host.
+    Both are empty without such a message, or if the layer is as desired. Raises ``Unread``, also while a job runs on
+    the host.
     """
     return logs.log_cause(ctx, LAYER, _texts)
 
@@ -68,7 +69,9 @@ def in_log(name: str, *, when: When = always, grave: bool = True, provision: boo
 
 
 def _texts(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
-    """Yield the layer's logs, the newest and most precise first, each with the rule for otherwise unknown messages."""
+    """Yield the layer's logs, the newest and most precise first. Each comes with the rule for messages that no other
+    rule matches.
+    """
     if errors := build_errors(ctx):
         yield "\n".join(errors), BUILD_FAILED
     yield from logs.last_job(ctx, role)

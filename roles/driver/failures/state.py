@@ -27,7 +27,7 @@ DKMS_TREE = Probe(sh_file(__file__, "dkms_tree.sh"), root=True)
 
 #: Prints the boot time of the host, in seconds since 1970.
 BOOTED = Probe("sed -n 's/^btime //p' /proc/stat")
-#: Tolerance: the log has times of writing, and the boot time is computed from the present clock.
+#: Tolerance: the log has the clock's times at writing, but the boot time is computed with the current clock.
 BOOT_SLACK = timedelta(seconds=30)
 
 _TREE = Pattern(r"tree ([\w.+~-]{1,60})")
@@ -100,7 +100,7 @@ def running_kernel(ctx: AuditContext) -> str:
 
 
 def foreign(ctx: AuditContext) -> tuple[str, ...]:
-    """Return packages of another driver, which explain any other problem of this one. Raises ``Unread``."""
+    """Return packages of another driver, which explain any other problem of the stack's driver. Raises ``Unread``."""
     ctx.require(DPKG)
     return driver_packages(ctx.facts, ctx.section(DriverSection).kept)
 
@@ -133,12 +133,10 @@ def build_errors(ctx: AuditContext) -> tuple[str, ...]:
 
 
 def unfit(ctx: AuditContext, rule: str) -> tuple[str, ...]:
-    """Return why stack and host are incompatible, by one of the rules that refuse a host; empty if they are
-    compatible.
-    """
+    """Return why the given compatibility rule refuses the host; empty if stack and host are compatible."""
     for probe in HOST_PROBES:
         ctx.require(probe)
-    running_kernel(ctx)  # raises Unread if it is unknown
+    running_kernel(ctx)  # raises Unread if the kernel is unknown
     stack, rules = ctx.stack, ctx.desired.rules
     fits = ctx.settled(("misfits", Same(stack), Same(rules)), partial(_misfits, stack, rules))
     misfits = (misfit for misfit in fits if misfit.rule == rule)
@@ -166,7 +164,7 @@ def matching(ctx: AuditContext, pattern: str) -> tuple[str, ...]:
 
 
 def said_since_boot(ctx: AuditContext, pattern: str) -> tuple[str, ...]:
-    """Return the lines of ``matching``, empty if the log is unreadable: for messages that only support other
+    """Return the lines of ``matching``; empty if the log cannot be read. Use it for messages that only support other
     evidence.
     """
     try:

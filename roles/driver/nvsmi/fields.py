@@ -1,7 +1,7 @@
 """Single values of nvidia-smi's XML. A value that is unreadable or out of range counts as unknown.
 
-For a value that it could not get, nvidia-smi prints the name of NVML's error, with or without brackets (``N/A``,
-``[N/A]``, ``Unknown Error``, ``GPU is lost``): such words are not values.
+In place of a value that is not available, nvidia-smi prints the name of NVML's error, with or without brackets
+(``N/A``, ``[N/A]``, ``Unknown Error``, ``GPU is lost``).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-MAX_CHARACTERS = 200  #: limit for a string; the longest real ones are command lines in process names
+MAX_CHARACTERS = 200  #: maximum length of a string; the longest real strings are command lines in process names
 MAX_COUNT = 2**63 - 1  #: NVML's "no value" is 2**64 - 1, which is not a count
-MAX_SMALL_COUNT = 2**31 - 1  #: for 32-bit counters of NVML: pages, rows, replays
+MAX_SMALL_COUNT = 2**31 - 1  #: maximum of NVML's 32-bit counters: pages, rows, replays
 
 LOST, NEEDS_RESET, UNKNOWN_ERROR = "GPU is lost", "GPU requires reset", "Unknown Error"
 

@@ -81,8 +81,8 @@ _MAX_NOTICES = 8
 #: limit for nvidia-smi's output before the supported clocks, most of it, are dropped
 _MAX_PRINTED_BYTES = 2 * MAX_REPORT_BYTES
 
-#: A complete report counts, regardless of nvidia-smi's exit status (14: the infoROM of a GPU is corrupted), which is
-#: then a line after it.
+#: A complete report counts, whatever nvidia-smi's exit status is (14: the infoROM of a GPU is corrupted). The status
+#: then follows the report in a line.
 NVIDIA_SMI = Probe(sh_file(__file__, "report.sh", most=_MAX_PRINTED_BYTES), cap_bytes=MAX_REPORT_BYTES)
 NVLINKS = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 1 15 nvidia-smi nvlink --status")
 
@@ -102,7 +102,7 @@ class GpuReport:
     driver: str = ""
     cuda: str = ""  #: newest CUDA that the driver supports, not the toolkit's version
     gpus: tuple[Gpu, ...] = ()
-    attached: int | None = None  #: number of GPUs that the driver holds, which may exceed the described ones
+    attached: int | None = None  #: number of GPUs that the driver holds, which may be more than the report describes
     notices: tuple[str, ...] = ()  #: lines around the report, such as ``WARNING: infoROM is corrupted at gpu …``
 
 
@@ -111,7 +111,8 @@ def read_report(xml: str, links: str = "") -> GpuReport:
     root, notices = _open(xml)
     gpus = [read_gpu(index, gpu) for index, gpu in enumerate(root.findall("gpu")[:MAX_GPUS])]
     return GpuReport(
-        driver=text_of(root, "driver_version") or text_of(root, "kmd_version"),  # names since CUDA 14 come second
+        # the second name is that of CUDA 14 and later
+        driver=text_of(root, "driver_version") or text_of(root, "kmd_version"),
         cuda=text_of(root, "cuda_version") or text_of(root, "cuda_umd_version"),
         gpus=with_links(gpus, links),
         attached=count(root, "attached_gpus", MAX_SMALL_COUNT),
@@ -132,13 +133,13 @@ def _open(text: str) -> tuple[Element, tuple[str, ...]]:
     end += len(_END)
     around = (text[: begin.start()] + "\n" + text[end:]).replace("\ufeff", "").splitlines()
     notices = [" ".join(line[: 10 * MAX_CHARACTERS].split())[:MAX_CHARACTERS] for line in around if line.strip()]
-    if any(line.startswith("<") for line in notices):  # so the last end tag is the root's
+    if any(line.startswith("<") for line in notices):  # otherwise the last end tag would not be the root's
         raise ValueError("it is inside other XML")
     return _parsed(text[begin.start() : end]), tuple(notices[:_MAX_NOTICES])
 
 
 def _parsed(xml: str) -> Element:
-    """Return the root element. A document type's DTD is never fetched; one that declares entities is rejected."""
+    """Return the root element. A DTD is never fetched, and a document that declares entities is rejected."""
     sound = _PROCESS_NAME.sub(_escaped, _NO_XML.sub("\ufffd", xml))
     try:
         return fromstring(sound, forbid_dtd=False, forbid_entities=True, forbid_external=True)

@@ -10,7 +10,8 @@ from hostwright.standard.roles.driver import Driver
 from hostwright.standard.roles.driver.proofs import judges
 
 MARGIN = 5  #: degrees below the temperature at which the GPU slows down: our choice
-#: Degrees, for a GPU that reports no limit: our choice. GCM requires one from its user, gpud uses the GPU's report.
+#: Degrees, for a GPU that reports no limit: our choice. GCM requires a limit from its user, gpud uses the limit that
+#: the GPU reports.
 OTHERWISE = 85
 #: Level of `dcgmi diag`: 2 takes some two minutes (NVIDIA's DCGM user guide); 3 takes a quarter of an hour and repeats
 #: the toolkit's proofs.

@@ -11,7 +11,7 @@ from hostwright.standard.roles.driver.gpus import same_model
 def diagnostics(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
     """Return DCGM tests that did not pass; its warnings are notes, as in facebookresearch/gcm.
 
-    A warning of a passed test is a note too: DCGM could not run the whole test (NVIDIA/DCGM#284).
+    A warning of a passed test is also a note, because DCGM could not run the whole test (NVIDIA/DCGM#284).
     """
     results = [one for one in measured if one.name.startswith("dcgm ") and not one.name.endswith(" warning")]
     warnings = {(one.name, one.device): f": {one.value}" for one in measured if one.name.endswith(" warning")}
@@ -21,7 +21,7 @@ def diagnostics(measured: Measurements, _expected: Expected) -> tuple[ProofFindi
         if one.value == "skip" or (one.value == "pass" and not why):
             continue
         test = one.name.removeprefix("dcgm ")
-        harmless = one.value in {"pass", "warn"}  # an unknown word does not mean health
+        harmless = one.value in {"pass", "warn"}  # an unknown result does not prove that the GPU is healthy
         severity: Severity = "note" if harmless else "failed"
         findings.append(ProofFinding(f"DCGM's {test}: {one.value}{why}", one.device, severity, str(one.value), "pass"))
     return tuple(findings)

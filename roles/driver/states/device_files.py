@@ -54,9 +54,9 @@ class _File:
 class DeviceFiles(Resource):
     """The device files of the loaded driver, each with its number and mode.
 
-    If nvidia-modprobe is setuid, it creates them on first use: then the device file of nvidia-modeset may be
-    missing, and both files of nvidia-uvm, but not only one of these two. With ``NVreg_ModifyDeviceFiles=0`` the host's
-    administrator manages the files, and this resource changes nothing.
+    A setuid nvidia-modprobe creates the files on first use. With it, the file of nvidia-modeset may be missing, and so
+    may both files of nvidia-uvm, but not only one of them. With ``NVreg_ModifyDeviceFiles=0`` the host's administrator
+    manages the files, and this resource changes nothing.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -136,4 +136,4 @@ class DeviceLinks(Resource):
         return Change("links in /dev/char", f"none to {', '.join(missing)}", "one to each NVIDIA device", (step,))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # other containers may need them when systemd reloads; they disappear at the next boot
+        return ()  # other containers may need the links when systemd reloads; they disappear at the next boot

@@ -1,4 +1,5 @@
-"""What connects the GPUs of a host (NVSwitches, an NVLink 5 board, a rack's switches), and the software each needs.
+"""Connections between the GPUs of a host (NVSwitches, an NVLink 5 board, a rack's switches), and the software that each
+connection needs.
 
 Sources: NVIDIA/gpu-driver-container, nvidia-driver of ubuntu22.04 (detection and needs of an NVLink 5 board);
 siderolabs/extensions pull requests 717 and 893 (failures without them); Azure/azhpc-images and leptonai/gpud (racks);
@@ -55,7 +56,7 @@ _ROW = Pattern(r"(?:nvswitch|bridge) [0-9A-Za-z:.]{1,16}")
 
 
 class Fabric(StrEnum):
-    """What connects the GPUs."""
+    """Kind of connection between the GPUs of a host."""
 
     NONE = "none"  #: nothing, or bridges between pairs of GPUs
     SWITCHES = "switches"  #: NVSwitches on the PCI bus
@@ -73,7 +74,7 @@ def nvswitches(facts: Facts) -> int:
 
 
 def fabric_of(facts: Facts) -> Fabric:
-    """Return what connects the GPUs of this host. Reads ``PCI`` and ``FABRIC``."""
+    """Return the kind of connection between the GPUs of this host. Reads ``PCI`` and ``FABRIC``."""
     found = {line.partition(" ")[0] for line in facts[FABRIC].text.splitlines() if _ROW.fullmatch(line)}
     if RACK_CARDS.intersection(gpu_ids(facts)):
         return Fabric.RACK
@@ -95,7 +96,7 @@ def modules_lacking(facts: Facts) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class JoinedBy(Condition):
-    """Condition: ``fabric`` connects the GPUs."""
+    """Condition: the connection between the host's GPUs is ``fabric``."""
 
     fabric: Fabric
 
@@ -121,7 +122,8 @@ class HasNvSwitch(Condition):
 class BridgeModules(Resource):
     """The modules for the bridges of an NVLink 5 board are loaded.
 
-    Ubuntu ships some of them in ``linux-modules-extra`` of the running kernel, which is installed if one is missing.
+    Ubuntu ships some of them in ``linux-modules-extra`` of the running kernel, which is installed if a module is
+    missing.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -141,12 +143,14 @@ class BridgeModules(Resource):
         return Change(what, have, "loaded", (load,))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # others may use the ConnectX devices; the next boot loads only configured modules
+        return ()  # other programs may use the ConnectX devices; the next boot loads only configured modules
 
 
 @dataclass(frozen=True, slots=True)
 class SubnetManagerNamed(Resource):
-    """The stack names a subnet manager. Without one, the GPUs of an NVLink 5 board are not connected and CUDA fails."""
+    """The stack names a subnet manager. Without a subnet manager, the GPUs of an NVLink 5 board are not connected and
+    CUDA fails.
+    """
 
     driver: str  #: version of the driver
 
@@ -197,7 +201,7 @@ def fabric_states(ctx: RoleContext, wanted: DriverSection, nodes: tuple[str, ...
     """Yield Fabric Manager for hosts with switches, the subnet manager for NVLink 5, IMEX for racks."""
     if wanted.fabric_manager:  # without Fabric Manager, CUDA fails on an HGX board (error 802)
         yield from (When(JoinedBy(Fabric.NVLINK5), one) for one in _bridged(ctx, wanted, wanted.fabric_manager))
-        # A restart ends jobs. It happens only with a change of the driver's version, which disturbs jobs anyway.
+        # A restart of the unit ends jobs. It happens only with a new version of the driver, which disturbs jobs anyway.
         package = _package(ctx.stack, wanted, wanted.fabric_manager, wanted.fabric_manager_package, FABRIC_MANAGER)
         managed = (*package, WithDriver(driver, Service(FABRIC_MANAGER)))
         yield from (When(HasNvSwitch(), one) for one in managed)
@@ -211,7 +215,7 @@ def fabric_states(ctx: RoleContext, wanted: DriverSection, nodes: tuple[str, ...
 
 
 def _bridged(ctx: RoleContext, wanted: DriverSection, manager: FabricManager) -> Iterator[Resource]:
-    """Yield what Fabric Manager needs on an NVLink 5 board; its unit starts the subnet manager."""
+    """Yield the states that Fabric Manager needs on an NVLink 5 board. Fabric Manager's unit starts the subnet manager."""
     if manager.subnet_manager is None:
         yield SubnetManagerNamed(wanted.version)
         return

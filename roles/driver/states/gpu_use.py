@@ -52,13 +52,13 @@ OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-imex", "nvidia-fabricmanager", PE
 _ASKED_ABOUT = "|".join(f"{name}.service" for name in OUR_SERVICES if name != PERSISTENCE)
 
 #: Prints ``pid unit name`` for each process that has an NVIDIA device file open; ``-`` for a process outside a service,
-#: ``ops/jupyter.service`` or ``ops/-`` for a process of user ``ops``. Then come services that hold no file but that
-#: systemd stops together with one of ours. Services bound to the persistence daemon are resolved only by the step,
-#: before it stops anything.
+#: ``ops/jupyter.service`` or ``ops/-`` for a process of user ``ops``. Then follow services that have no such file open,
+#: but that systemd stops together with one of ours. Services bound to the persistence daemon are resolved only by the
+#: step, before it stops anything.
 HOLDERS = Probe(
     sh_file(__file__, "sh/holders.sh")
     + sh_file(__file__, "sh/bound.sh")
-    # calling `holders` would cost one more process
+    # inline, because a call of `holders` would cost another process
     + "ours= last=\nfor link in $(find /proc/[0-9]*/fd -lname '/dev/nvidia*' 2>/dev/null); do\n"
     + 'p=${link#/proc/} p=${p%%/*}; [ "$p" != "$last" ] || continue; last=$p\n'
     'read -r n <"/proc/$p/comm" || continue\nservice "$p"\n'
@@ -79,7 +79,7 @@ GPU_CONTAINERS = Probe(
     shared=True,
 )
 
-#: Probes for users of the GPU, for changes that disturb running work.
+#: Probes for users of the GPUs, which changes that disturb running work need.
 BUSY_PROBES = (HOLDERS, GPU_CONTAINERS)
 
 _UNIT = Pattern(r"[A-Za-z0-9:_.@\\-]{1,255}\.service")
@@ -127,7 +127,9 @@ def _person(text: str) -> str:
 
 
 def _container(match: Match) -> str:
-    """Return the text for a container. It begins like the texts of other probes, which find the owner by it."""
+    """Return the text for a container. Other probes' texts for it begin with the same words, by which the owner is
+    found.
+    """
     names = [one for one in (match["id"], match["called"]) if one != "-"] or [f"of {match['name']}"]
     return " ".join((f"container {names[0]} (pid {match['first']})", *names[1:]))
 
@@ -166,7 +168,9 @@ def gpu_ids(facts: Facts) -> tuple[int, ...]:
 
 
 def has_cards(root_run: Callable[[str], Any]) -> bool:
-    """Return whether the PCI bus shows a GPU, for checks. A check that needs one returns ``no_gpu()`` otherwise."""
+    """Return whether the PCI bus shows a GPU, for checks. A check that needs a GPU returns ``no_gpu()`` on a host
+    without one.
+    """
     return bool(gpu_ids(Facts({PCI: Answer(0, root_run(PCI.script).stdout)})))
 
 

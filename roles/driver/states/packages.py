@@ -1,7 +1,7 @@
 """The NVIDIA driver from packages: exactly this set, held, with the module of its version in the kernel.
 
-Versions are compared as in ``runfile.py``. dpkg lists the installed packages. apt installs the set in one run, after
-the old module was unloaded, and DKMS builds in that run. Damaged packages are installed again at their versions.
+Versions are compared as in ``runfile.py``. dpkg lists the installed packages. After the old module was unloaded, apt
+installs the set in one run, in which DKMS builds the module. Damaged packages are installed again at their versions.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class NvidiaPackages(Resource):
     """
 
     packages: tuple[str, ...]  #: ``name=version``
-    version: str  #: of the driver
+    version: str  #: version of the driver
     source: str = ""  #: path of the source list that has them; empty: the host's sources
     force: bool = field(default=False, metadata=NO_IDENTITY)
     allowed: bool = field(default=False, metadata=NO_IDENTITY)
@@ -107,11 +107,11 @@ class NvidiaPackages(Resource):
         return self._installed(state, facts)
 
     def _installed(self, state: DriverState, facts: Facts) -> Planned | None:
-        """Plan what is left once the packages are installed and held."""
+        """Plan the remaining steps for a host on which the packages are installed and held."""
         return self._links(state, facts) or self._module(state, facts) or self._loaded(state, facts)
 
     def _install(self, change: Change, state: DriverState, facts: Facts) -> Planned:
-        """Plan the installation, after the module was unloaded; a mere hold disturbs nothing."""
+        """Plan the installation, for which the module is unloaded first. A change of holds alone disturbs nothing."""
         table = dpkg_table(facts)
         words = [word.partition("=")[::2] for word in (*self.packages, *self._modules(facts))]
         if all((row := table.get(name)) and row.present and version in {"", row.version} for name, version in words):
@@ -127,7 +127,8 @@ class NvidiaPackages(Resource):
         if sentence := _shown(facts, "replaced") if state.loaded and not self.force else "":
             return Refusal(what, have, want, "display", sentence)
         unload = (Step(steps.unload(force=self.force, build=False), timeout_s=300),) if state.loaded else ()
-        *rehearsal, install = change.steps  # if apt cannot install the set, the loaded module stays
+        # the rehearsal comes first: if apt cannot install the set, the module stays loaded
+        *rehearsal, install = change.steps
         todo = (*rehearsal, *unload, install, Step(steps.LOAD, timeout_s=300))
         return replace(
             change,
@@ -144,8 +145,8 @@ class NvidiaPackages(Resource):
         return unsigned_refused(facts) if built else ""
 
     def _again(self, facts: Facts, *, module: bool) -> Step:
-        """Return the step that reinstalls the packages with the module (``module``), or all other packages of the
-        set.
+        """Return the step that reinstalls some packages of the set: those with the module if ``module``, else all
+        others.
         """
         table = dpkg_table(facts)
         names = [word.partition("=")[0] for word in (*self.packages, *self._modules(facts))]
@@ -201,12 +202,12 @@ class NvidiaPackages(Resource):
         return boots_first(facts) or isinstance(self.plan(facts), Reboot)
 
     def packages_for(self, facts: Facts | None, /) -> tuple[str, ...]:
-        """All of its packages; none if their own repository provides them."""
+        """Return all packages of the set; none if their own repository provides them."""
         modules = self._modules(facts) if facts is not None and not self.source else ()
         return (*self._debs.packages_for(facts), *modules)
 
     def packages_from(self, list_file: str, /) -> tuple[str, ...]:
-        """All of its packages, if that source has them."""
+        """Return all packages of the set if the source list ``list_file`` provides them."""
         return self._debs.packages_from(list_file)
 
     def from_mirror(self, mirror: PackageMirror, /) -> NvidiaPackages:

@@ -2,8 +2,8 @@
 
 Files that belong to no package reveal such a driver: libraries named after a driver's version, the installer's
 programs, records and blacklist, DKMS entries and their modules. Files with less specific names count only together with
-one of those, or if our record of the installation lists them unchanged. A file that the uninstaller restored for its
-previous owner stays.
+one of these files, or if Hostwright's record of the installation lists them unchanged. A file that the uninstaller
+restored for its previous owner stays.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def provisioned(facts: Facts) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """What is left of a driver from a ``.run`` on a host."""
+    """Remains of a driver from a ``.run`` on a host."""
 
     loaded: str  #: version of the loaded module, ``unknown`` if it reports none; empty if no module is loaded
     dkms: tuple[str, ...]  #: versions that DKMS would build for the next kernel
@@ -80,15 +80,15 @@ class Remains:
         return cls(loaded, tuple(by_key["dkms"]), tuple(by_key["file"]), tuple(by_key["mark"]))
 
     def others(self, *, provisioned: bool) -> bool:
-        """Return whether somebody else installed the driver: no record of this role, or a mark that it was there
-        before.
+        """Return whether somebody else installed the driver: this role has no record, or a mark shows that the driver
+        preceded the role.
         """
         ours = provisioned or {steps.INSTALLING, steps.RECORD}.intersection(self.marks)
         return bool(self.version) and (f"{steps.RECORD}.theirs" in self.marks or not ours)
 
     @property
     def version(self) -> str:
-        """Version of its library, with a leading space; else empty."""
+        """Version of the driver's library, with a leading space; empty without a library."""
         found = (_LIBRARY.fullmatch(path) for path in self.files)
         return next((f" {match[1]}" for match in found if match), "")
 

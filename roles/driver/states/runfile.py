@@ -53,13 +53,14 @@ from hostwright.standard.roles.driver.states.removal import DriverGone, provisio
 
 #: paths that may be set aside, regardless of the host's output: driver libraries in a directory of the loader
 _OTHER = Pattern(r"/(?:[^/]+/)+lib(?:cuda|nvidia-[a-z0-9-]+)\.so\.[0-9.]+")
-#: likewise: driver modules of any kernel
+#: paths that may be set aside, regardless of the host's output: driver modules of any kernel
 _STRAY = Pattern(
     r"(?:/usr)?/lib/modules/(?:[^/.][^/]*/)+nvidia(?:-uvm|-modeset|-drm|-peermem)?\.ko(?:\.(?:gz|xz|zst))?"
 )
 _VERSION = Pattern(r"[0-9]{1,9}(?:\.[0-9]{1,9})+")
 
-#: Shared library directories. In these, the file is out of place, not the line that names the directory.
+#: Shared library directories. If a library in one of them is wrong, the file must be removed, not the line that names
+#: the directory.
 _SYSTEM = Pattern(r"(?:/usr(?:/local)?)?/lib(?:64)?(?:/x86_64-linux-gnu)?")
 
 #: Description of the disturbance, for the plan: the installer unloads the loaded module.
@@ -68,7 +69,7 @@ REPLACES = "replaces the driver"
 #: kinds of the loaded module that the state probe prints
 _KINDS: Mapping[str, Kind] = {"open": "open", "proprietary": "proprietary"}
 
-#: Libraries that every GPU program needs; the record of the installation covers the rest.
+#: Libraries that every GPU program needs; the record of the installation covers all other files.
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 _NEEDED_PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced")
 
@@ -78,7 +79,7 @@ class Shadow:
     """A library that the loader opens in place of the driver's. Every ldconfig puts it first again."""
 
     path: str  #: path in the loader's cache
-    file: str  #: file behind the path
+    file: str  #: file to which the path leads
     package: str  #: package of the file; empty: none
     named_by: str  #: file and line that name its directory to ldconfig; empty: none
 
@@ -127,11 +128,13 @@ class DriverState:
     record: bool
     ours: str = ""  #: version that Hostwright recorded as installed
     theirs: bool = False  #: somebody else installed the recorded version
-    #: libraries of other versions and of no package: opened by the loader, or beside those that are
+    #: libraries of other versions and of no package: opened by the loader, or in the directory of a library that the
+    #: loader opens
     others: tuple[str, ...] = ()
     #: modules of another version and of no package that take precedence over DKMS's, and their siblings
     strays: tuple[str, ...] = ()
-    packaged: tuple[str, ...] = ()  #: such modules of packages: ``PATH, of the package NAME``
+    #: modules of packages that take precedence over DKMS's: ``PATH, of the package NAME``
+    packaged: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()  #: lines of ``depmod.d`` that prefer another directory: ``FILE:LINE``
     holders: tuple[str, ...] = ()  #: foreign modules that use the driver's, which must be unloaded before
     shadows: tuple[Shadow, ...] = ()  #: libraries that come first in the loader's cache, regardless of links
@@ -182,10 +185,10 @@ class DriverState:
         return not (self.module or self.loaded or any(self.libraries))
 
     def lost_to(self, version: str, *, provisioned: bool) -> tuple[str, ...]:
-        """Return the foreign driver that an installation of this version would remove, as text; else nothing.
+        """Return a text about the foreign driver that an installation of this version would remove; empty without one.
 
-        Its installer is not available, so it cannot be restored. ``provisioned``: this role was applied to the host
-        before.
+        The driver cannot be restored, because its installer is not available. ``provisioned``: this role was applied to
+        the host before.
         """
         former = self.version
         mine = self.cut or (former == self.ours and not self.theirs) or (provisioned and not self.ours)
@@ -333,7 +336,8 @@ class NvidiaRunfile(Resource):
         waits = boots_first(facts)
         builds = not (facts[KERNEL_GONE].strip() or state.loaded or display(facts))
         unloaded = unloaded_flags(self.version) if waits and builds else ()
-        if waits and not unloaded:  # name the artifact anyway: a missing file must be reported before the reboot
+        # the plan names the artifact before the reboot as well, so that a missing file is reported early
+        if waits and not unloaded:
             return Deferred(what, have, want, "reboot", (self.artifact.name,))
         if sentence := unsigned_refused(facts):
             return Refusal(what, have, want, "secure-boot", sentence)
@@ -357,8 +361,8 @@ class NvidiaRunfile(Resource):
         return Change(what, have, want, todo, artifacts=(self.artifact.name,), disturbs=disturbs, warnings=aside)
 
     def _shadowed(self, state: DriverState, facts: Facts) -> Refusal | None:
-        """Refuse if another library is first in the loader's cache: no step lasts. A driver package's library is
-        removed anyway.
+        """Refuse if another library is first in the loader's cache, because the next ldconfig would undo any step. A
+        driver package's library is removed anyway.
         """
         if not state.shadows or driver_packages(facts):
             return None
@@ -378,7 +382,7 @@ class NvidiaRunfile(Resource):
         return Change("NVIDIA driver", have, want, (step,), warnings=kept_aside("the driver", winning))
 
     def _module(self, state: DriverState, facts: Facts) -> Planned | None:
-        """Plan the build of the module by DKMS from the installed sources; the loaded module stays loaded."""
+        """Plan DKMS's build of the module from the installed sources; the loaded module stays loaded."""
         wrong = state.module != self.version or state.strays or state.packaged
         if state.dkms and not wrong:
             return None
@@ -405,8 +409,8 @@ class NvidiaRunfile(Resource):
         return self._kernel_change(have, facts, todo) if todo else None
 
     def _load(self, state: DriverState) -> tuple[Step, ...]:
-        """Return the step that loads the modules. None if a module of another version is loaded: the two would not work
-        together.
+        """Return the step that loads the modules. No step if a module of another version is loaded, because the modules
+        would not work together.
         """
         complete = state.loaded == self.version and state.uvm
         return () if complete or state.loaded not in {"", self.version} else (Step(steps.LOAD, timeout_s=300),)
@@ -426,7 +430,7 @@ class NvidiaRunfile(Resource):
         return Change(what, have, want, todo, warnings=warnings)
 
     def _shown(self, facts: Facts) -> str:
-        """Return the refusal for a host with a display: a display cannot be drained."""
+        """Return the refusal for a host with a display, because a display cannot be drained."""
         shown = "" if self.force else display(facts)
         if not shown:
             return ""
@@ -465,8 +469,8 @@ class Loadable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WithDriver(Resource):
-    """A resource that works only with the stack's driver loaded. If that needs a reboot, the resource is applied
-    afterwards.
+    """A resource that works only with the stack's driver loaded. If the driver needs a reboot, the resource is applied
+    after it.
     """
 
     driver: Loadable

@@ -30,9 +30,10 @@ FLAGS = (
     "--silent",  # no prompts; errors go to stderr
     "--dkms",  # the default under --silent is "no", and the next kernel would boot without a driver
     "--no-cc-version-check",  # with --dkms, a minor mismatch of gcc is fatal, now and at each later rebuild
-    "--disable-nouveau",  # the role has done this; the option suppresses the prompt
+    "--disable-nouveau",  # the role has disabled nouveau already; the option suppresses the prompt
     "--no-install-compat32-libs",  # no 32-bit programs on these hosts
-    "--no-check-for-alternate-installs",  # the role purged them; a left-over marker would abort a silent run
+    # the role purged other installations; a left-over marker would abort a silent run
+    "--no-check-for-alternate-installs",
     f"--log-file-name={LOG}",
 )
 
@@ -122,7 +123,7 @@ if [ -L "$link" ] && ! [ -e "$link" ]; then rm -f "$link"; fi
 dkms install --force -m nvidia -v "$version" -k "$kernel" || tell
 """
 
-#: Enabled services are started again; whether they run is checked afterwards.
+#: Enabled services are started again. A later check finds out whether they run.
 LOAD = (
     CANNOT_LOAD
     + """\
@@ -146,8 +147,8 @@ done
 )
 
 
-#: Links to the driver's libraries that the installer creates and programs open. Links with a number lead to the file,
-#: links without one to the numbered links.
+#: Links to the driver's libraries that the installer creates and programs open. A link with a number leads to the file,
+#: and a link without a number to the numbered link.
 _LINKED = ("cuda", "nvcuvid", "nvidia-ml", "nvidia-encode")
 LINKS = (
     *(f"lib{name}.so{end}" for name in _LINKED for end in (".1", "")),
@@ -166,7 +167,7 @@ def relink(version: str, others: tuple[str, ...] = ()) -> str:
 
 
 def modules_aside(strays: tuple[str, ...]) -> str:
-    """Return commands that keep these modules aside, so that modprobe loads DKMS's."""
+    """Return commands that move these modules aside, so that modprobe loads DKMS's modules."""
     return KEEP_ASIDE + sh("others=%s\n", words(strays)) + _SET_ASIDE + "depmod -a\n"
 
 

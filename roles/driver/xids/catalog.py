@@ -35,7 +35,7 @@ class Concern(Enum):
     """What an Xid affects."""
 
     NODE = auto()  #: the host, which must get no work until it is repaired
-    PROGRAM = auto()  #: one program, or nothing yet
+    PROGRAM = auto()  #: one program, or nothing until now
     NOBODY = auto()  #: nothing: a test message, or a comment on another Xid
 
 

@@ -13,8 +13,9 @@ from hostwright.resources import Probe
 from hostwright.roles import sh_file
 
 WINDOW = timedelta(days=7)  #: older messages are ignored; the probe reads the journal for the same period
-MAX_LINES = 1200  #: the newest are kept; equals the limit of the probe's three sources
-#: Tolerance for a host's clock ahead of ours. A date without a year beyond it belongs to last year.
+MAX_LINES = 1200  #: only the newest lines are kept; equals the sum of the limits of the probe's three sources
+#: Tolerance for a host's clock that is ahead of this machine's. A date without a year that is later than this belongs
+#: to last year.
 SKEW = timedelta(days=1)
 
 #: The first line of output is the host's offset from UTC; the sources follow.
@@ -66,8 +67,8 @@ def kernel_lines(text: str, now: datetime) -> tuple[KernelLine, ...]:
 
 
 def _keys(line: KernelLine) -> tuple[tuple[str, int], ...]:
-    """Return text and minute of the line, and both neighbour minutes: journal and rsyslog record their own reading
-    time.
+    """Return the line's text with its minute and both neighbouring minutes, because journal and rsyslog record
+    different times for one message.
     """
     minute = int(line.at.timestamp() // 60) if line.at else 0
     return tuple((line.text, near) for near in (minute, minute - 1, minute + 1))
@@ -91,7 +92,9 @@ def _iso(stamp: str) -> datetime | None:
 
 
 def _without_year(match: re.Match[str], zone: tzinfo, now: datetime) -> datetime | None:
-    """Return the latest such date that is not in the future; ``None`` if neither this nor last year has the date."""
+    """Return the latest matching date that is not in the future; ``None`` if neither this year nor last year has the
+    date.
+    """
     for year in (now.year + 1, now.year, now.year - 1):  # the host may already be in the next year
         try:
             month = _MONTHS.index(match[1]) + 1

@@ -25,7 +25,7 @@ class Recovery(Enum):
 
 
 _BY_NUMBER = dict(enumerate((Recovery.NONE, Recovery.RESET, Recovery.REBOOT, Recovery.DRAIN, Recovery.DRAIN_AND_RESET)))
-#: words that identify an action, most specific row first; all words of a row must occur
+#: words that identify an action, most specific row first; a row matches if all its words occur
 _BY_WORDS: tuple[tuple[tuple[str, ...], Recovery], ...] = (
     (("imex",), Recovery.IMEX),
     (("system",), Recovery.SYSTEM),

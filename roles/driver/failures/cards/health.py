@@ -36,7 +36,7 @@ def _braked(ctx: AuditContext) -> Iterator[str]:
 
 def _persistence_off(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi reports persistence mode as off, although nvidia-persistenced runs."""
-    if UNITS.unit(ctx, PERSISTENCED).active != "active":  # then the unit is the problem, which has its own rule
+    if UNITS.unit(ctx, PERSISTENCED).active != "active":  # the unit is then the problem, which another rule reports
         return
     for gpu in smi(ctx).gpus:
         if gpu.persistence is False:

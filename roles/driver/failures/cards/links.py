@@ -18,10 +18,10 @@ from hostwright.standard.roles.driver.xids.events import slot
 
 #: Prints ``gpu PATH`` for each card in /sys, ``acs ADDRESS`` for devices with ACS source validation, ``virtual``.
 ACS = Probe(sh_file(__file__, "acs.sh"), root=True)  # without root, lspci does not show ACS bits
-#: An H100 (H800) PCIe or NVL has more links than its bridges use: healthy cards with all three bridges report 6 of 18
-#: as inactive (Azure/azurehpc-health-checks#162; some drivers list 17).
+#: An H100 (H800) PCIe or NVL has more links than its bridges use: a healthy card with all three bridges reports 6 of 18
+#: links as inactive (Azure/azurehpc-health-checks#162; some drivers list 17).
 _HOPPER_CARD = Pattern(r"\bH[18]00\b.*\b(?:PCIe|NVL)\b")
-BRIDGED_LINKS = 12  #: links in use on such a card
+BRIDGED_LINKS = 12  #: number of links that an H100 (H800) PCIe or NVL with all three bridges uses
 
 _DEVICE = Pattern(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
@@ -72,10 +72,10 @@ def _nvlink_partial(ctx: AuditContext) -> Iterator[str]:
 
 
 def _usable(gpu: Gpu) -> int:
-    """Return the number of links in use on a healthy card.
+    """Return the number of links that a healthy card uses.
 
-    In MIG mode nothing uses them, and Fabric Manager switches those of an A100 off (its user guide, "Interoperability
-    With MIG").
+    In MIG mode no program uses the links, and Fabric Manager disables the links of an A100 (its user guide,
+    "Interoperability With MIG").
     """
     if gpu.mig:
         return 0
@@ -117,7 +117,7 @@ def _slots(ctx: AuditContext) -> Iterator[str]:
 
 
 def _told_by(other: Callable[[AuditContext], Iterable[str]], ctx: AuditContext) -> tuple[str, ...]:
-    """Return the findings of another rule; empty if it cannot be checked."""
+    """Return the findings of another rule; empty if the rule cannot be checked."""
     try:
         return tuple(other(ctx))
     except Unread:
@@ -137,8 +137,8 @@ def _driver_wanted(ctx: AuditContext) -> bool:
 
 
 def _fewer(ctx: AuditContext) -> Iterator[str]:
-    """The PCI bus has fewer NVIDIA GPUs than the inventory (``hostwright_gpus``). If it has none and a role installs
-    the driver, another rule applies.
+    """The PCI bus has fewer NVIDIA GPUs than the inventory (``hostwright_gpus``). If the bus has none and a role
+    installs the driver, another rule applies.
     """
     on_bus, declared = len(_gpus_on_bus(ctx)), ctx.known.gpus
     if declared is not None and on_bus < declared and (on_bus or not _driver_wanted(ctx)):
@@ -176,8 +176,8 @@ def _less(ctx: AuditContext) -> Iterator[str]:
 
 
 def _replaced(ctx: AuditContext) -> Iterator[str]:
-    """nvidia-smi lists a card whose serial number or UUID differs from the one that audits of the last 30 days found in
-    its slot, and that one is in no other slot.
+    """nvidia-smi lists a card with another serial number or UUID than the card that audits of the last 30 days found in
+    its slot, and the earlier card is in no other slot.
     """
     yield from (f"card at {replaced}" for replaced in ctx.known.replaced(smi(ctx).gpus))
 

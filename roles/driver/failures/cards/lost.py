@@ -1,4 +1,4 @@
-"""A GPU that fell off the bus: a single event, reported by the kernel log or by nvidia-smi."""
+"""GPU that fell off the bus: one event, which the kernel log or nvidia-smi reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXIT_LOST = 15  #: nvidia-smi's manual: "GPU has fallen off the bus or has other
 
 #: since R530 nvidia-smi prints no space before the address: "the device handle for GPU0000:07:00.0: Unknown Error"
 _ADDRESS = Pattern(r"(?:\b|GPU)([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)(?:[^0-9A-Fa-f:]|$)")
-_NAMED = Pattern(r"NVRM: The NVIDIA GPU ")  # names the card; one of the next lines has the fault
+_NAMED = Pattern(r"NVRM: The NVIDIA GPU ")  # line with the card's address; one of the next lines has the fault
 _LOST = Pattern(
     r"fallen off the bus|GPU is lost|Unable to determine the device handle for .+(?:Unknown Error|Not Found)"
 )
@@ -33,8 +33,8 @@ def smi_status(ctx: AuditContext) -> int:
 def lost_gpus(ctx: AuditContext) -> Mapping[str, str]:
     """Return the lost cards: PCI slot (``0000:3b:00``, empty if unknown) → the line that reports it.
 
-    A card that nvidia-smi describes normally is back, regardless of older log lines. So is a card that was lost before
-    the module was last loaded. Raises ``Unread`` if neither the log nor nvidia-smi can be read.
+    A card that nvidia-smi describes normally is not lost, whatever older log lines report. Neither is a card that was
+    lost before the module was last loaded. Raises ``Unread`` if neither the log nor nvidia-smi can be read.
     """
     log, report = _log(ctx), _report(ctx)
     by_bus = _slots(line.text for line in _since_loaded(log or ()))

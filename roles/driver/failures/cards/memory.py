@@ -21,7 +21,7 @@ _FOR_DESKS = Pattern(r"(?i)\b(?:GeForce|Quadro|RTX|TITAN)\b")
 
 
 def card(gpu: Gpu) -> str:
-    """Return a card as evidence names it: its index for nvidia-smi -i, and its address."""
+    """Return the name of a card in evidence: the index for ``nvidia-smi -i``, and the PCI address."""
     return f"card {gpu.index} ({gpu.bus})"
 
 

@@ -1,7 +1,7 @@
 """Failures of cards that nvidia-smi's exit status reveals.
 
-The numbers come from its manual, "RETURN VALUE"; LBNL's node health check (nhc, check_nvsmi_healthmon) acts on the
-same. Status 9 (no module) and similar ones are failures of the driver, with their own rules.
+The numbers come from its manual, "RETURN VALUE"; LBNL's node health check (nhc, check_nvsmi_healthmon) acts on the same
+statuses. Status 9 (no module) and similar statuses are failures of the driver, which other rules report.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hostwright.standard.roles.driver.xids.recovery import Recovery, recovery_of
 EXIT_POWER_CABLE = 8
 EXIT_INTERRUPT = 10
 EXIT_INFOROM = 14
-EXIT_TIMEOUT = (124, 137)  #: of timeout(1): terminated, or killed
+EXIT_TIMEOUT = (124, 137)  #: exit statuses of timeout(1): terminated, or killed
 _ASKED = Pattern(r"recovery action (.{1,60})$")
 RESET_REQUIRED = "NV_ERR_RESET_REQUIRED"
 LAST_LINES = 3  #: lines of output searched for the last message
@@ -40,9 +40,7 @@ def ended(ctx: AuditContext, *statuses: int) -> Iterator[str]:
 
 
 def _silent(ctx: AuditContext) -> Iterator[str]:
-    """nvidia-smi does not end within its time limit (exit status 124 or 137 of timeout), and no lost card explains
-    that.
-    """
+    """nvidia-smi does not end within its time limit (exit status 124 or 137 of timeout), and no card is lost."""
     try:
         lost = lost_gpus(ctx)
     except Unread:
@@ -97,7 +95,7 @@ def _reset_logged(ctx: AuditContext) -> Iterator[str]:
 
 
 def _by_recovery(evidence: tuple[str, ...]) -> Iterator[Case]:
-    """Yield the case of a card that needs more than a reboot: its host is power-cycled."""
+    """Yield the case of a card that needs more than a reboot: a power cycle of its host."""
     asked = (match[1] for line in evidence if (match := _ASKED.search(line)))
     if any(recovery_of_words(words) is Recovery.SYSTEM for words in asked):
         yield Case("gpu-needs-reset", "a card requires a reboot of the whole system", POWER_CYCLE)

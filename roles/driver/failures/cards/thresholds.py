@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-#: rows remapped for uncorrectable errors: azurehpc-health-checks, azure_gpu_ecc.nhc, fails above (fault code NHC2007)
+#: rows remapped for uncorrectable errors: azurehpc-health-checks, azure_gpu_ecc.nhc, fails a node with more (fault code
+#: NHC2007)
 REMAPPED_ROWS = 512
 
 #: Corrected ECC errors, since the driver was loaded or in the card's life. SRAM and DRAM: azurehpc-health-checks, the

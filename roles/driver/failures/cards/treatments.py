@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: an Xid that requires a reboot and returns after two of them requires an inspection
+#: source of this rule: if an Xid that requires a reboot returns after two reboots, the hardware needs an inspection
 GPUD = "leptonai/gpud, xid: the same after two reboots requires a hardware inspection"
 RMA = "NVIDIA GPU memory error management, RMA criteria"
 REBOOT = "the failure's own fix: reset the card or reboot"

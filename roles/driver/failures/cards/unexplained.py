@@ -11,7 +11,7 @@ from hostwright.standard.roles.driver.failures.cards.smi import MANUAL, ended
 from hostwright.standard.roles.driver.failures.state import driver_of
 from hostwright.standard.roles.driver.gpus import NO_PROGRAM
 
-GPU = "gpu"  #: layer of the rules about cards, whichever role installed the driver
+GPU = "gpu"  #: layer of the rules about cards, independent of the role that installed the driver
 
 
 def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
@@ -24,9 +24,9 @@ def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
         """
         ours = "driver" in ctx.desired.of_host and isinstance(ctx.variables.get("driver", Driver()), Driver)
         if ours:
-            driver_of(ctx)  # an unreadable driver may be the cause
+            driver_of(ctx)  # raises Unread: a driver whose state cannot be read may be the cause
         status = smi_status(ctx)
-        # only the rules about cards are checked on a foreign driver
+        # with a driver that the stack did not install, only the rules about cards are checked
         told = (sign for sign in signs if ours or sign.layer == GPU)
         if status in (0, NO_PROGRAM) or ctx.differs("driver") or any(_seen(sign, ctx) for sign in told):
             return
@@ -48,7 +48,7 @@ def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
 
 
 def _seen(sign: Sign, ctx: AuditContext) -> bool:
-    """Return whether a rule finds something; an unreadable sign counts as no."""
+    """Return whether a rule finds something; false if its sign cannot be read."""
     try:
         return any(True for _ in sign.seen(ctx))
     except Unread:

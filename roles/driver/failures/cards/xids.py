@@ -25,9 +25,9 @@ from hostwright.standard.roles.driver.xids.events import is_nonfatal, loaded_at,
 from hostwright.standard.roles.driver.xids.recovery import Recovery, recovery_of_xid
 
 TEXT_CHARACTERS = 80  #: limit for the line's text in the evidence
-ECHO = timedelta(minutes=10)  #: a minor Xid of a card within this time of a fatal one belongs to it
+ECHO = timedelta(minutes=10)  #: a minor Xid within this time of a fatal Xid of the same card is its echo
 _XID_LINE = Pattern(r"Xid (\d{1,3})(?: \(154: ([A-Za-z0-9 ]{1,30})\))? on ")  #: beginning of the text of ``xid_line``
-CLEANED_UP = 45  #: work was removed because of a preceding error
+CLEANED_UP = 45  #: Xid: the driver removed work because of a preceding error
 _FIRMWARE_STOPPED = Pattern(r"NVRM: [^\n]{0,80}(?:GSP RM heartbeat timed out|GSP-CrashCat Report)")
 
 
@@ -35,9 +35,9 @@ _FIRMWARE_STOPPED = Pattern(r"NVRM: [^\n]{0,80}(?:GSP RM heartbeat timed out|GSP
 class SortedXids:
     """The Xids of one audit, by kind. Those of a lost card are left to the rule ``gpu-lost``."""
 
-    standing: tuple[GpuEvent, ...] = ()  #: fatal, not remedied since; and their echoes
-    past: tuple[GpuEvent, ...] = ()  #: fatal, but remedied since or without need for it; and their echoes
-    program: tuple[GpuEvent, ...] = ()  #: of a program
+    standing: tuple[GpuEvent, ...] = ()  #: fatal Xids without a later remedy, and their echoes
+    past: tuple[GpuEvent, ...] = ()  #: fatal Xids that were remedied or need no remedy, and their echoes
+    program: tuple[GpuEvent, ...] = ()  #: Xids that concern only a program
     cables: tuple[GpuEvent, ...] = ()
 
 
@@ -96,8 +96,8 @@ def _asked_alone(ctx: AuditContext, explained: Container[str]) -> Iterator[GpuEv
 
 
 def _join(source: list[GpuEvent], into: list[GpuEvent]) -> None:
-    """Move events that only follow from an event in ``into`` of about the same time, so that one cause is one
-    finding.
+    """Move to ``into`` each event that follows from one of its events at about the same time, so that a cause is
+    reported only once.
     """
     fatal = tuple(into)
     for event in tuple(source):
@@ -126,10 +126,10 @@ def xid_line(ctx: AuditContext, event: GpuEvent) -> str:
 
 
 def _standing(ctx: AuditContext) -> Iterator[str]:
-    """Since the module was loaded, the kernel log has an Xid for which Azure's node checks fail a node or which
-    concerns the host by NVIDIA's catalog, unless NVIDIA only recommends a restart of the program; or an Xid 154 with
-    which the driver requests a reset or a reboot, and which no later one withdraws. The log line about a card's stopped
-    firmware is added.
+    """The kernel log since the last load of the module has a fatal Xid: Azure's node checks fail a node for it, or it
+    concerns the host by NVIDIA's catalog. Xids for which NVIDIA only recommends a restart of the program do not count.
+    An Xid 154 counts if the driver requests a reset or a reboot with it, and no later Xid 154 withdraws the request.
+    The log line about a card's stopped firmware is added.
     """
     standing = sorted_xids(ctx).standing
     yield from (xid_line(ctx, event) for event in standing)
@@ -137,8 +137,8 @@ def _standing(ctx: AuditContext) -> Iterator[str]:
 
 
 def _of_firmware(ctx: AuditContext, events: tuple[GpuEvent, ...]) -> list[str]:
-    """Return the last line about a card's stopped firmware, at most ten minutes from one of these Xids, which follow
-    from it.
+    """Return the last line about a card's stopped firmware within ten minutes of one of these Xids, which the stop
+    causes.
 
     The line names no card.
     """
@@ -148,16 +148,16 @@ def _of_firmware(ctx: AuditContext, events: tuple[GpuEvent, ...]) -> list[str]:
 
 
 def _past(ctx: AuditContext) -> Iterator[str]:
-    """The kernel log of the last seven days has such an Xid from before the module was last loaded, or the card has
-    recovered since.
+    """The kernel log of the last seven days has a fatal Xid, but since then the module was loaded again or the card has
+    recovered.
     """
     for event in sorted_xids(ctx).past:
         yield xid_line(ctx, event)
 
 
 def _program(ctx: AuditContext) -> Iterator[str]:
-    """The kernel log of the last seven days has any other Xid, except test messages, comments on another Xid, and minor
-    ones within ten minutes of a fatal one.
+    """The kernel log of the last seven days has an Xid that concerns only a program. Test messages, comments on another
+    Xid, and minor Xids within ten minutes of a fatal Xid do not count.
     """
     for event in sorted_xids(ctx).program:
         if event.number != MEMORY_RETIRED:
@@ -165,7 +165,9 @@ def _program(ctx: AuditContext) -> Iterator[str]:
 
 
 def _memory_retired(ctx: AuditContext) -> Iterator[str]:
-    """The kernel log has an Xid 63 since the module was loaded, and no fatal Xid within ten minutes of it."""
+    """The kernel log since the last load of the module has an Xid 63, and no fatal Xid within ten minutes of the Xid
+    63.
+    """
     for event in sorted_xids(ctx).program:
         if event.number == MEMORY_RETIRED:
             yield xid_line(ctx, event)
@@ -186,8 +188,8 @@ def _time(event: GpuEvent) -> datetime | None:
 def by_number(evidence: tuple[str, ...]) -> Iterator[Case]:
     """Yield each Xid in the evidence of ``xid-fatal`` once, with its treatment in a rebuild.
 
-    The driver's own request selects between a reboot and a power cycle. If the catalog requires a hardware inspection,
-    that stays.
+    The driver's own request selects between a reboot and a power cycle. A hardware inspection that the catalog requires
+    takes precedence.
     """
     numbers: dict[int, str] = {}
     for match in filter(None, map(_XID_LINE.match, evidence)):
@@ -202,15 +204,16 @@ def by_number(evidence: tuple[str, ...]) -> Iterator[Case]:
         yield Case(f"xid-{number}", f"Xid {number}: {xid.meaning}", treatment)
 
 
-#: NVIDIA's action for an Xid → treatment in a rebuild. Any other action that is still due is answered by a reboot,
-#: which ends the report.
+#: NVIDIA's action for an Xid → treatment in a rebuild. For any other pending action, the treatment is a reboot, which
+#: also ends the report.
 TREATMENTS: Mapping[Action, Hardware] = {
     Action.RESTART_BM: Hardware("power cycle", f"NVIDIA's Xid catalog: RESTART_BM; {GPUD}"),
     Action.CHECK_MECHANICALS: Hardware("hand over", "NVIDIA's Xid catalog: CHECK_MECHANICALS", tries=0),
 }
 OTHERWISE = Hardware("power cycle", f"NVIDIA's Xid catalog: reset the GPU; {GPUD}", gently=True)
 _ACTIONS = "nvmlDeviceGpuRecoveryAction_t: the driver's own recovery action"
-ASKED = Hardware("power cycle", f"{_ACTIONS}, Xid 154; {GPUD}", gently=True)  #: a reboot does what the driver requests
+#: a reboot performs the action that the driver requests
+ASKED = Hardware("power cycle", f"{_ACTIONS}, Xid 154; {GPUD}", gently=True)
 POWER_CYCLE = Hardware("power cycle", f"{_ACTIONS}, SYSTEM_REBOOT")
 #: Xids that together mean a defective card: an error that ECC did not correct, and no spare row for it
 REPLACE_TOGETHER = frozenset((48, 64))
@@ -260,7 +263,8 @@ _NAMES = (
 )
 CATALOG = "NVIDIA's Xid catalog; Azure/azurehpc-health-checks azure_gpu_xid.nhc"
 
-#: for texts; without Xids that NVIDIA answers by starting the program again: they follow from a bug in the program
+#: for messages in texts; without the Xids for which NVIDIA recommends a restart of the program, because they follow
+#: from a bug in the program
 _FATAL = _numbers(Concern.NODE, but=Action.RESTART_APP)
 _NOBODYS = _numbers(Concern.NOBODY, but=Action.RESTART_APP)
 
@@ -281,7 +285,7 @@ XIDS = (
         CATALOG,
         beside=r"NVRM: [^\n]*(?:heartbeat timed out|GSP-CrashCat|GSP Timeout|Xid [^\n]+\): 1(?:19|20)\b)",
         variants=(
-            # for texts: on a host, the evidence has each Xid with its meaning
+            # for messages in texts; on a host, the evidence has each Xid with its meaning
             Variant(
                 r"NVRM: (?:Xid [^\n]+\): 1(?:19|20)\b|[^\n]*(?:heartbeat timed out|GSP-CrashCat|GSP Timeout"
                 r"|rpcRecvPoll|\bGSP\) *$"
@@ -296,7 +300,7 @@ XIDS = (
             ),
             *_by_meaning(Concern.NODE, {}),
         ),
-        unless=r"\bNonfatal\b",  # an NVLink 5 that continues to work
+        unless=r"\bNonfatal\b",  # message about an NVLink 5 that continues to work
         names=_NAMES,
         sign=Sign("gpu", _standing),
         treatment=Hardware("power cycle", f"NVIDIA's Xid catalog; {GPUD}", gently=True, cases=by_number),
@@ -332,7 +336,8 @@ XIDS = (
         names=_NAMES,
         variants=(*_by_meaning(Concern.PROGRAM, _OF_PROGRAMS),),
         unless=f"{_message(_FATAL)}|{_message(_NOBODYS)}",
-        narrower=r"can't recover \(no error_detected callback\)|AER: device recovery failed",  # a fault of the slot
+        # message about a fault of the slot
+        narrower=r"can't recover \(no error_detected callback\)|AER: device recovery failed",
         sign=Sign("gpu", _program, grave=False),
     ),
 )

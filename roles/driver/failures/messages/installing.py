@@ -46,11 +46,11 @@ _ENDED = "|".join(
     for old, newer in ((old, "|".join(_BRANCHES[place:])) for place, old in enumerate(_BRANCHES[:-1], 1))
 )
 
-#: make's last lines about a directory of DKMS's tree, if no earlier line has the file that did not compile
+#: matches make's last lines about a directory of DKMS's tree, if no earlier line names the file that did not compile
 _MAKE_FAILED = rf"\*\*\* \[[^\]\n]*\] {_ERROR}"
 _IN_OUR_TREE = r"directory ['`‘]/var/lib/dkms/nvidia(?:-current|-open|-srv|-server)*/"
 
-#: a foreign module, which alone keeps the driver's module in use
+#: the only module that keeps the driver's module in use, and is not the driver's own
 _HELD_BY = (
     r"hostwright: the kernel module (?P<module>\w{1,60}), of somebody else, uses the driver's",
     r"Module '?nvidia\w*'? is in use by:(?: nvidia(?:_uvm|_drm|_modeset))* (?P<module>nvidia_fs|[a-mo-z]\w{0,60})",
@@ -178,9 +178,10 @@ INSTALLING = (
         "Install linux-headers-$(uname -r) (the base role does). If the archive no longer has it, install a new "
         "kernel with its headers, build the driver's module for it (dkms autoinstall -k KERNEL), and only then reboot",
         "nvidia-installer kernel.c",
-        # dkms skips a kernel without headers and succeeds: with these messages, an initramfs is what fails
+        # dkms skips a kernel without headers and succeeds: these messages are about an initramfs that was not built
         narrower=r"update-initramfs: failed for |grep: /boot/config-\S{1,80}: No such file",
-        unless=r"echo \"|conftest",  # make prints the command before running it; configure tries commands that may fail
+        # make prints each command before running it, and configure tries commands that may fail
+        unless=r"echo \"|conftest",
         sign=NO_HEADERS_SIGN,
     ),
     FailureRule(

@@ -26,7 +26,7 @@ PEERMEM = (
     ),
 )
 
-#: precedes all rules for modules that do not load, because these give the reason
+#: precedes all rules for modules that do not load, because its messages have the reason
 DISABLED = (
     FailureRule(
         "module-disabled",
@@ -42,7 +42,7 @@ DISABLED = (
         "(prime-select, a package, a colleague): it may be written again. For another module, find the line with "
         "modprobe -c",
         "modprobe.d(5); kmod libkmod-module.c; canonical/nvidia-prime#20",
-        # Debian's own install line found the module, and the message beside it has the reason
+        # Debian's own install line found the module; another message beside this one has the reason
         narrower=r"could not insert '?nvidia_(?:current|tesla|legacy)",
         sign=FORBIDDEN_SIGN,
     ),

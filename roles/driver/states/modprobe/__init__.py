@@ -1,7 +1,7 @@
 """Lines of ``modprobe.d`` and of the kernel's command line that block the driver's modules.
 
-Files of other owners stay in place. In /etc their lines are commented out; a file elsewhere is overridden by a file of
-the same name in /etc/modprobe.d (modprobe.d(5)).
+Files of other owners stay in place. Lines of files in /etc are commented out. For a file elsewhere, a file of the same
+name in /etc/modprobe.d takes precedence (modprobe.d(5)).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ETC = "/etc/modprobe.d"
 #: Order of modprobe.d(5): a file hides files of the same name in later directories.
 DIRECTORIES = (ETC, "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
 NEEDED = ("nvidia", "nvidia_uvm")  #: CUDA needs both
-FAMILY = (*NEEDED, "nvidia_modeset", "nvidia_drm")  #: the additional two are for displays
+FAMILY = (*NEEDED, "nvidia_modeset", "nvidia_drm")  #: the last two are for displays
 MARK = "# commented out by Hostwright: "  #: prefix of a foreign line; without characters special to sed or grep
 
 #: prints a file's lines, unless a file of the same name in an earlier directory hides it
@@ -73,7 +73,7 @@ def as_module(name: str) -> str:
 
 
 def forbidding(text: str, *, renamed: bool = False) -> tuple[ConfigLine, ...]:
-    """Return the lines in the output of ``MODPROBE`` that block a module, from files that block a needed one.
+    """Return the lines in the output of ``MODPROBE`` that block a module, from files that block a needed module.
 
     ``renamed``: the driver is Debian's (`DriverSection.renamed`), whose ``install`` lines load its modules.
     """
@@ -109,7 +109,7 @@ def _against(module: str, rows: Sequence[ConfigLine], renamed: bool) -> Iterator
             commands += row.keyword == "install"
             match row.keyword:
                 case "alias":
-                    against = _called(row.value, renamed) != module  # an alias for another driver's module
+                    against = _called(row.value, renamed) != module  # the alias stands for another driver's module
                 case "install":
                     against = commands == 1 and bool(_LOADS_NOTHING.fullmatch(row.value))
                     against = against or _for_another(row.value, module, renamed)
@@ -129,7 +129,7 @@ def _called(name: str, renamed: bool) -> str:
 
 
 def _for_another(value: str, module: str, renamed: bool) -> bool:
-    """Return whether a command fails (ends in ``false``) or only runs modprobe for other modules."""
+    """Return whether an install command fails (it ends in ``false``) or only runs modprobe for other modules."""
     if _FAILS.fullmatch(value):
         return True
     commands = [command.split() for command in value.translate({ord(sign): ";" for sign in "&|"}).split(";")]
