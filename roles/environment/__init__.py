@@ -20,7 +20,7 @@ class Environment:
 
     #: tools available without a login shell; TensorFlow's XLA calls ptxas and fatbinary
     tools: tuple[str, ...] = ("nvcc", "ptxas", "fatbinary", "nvlink", "cuobjdump", "nvdisasm")
-    #: the only directory on every user's PATH; cron's PATH has only this one and /bin
+    #: the only directory on every user's PATH; cron's PATH has only this directory and /bin
     tools_directory: str = "/usr/bin"
 
 
@@ -38,7 +38,7 @@ def opened(ctx: RoleContext) -> tuple[str, ...]:
 
 @role(needs=["cuda"], after=["cudnn"], uses=["cudnn"])
 def environment(v: Environment, ctx: RoleContext) -> Iterator[Resource]:
-    """Libraries in the loader's cache, for all contexts; tools in /usr/bin and for login shells.
+    """Libraries are in the loader's cache, for all contexts; tools are in /usr/bin and on the path of login shells.
 
     A variable in ``~/.bashrc`` reaches only one user's interactive shells; this role never edits users' files.
     """
@@ -49,7 +49,7 @@ def environment(v: Environment, ctx: RoleContext) -> Iterator[Resource]:
     conf = f"/etc/ld.so.conf.d/cuda-{series.replace('.', '-')}.conf"
 
     directories = (f"{prefix}/targets/x86_64-linux/lib", profiler)
-    # explicit ldconfig, because no other state checks the cache for the profiler's library
+    # with an explicit ldconfig, because no other state checks whether the cache has the profiler's library
     yield File(conf, ctx.render("environment/ld.conf.j2", libraries=directories), then=(LDCONFIG,), lock=DPKG_LOCK)
     yield OneToolkitLoaded(conf)
     yield LoaderCache(opened(ctx), prefix, conf)

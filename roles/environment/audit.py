@@ -13,7 +13,7 @@ OPENED = ("libcudart.", "libcudnn.")  #: libraries whose path in the loader's ca
 
 
 def audit_values(v: Environment, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield the loader's paths of the stack's libraries, and the presence of its login file and tools."""
+    """Yield the loader's paths of the stack's libraries, and whether the stack's login file and tools are present."""
     prefix = ctx.section(CudaSection).prefix
     for library in opened(ctx):
         if library.startswith(OPENED):

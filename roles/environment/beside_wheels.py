@@ -1,4 +1,4 @@
-"""Login files for environments with CUDA wheels: no login file of Hostwright puts another toolkit first."""
+"""Login files of hosts whose environments have CUDA wheels: no file of Hostwright puts a toolkit first."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Loader configuration: of Hostwright's files in ``/etc/ld.so.conf.d``, only the current stack's remains.
+"""Loader configuration: only the current stack's file of Hostwright remains in ``/etc/ld.so.conf.d``.
 
-Toolkits are installed side by side under ``/usr/local``; the previous one is kept for a rollback. Its loader file
-must be removed: both toolkits have libraries of the same soname, and the loader uses the first. A rollback writes
-the file again.
+Toolkits are installed side by side under ``/usr/local``; the previous toolkit is kept for a rollback. Its loader file
+must be removed: both toolkits have libraries of the same soname, and the loader uses the first. A rollback writes the
+file again.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class OneToolkitLoaded(Resource):
         )
 
     def removal(self) -> tuple[Resource, ...]:
-        """Return nothing: a host without Hostwright's toolkit does not need a removed file back."""
+        """Return nothing, because a host without Hostwright's toolkit does not need the removed files."""
         return ()
 
     def _ours(self, path: str) -> bool:
-        """Return whether this resource may remove a path from the host's output, which is untrusted."""
+        """Return whether this resource may remove the path. The path comes from the host's output, which is untrusted."""
         folder, _, name = path.rpartition("/")
         return folder == self.directory and _NAME.fullmatch(name) is not None and path != self.keep

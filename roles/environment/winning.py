@@ -38,7 +38,7 @@ class PathSetting:
 
 
 def settings(answer: str, name: str) -> tuple[PathSetting, ...]:
-    """Return the start files' assignments of this variable, in order.
+    """Return the assignments of this variable in the start files, in the order of execution.
 
     >>> str(settings("+hostwright /etc/profile.d/zz.sh:1: export PATH=/bin", "PATH")[-1])
     '/etc/profile.d/zz.sh:1: PATH=/bin'
@@ -53,7 +53,7 @@ def last(found: tuple[PathSetting, ...], that: Callable[[PathSetting], bool]) ->
 
 
 def setter(answer: str, name: str, directory: str, tools: str = "") -> PathSetting | None:
-    """Return the setting that puts ``directory`` before the toolkit's ``tools`` on this path.
+    """Return the setting that puts ``directory`` before the directory ``tools`` of the toolkit on this path.
 
     If the final path lacks ``tools``, this is the last setting without them, else the last with ``directory``.
     """

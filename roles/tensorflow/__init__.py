@@ -18,7 +18,8 @@ def tensorflow(v: EnvironmentVariables, ctx: RoleContext) -> Iterator[Resource]:
 
     The Python is the host's, or comes with the stack if the distribution has no suitable Python. Without the pins, pip
     installs numpy 2 and protobuf 4, with which TensorFlow 2.9.0 cannot be imported. CUDA and cuDNN come from the
-    loader's path (role ``environment``) or from pinned wheels, so that this role needs neither and runs in parallel.
+    loader's path (role ``environment``) or from pinned wheels. Therefore this role runs in parallel with the roles of
+    CUDA and cuDNN.
     """
     section = ctx.section(TensorflowSection)
     yield from beside_wheels(section)

@@ -1,4 +1,4 @@
-"""Finder of all venvs on a host that contain TensorFlow, whoever made them."""
+"""Finder of all venvs with TensorFlow on a host, including those that Hostwright did not create."""
 
 from __future__ import annotations
 

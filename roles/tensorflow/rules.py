@@ -40,9 +40,9 @@ class TensorFlowRow:
     codes: Codes
 
 
-#: from the build_info of 2.9.0, 2.9.3, 2.10.1, 2.11.1 and 2.12.1
+#: GPU code of the wheels; from the build_info of 2.9.0, 2.9.3, 2.10.1, 2.11.1 and 2.12.1
 KEPLER = Codes(capabilities("3.5 5.0 6.0 7.0 7.5"), (8, 0))
-#: from the build_info of the release in each row below
+#: GPU code of the wheels; from the build_info of the release in each row below
 TO_HOPPER = Codes(capabilities("6.0 7.0 8.0 8.9"), (9, 0), (9, 0))
 
 TENSORFLOWS = (
@@ -88,7 +88,7 @@ def _wants(release: str, **limits: str) -> dict[str, tuple[str, str, str]]:
     }
 
 
-#: limits of the wheels of later series, where different; "": no limit
+#: limits of later series' wheels that differ from ``IMPORT_LIMITS``; "": no limit
 LATER_LIMITS = {
     "2.12": _wants("2.12.1", protobuf="5"),
     "2.13": _wants("2.13.1", numpy="1.24.4", protobuf="5"),

@@ -38,9 +38,9 @@ _DIRECTORIES = (
 _STEMS = ("cuda", "nvidia-ml", "cudart", "cublas", "cublasLt", "cufft", "curand", "cusolver", "cusparse", "cudnn*")
 _NAMES = " -o ".join(f"-name 'lib{stem}.so*'" for stem in _STEMS)
 
-#: Only toolkit directories with both numbers, because /usr/local/cuda-11 is a link: each library is listed once. The
-#: output has links with their targets, and the soname of each file if readelf is installed (part of binutils). readelf
-#: prints file names only for several files, hence /bin/sh.
+#: Reads only toolkit directories with both numbers: /usr/local/cuda-11 is a link, and would list each library twice.
+#: The output has links with their targets, and the soname of each file if readelf is installed (part of binutils).
+#: readelf prints file names only for several files, hence /bin/sh.
 NAMES = Probe(
     f"""\
 find {_DIRECTORIES} -maxdepth 1 -type l \\( {_NAMES} \\) -printf 'link\\t%p\\t%l\\n'
@@ -97,7 +97,7 @@ SONAME_RULES = (
 
 
 TRIES = (
-    # a framework without its own compiler
+    # message of a framework that has no ptxas of its own
     Try(("ptxas",), ("Relying on driver to perform ptx", "Falling back to the CUDA driver for PTX"), 3),
 )
 

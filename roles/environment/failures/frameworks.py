@@ -6,13 +6,13 @@ from typing import Final
 
 from hostwright.failures import FailureRule, Variant
 
-#: packages that others import names from; a missing name belongs to another release
+#: packages from which others import names; a missing name means that the package has another release
 _OWNERS: Final = (
     r"torch(?:vision|audio|text|ao)?|jax(?:lib)?|flax|tensorflow|triton|scipy|numpy|ml_dtypes|typing_extensions"
     r"|transformers|diffusers|huggingface_hub"
 )
 
-#: functions of every PyTorch that take a string; a missing one means the other C++ string ABI
+#: functions with a string parameter that every PyTorch has; a missing function means the other C++ string ABI
 _WITH_STRINGS: Final = (
     r"_ZN(?:3c10(?:5Error|6detail(?:14torchCheckFail|23torchInternalAssertFail))|5torch3jit17parseSchemaOrName)"
 )
@@ -254,7 +254,7 @@ FRAMEWORK_RULES = (
         "Reduce its blocks (Triton: BLOCK sizes, num_stages, num_warps), or install a release of the package that"
         " supports this GPU. With torch.compile, omit mode='max-autotune'",
         "Triton python/triton/runtime/errors.py",
-        narrower=r"Ignoring this choice",  # torch.compile tries several variants and uses one that fits
+        narrower=r"Ignoring this choice",  # torch.compile tries several variants, and some may fail
     ),
     FailureRule(
         "libcuda-link-missing",

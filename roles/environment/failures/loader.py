@@ -31,7 +31,7 @@ def another_first(ctx: AuditContext) -> Iterator[str]:
 
 
 def copy_behind(ctx: AuditContext) -> Iterator[str]:
-    """The loader's cache lists the stack's libraries first, and other libraries of the same name after them."""
+    """The loader's cache lists other libraries after the stack's libraries of the same name."""
     if _foreign_first(ctx):
         return
     libraries, explained_by_package = _there(ctx), bool(_of_distribution(ctx))
@@ -106,7 +106,7 @@ def _foreign_first(ctx: AuditContext) -> list[Cached]:
 
 
 def _is_cudnn_of_its_own(entry: Cached) -> bool:
-    """Return whether the entry is a second cuDNN outside any toolkit, a separate failure (``cudnn-mixed``)."""
+    """Return whether the entry is a second cuDNN outside any toolkit, which the rule ``cudnn-mixed`` reports."""
     return entry.name.startswith("libcudnn") and not entry.real.startswith("/usr/local/cuda")
 
 

@@ -24,8 +24,8 @@ _Seen = Callable[["AuditContext"], Iterator[str]]
 
 
 def shadowed(ctx: AuditContext, layer: str) -> Iterator[str]:
-    """``LD_LIBRARY_PATH`` puts a copy of a library before a wheel's. The evidence has the line that sets it and both
-    paths.
+    """``LD_LIBRARY_PATH`` puts a copy of a library before the wheel's library. The evidence has both paths, and the
+    line that sets the variable.
     """
     own = _own(ctx, layer)
     for place, path in on_loader_path(ctx):
@@ -40,7 +40,9 @@ def shadowed(ctx: AuditContext, layer: str) -> Iterator[str]:
 
 
 def beside(ctx: AuditContext, layer: str) -> Iterator[str]:
-    """The loader's cache has a library of a wheel's name, which is loaded unless the program sets the wheel's path."""
+    """The loader's cache has a library with the name of a wheel's library, and programs load it unless they set the
+    wheel's path.
+    """
     own = _own(ctx, layer)
     for name, path in (row[1:] for row in _rows(ctx) if len(row) == 3 and row[0] == "cached"):
         if wheel := own.get(name):

@@ -16,7 +16,7 @@ _CUDA: Final = (
 
 #: libraries that TensorFlow loads if present: TensorRT's, and CUPTI in the wording of old releases
 OPTIONAL: Final = r"library '?libnvinfer|open CUDA library libcupti"
-#: library of CUDA 4 to 10.2 by its soname, which ends in the full release, unlike later ones
+#: soname of a CUDA library of 4 to 10.2, which ends in the full release, unlike later sonames
 OLD_SONAME: Final = (
     r"(?P<soname>lib(?:cudart|cublas|cufft|curand|cusolver|cusparse|nvrtc|npp[a-z]{1,6})\.so\."
     r"(?P<release>(?:[4-9]|10)\.[0-9]))(?:[^.0-9]|$)"
@@ -35,7 +35,7 @@ NOT_FOUND: Final = (
     r"|Cannot load symbol cudnn\w|jaxlib/cuda/versions_helpers\.cc:[0-9]{1,4}: operation (?:cu|gpu)\w+\([^\n]*failed"
 )
 
-#: location of such a library in a listing near the message: in a wheel, or in a directory of the host
+#: where a listing near the message shows such a library: in a wheel, or in a directory of the host
 _IN_WHEELS: Final = r"/[^\s:]{1,200}/site-packages/nvidia/\w{1,30}/lib/"
 _ON_HOST: Final = r"(?:/usr/local|/opt|/usr/lib)/(?:[^\s:]{1,200}/)?"
 _PLACED: Final = rf"(?:^|[\s=>])(?P<place>(?:{_IN_WHEELS}|{_ON_HOST})lib\w{{2,40}}\.so[.0-9]{{0,12}})\s{{0,3}}(?:$|->)"
@@ -47,11 +47,11 @@ _KINDS: Final = (
 
 
 def _listed(place: str) -> str:
-    """Return a pattern: a message about a library, and below it a line with such a file in this place."""
+    """Return a pattern for a message about a library, and a line below the message with such a file in this place."""
     return "|".join(rf"{kind}(?s:.)*(?:^|[\s=>]){place}{kind}" for kind in _KINDS)
 
 
-#: lines near the message that name the framework or show the library's location
+#: lines near the message that show the framework, or where the library is
 WHEEL_LOADS: Final = (
     r"/torch/__init__\.py|from torch\._C import|Skipping registering GPU devices|initialize backend|onnxruntime"
     r"|/(?:site|dist)-packages/[^\n]*\.py\", line "
@@ -65,7 +65,7 @@ _OF_PACKAGE: Final = (
     r"/(?:site|dist)-packages/(?P<owner>[A-Za-z][\w.-]{0,60})/[^\n]*\.py\", line [^\n]*\n"
     r"[^\n]*lib\w{2,20}\.so\.1[1-9](?:\.0)?: cannot open"
 )
-#: a library that was found, and a library that it needs
+#: a library that the loader found, and a missing library that this one needs
 _THROUGH: Final = (
     r"library '(?P<through>lib(?:cusolver|cusparse|cublas)\w{0,6}\.so[.0-9]{0,12})'; dlerror: lib(?:nvJitLink|cublasLt)"
 )
@@ -109,7 +109,7 @@ NOT_SEARCHED: Final = (
         _IN_WHEEL,
     ),
 )
-#: programs that load libraries by name and do not include them
+#: programs that load libraries by name and do not contain them
 BY_NAME: Final = (
     Variant(
         _THROUGH,
@@ -210,7 +210,7 @@ OF_WHEELS: Final = (
     ),
 )
 
-#: CUDA libraries that may come from another release than the rest (cuDNN has its own rule)
+#: CUDA libraries that may come from another release than the rest (another rule covers cuDNN)
 _MIXED: Final = (
     r"lib(?:cublas|cublasLt|cusparse|cusparseLt|cusolver|nvrtc|nvJitLink|cudart|cufft|curand|cupti|nccl|cufile"
     r"|nvshmem_host)"
@@ -219,7 +219,8 @@ _MIXED: Final = (
 #: path of a toolkit's library in the loader's trace (LD_DEBUG=libs)
 _OF_TOOLKIT: Final = rf"cuda[^/\s]{{0,30}}/(?:\w[^/\s]{{0,40}}/){{0,3}}{_MIXED}\.so[.0-9]{{0,12}}"
 
-_TAKEN: Final = r"(?:[0-9]{1,9}:\s+){1,2}file=\S+ [^\n]*generating link map"  # follows the found file
+# line of the loader's trace after the file that the loader selected
+_TAKEN: Final = r"(?:[0-9]{1,9}:\s+){1,2}file=\S+ [^\n]*generating link map"
 
 #: a file that the loader opens, in its messages (glibc elf/dl-load.c)
 _FILE: Final = r"(?P<file>[^\s'\":;,()]{1,300}\.so(?:\.[0-9]{1,9}){0,4})"
@@ -240,7 +241,7 @@ TEXT_RULES = (
         " as /opt/tensorflow-2.9/bin/python. conda's base, an alias, sudo, cron and a notebook's kernel may use"
         " another",
         "Python, import system; WGLab/DeepMod2#18",
-        # an isolated build has no modules of other packages
+        # an isolated build has no modules of the environment
         narrower=r"metadata-generation-failed|Getting requirements to build wheel|subprocess-exited-with-error"
         r"|setup\.py egg_info",
         names=(r"No module named '(?P<module>\w{1,20})'",),
@@ -267,7 +268,7 @@ TEXT_RULES = (
         " reaches the library for this machine",
         "glibc elf/dl-load.c, open_verify",
         names=(rf"{_FILE}['\"]?: ",),
-        unless=r"ld\.so: object|level=DEBUG",  # a program that tries many files continues
+        unless=r"ld\.so: object|level=DEBUG",  # a program that tries many files continues after such a message
     ),
     FailureRule(
         "library-not-readable",

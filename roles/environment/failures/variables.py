@@ -20,7 +20,7 @@ from hostwright.standard.roles.environment.winning import HAS, LOGIN, libraries,
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-OWN_PROFILE = "/etc/profile.d/cuda.sh"  #: written by the role environment; the plan shows any difference
+OWN_PROFILE = "/etc/profile.d/cuda.sh"  #: file that the role environment writes; the plan shows any difference
 MAX_LINES = 400
 
 #: Assignments that mention CUDA or set the loader's path, ``FILE:NUMBER:LINE``, system-wide files first; then ``has
@@ -51,7 +51,7 @@ _HOME = Pattern(r"^(?:\$HOME|\$\{HOME\}|~)/")
 _COMMENT = Pattern(r"\s#.*")
 
 
-#: an assignment for the rest of the file, not for one command, nor indented in a function or condition
+#: an assignment that holds for the rest of the file: not before a command, and not indented in a function or condition
 _CHOICE = Pattern(
     r"(?:export |declare -x )?CUDA_VISIBLE_DEVICES(?:=|\s+(?:DEFAULT|OVERRIDE)=)"
     r"(\"[^\"]*\"|'[^']*'|[^\s;&|\"'`$]*)\s*(?:[;#].*)?"
@@ -105,7 +105,8 @@ def session_path(text: str) -> Assignment | None:
     own = {each.file: each for each in _parse(text) if each.name == "PATH" and each.file in PAM}  # the last line wins
     for file, each in own.items():
         value = each.value.strip("\"'")
-        kept = file != ENVIRONMENT and ("{PATH}" in value)  # pam_env expands nothing in /etc/environment
+        # pam_env expands no variables in /etc/environment, so that ``{PATH}`` keeps the old path only in other files
+        kept = file != ENVIRONMENT and ("{PATH}" in value)
         if not kept and not {part.rstrip("/") for part in value.split(":")} & {"/usr/bin", "/bin"}:
             return each
     return None
@@ -162,7 +163,7 @@ def another_library(ctx: AuditContext) -> Iterator[str]:
 
 
 def on_loader_path(ctx: AuditContext) -> Iterator[tuple[str, str]]:
-    """Yield each library in a directory that a file puts on the loader's path, with that line's place."""
+    """Yield each library in a directory that a file puts on the loader's path, with file and number of the line."""
     found = libraries(ctx.text(VARIABLES))
     for each in _assigned(ctx):
         if each.name == "LD_LIBRARY_PATH":
@@ -229,7 +230,7 @@ def nccl_hindered(ctx: AuditContext) -> Iterator[str]:
 
 
 def _visible(value: str, cards: int) -> int:
-    """Return the number of GPUs that CUDA exposes: those before the first invalid entry."""
+    """Return the number of GPUs that CUDA exposes: the entries before the first invalid one."""
     words = [word.strip() for word in value.split(",")]
     known = [bool(_CARD.fullmatch(word)) and (not word.isdigit() or int(word) < cards) for word in words]
     return len(set(words[: known.index(False)] if False in known else words))
@@ -246,12 +247,12 @@ def another_cuda(ctx: AuditContext) -> Iterator[str]:
 
 
 def _is_there(home: str, installed: Mapping[str, Toolkit]) -> bool:
-    """Return whether a usable toolkit is at this path; always true outside /usr/local. A missing path is harmless."""
+    """Return whether a usable toolkit is at this path; always true outside /usr/local. Missing paths do no harm."""
     return installed[home].usable if home in installed else not home.startswith(f"{LINK}-")
 
 
 def lib_not_lib64(ctx: AuditContext) -> Iterator[str]:
-    """``LD_LIBRARY_PATH`` has a toolkit's directory ``lib``, which no toolkit has."""
+    """``LD_LIBRARY_PATH`` has the directory ``lib`` of a toolkit, which does not exist: toolkits have ``lib64``."""
     paths = (assignment for assignment in assignments(ctx) if assignment.name == "LD_LIBRARY_PATH")
     yield from (str(assignment) for assignment in paths if _NO_64.search(assignment.value))
 

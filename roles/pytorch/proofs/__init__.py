@@ -18,7 +18,7 @@ from hostwright.standard.roles.pytorch.section import PytorchSection
 
 Judge = Callable[[Measurements, Expected], tuple[ProofFinding, ...]]
 
-LIMIT_S = 1200.0  #: our estimate: eight GPUs one after another, and a compiler on a busy CPU
+LIMIT_S = 1200.0  #: seconds, our estimate: eight GPUs one after another, and a compiler on a busy CPU
 #: TCP ports during a proof over several hosts: each host listens on PORT, and torchrun on MEETING_PORT of the first
 #: host. Both are unassigned in IANA's registry
 PORT, MEETING_PORT = 29473, 29474
@@ -50,7 +50,7 @@ def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ..
 
 def wanted(section: PytorchSection) -> Mapping[str, tuple[str, str]]:
     """Return the stack's versions of PyTorch, cuDNN, NCCL and the wheels' CUDA, by measurement."""
-    # without the local version, such as +cu126
+    # omits the local version, such as +cu126
     found = {"pytorch": ("version of PyTorch", section.version.partition("+")[0])}
     row, major, pins = row_of(section.version), major_of(section), pins_of(section)
     if row and row.cuda.partition(".")[0] == major:

@@ -33,7 +33,7 @@ def protobuf_too_new(ctx: AuditContext) -> Iterator[str]:
 
 
 def other_tensorflow(ctx: AuditContext) -> Iterator[str]:
-    """The environment's TensorFlow is not the stack's version, while its Python is one of the stack's."""
+    """The environment has one of the stack's Python versions, but another TensorFlow than the stack."""
     venv = _fit(ctx)
     have = venv.dists.get("tensorflow") if venv else None
     if venv and have and have != ctx.section(TensorflowSection).version:
@@ -41,14 +41,14 @@ def other_tensorflow(ctx: AuditContext) -> Iterator[str]:
 
 
 def unfit_python(ctx: AuditContext) -> Iterator[str]:
-    """The Python of the environment at the stack's path is not one of the stack's."""
+    """The environment at the stack's path has a Python version that is not in the stack."""
     venv = used(ctx)
     if venv and _fit(ctx) is None and not _no_python(ctx):
         yield f"{venv.home}: Python {venv.python}"
 
 
 def pins_not_kept(ctx: AuditContext) -> Iterator[str]:
-    """A pinned package of the environment has another version, and no other rule covers the package."""
+    """A pinned package of the environment has another version than the pin, and no other rule covers the package."""
     venv = used(ctx)
     for drift in venv.drifts if venv else ():
         if _version_differs(drift) and not _told(drift):
@@ -104,7 +104,9 @@ def no_avx(ctx: AuditContext) -> Iterator[str]:
 
 
 def _fit(ctx: AuditContext) -> Used | None:
-    """Return the environment if its Python is one of the stack's; provisioning replaces all others."""
+    """Return the environment if it has one of the stack's Python versions; provisioning replaces all other
+    environments.
+    """
     venv = used(ctx)
     return venv if venv and venv.python in ctx.section(TensorflowSection).usable else None
 
@@ -122,14 +124,16 @@ def _too_new(ctx: AuditContext, name: str) -> Iterator[str]:
 
 
 def _pinned(ctx: AuditContext, venv: Used | None, name: str) -> int | None:
-    """Return the major version that the stack pins for the environment's Python, else for the stack's first."""
+    """Return the major version of a package that the stack pins for the environment's Python, else for the stack's
+    first Python.
+    """
     texts = ctx.section(TensorflowSection).constraints
     python = venv.python if venv and venv.python in texts else next(iter(texts), "")
     return major(Recipe("", python, "", texts.get(python, "")).pins.get(name, ""))
 
 
 def _version_differs(drift: Drift) -> bool:
-    """Return whether another version, or two versions, are installed, rather than none or wrong files."""
+    """Return whether another version or two versions are installed; false for a missing package and for wrong files."""
     name, have = drift.name, drift.have
     twice = f" and {name} " in have
     return twice or not f"{have} ".startswith((f"{name} {drift.version} ", f"{name} {ABSENT} "))

@@ -11,10 +11,10 @@ _IMPORTED = r"(?:torch|numpy|Cython|packaging|setuptools|pkg_resources|wheel|pyb
 LOOKED_AT = r"^Looking in (?:indexes|links): |--no-index\b|--find-links|^ {0,8}hint: |was found on \S"
 
 _TORCH = r"(?:torch|torchvision|torchaudio|triton|pytorch-triton|xformers)"
-#: PyTorch's own index is the only one that pip searched
+#: message of a pip that searched only PyTorch's own index
 _PYTORCH_ALONE = r"^Looking in indexes: \S*pytorch\.org/whl/\S*[^\s,]\s*$"
 
-#: versions that only one index has, or that no index has any more
+#: versions that only one index has, and versions that no index has any more
 NO_SUCH_WHEEL = (
     Variant(
         r"was not found in the package registry",

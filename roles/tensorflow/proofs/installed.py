@@ -26,7 +26,7 @@ class TensorflowJudge:
     tensorflow: str
     cuda: str = ""
     toolkit: str = ""
-    cudnn: str = ""  #: in the library's notation: ``8.1.0``
+    cudnn: str = ""  #: version in the library's notation: ``8.1.0``
 
     def judge(self, measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
         """Return the findings."""

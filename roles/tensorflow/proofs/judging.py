@@ -17,7 +17,7 @@ from hostwright.standard.roles.cuda.proofs.frameworks import (
 ACCURACY = 0.95  #: minimum accuracy for points around four distant centres
 DIVERGED = 4.0  #: maximum loss: a network with ten random labels has ln 10 = 2.3
 COMPILED_LOSS, HALF_LOSS = 1e-2, 5e-2  #: relative tolerances of the loss; float16 and TF32 have 3 digits
-LOSING = 0.9  #: gain below which a setting slows a step down
+LOSING = 0.9  #: a smaller gain means that a setting slows a step down
 BALANCE = 20.0  #: percentage points of utilisation between the busiest GPU and another
 FED = 0.9  #: fraction of the rate from memory below which a GPU waits for its input from disk
 STARVED = 30.0  #: percent of utilisation below which a GPU waits for its input
