@@ -69,7 +69,7 @@ def states(v: Jupyterhub, ctx: RoleContext) -> Iterator[Resource]:
 def users_of(v: Jupyterhub, ctx: RoleContext) -> tuple[HubUser, ...]:
     """Return the users who may log in, each with the port of their Jupyter server.
 
-    A user who left keeps a port while the range has room. Their server may still run, and nginx must not route
+    A user who left keeps a port while the range has room. The user's server may still run, and nginx must not route
     another user to it.
     """
     declared = _workspaces(ctx)
@@ -117,7 +117,7 @@ def _image(v: Jupyterhub, ctx: RoleContext) -> HubImage:
 
 
 def _inside(python: str) -> tuple[str, ...]:
-    """Return the pinned packages that a user's Jupyter server needs: all except those that only the hub uses."""
+    """Return the pinned packages that a user's Jupyter server needs: all packages except the hub's own."""
     hub = {"docker", "dockerspawner", "escapism", "jupyterhub-idle-culler"}
     return tuple(name for name in _recipe(python).pins if name not in hub)
 

@@ -15,7 +15,7 @@ from hostwright.standard.roles.driver.states.gpu_use import reloading
 from hostwright.standard.roles.registry.authority import authority_of
 
 UNIT = "docker-registry.service"
-#: separate from the package's own file, which requires passwords and has no TLS
+#: a separate file, because the package's own file requires passwords and has no TLS
 CONF = "/etc/docker/registry/hostwright.yml"
 DROP_IN = f"/etc/systemd/system/{UNIT}.d/hostwright.conf"
 STATE = "/var/lib/hostwright/registry"  #: the registry's certificate authority and its signed certificate

@@ -79,7 +79,7 @@ def trust(request: Request) -> int:
 
 
 def _place(fleet: Fleet) -> Path:
-    """Return the path of the file. Raises ``InputError`` if another author wrote the file."""
+    """Return the path of the file. Raises ``InputError`` if this task did not write the file."""
     if not fleet.path.is_dir():
         sentence = f"not a directory; {FILE} is written to an inventory that is a directory"
         raise InputError(sentence, str(fleet.path))

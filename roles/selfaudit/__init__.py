@@ -43,7 +43,7 @@ def selfaudit(v: Selfaudit, ctx: RoleContext) -> Iterator[Resource]:
     edition = hashlib.sha256(program(edition="").encode()).hexdigest()[:12]
     yield File(PROGRAM, program(edition=edition), mode="755", check="sh -n %s")
 
-    if metrics:  # the collector's package may be installed later and changes the owner
+    if metrics:  # a later installation of the collector's package changes the directory's owner
         missing = Answers(Probe(sh("test ! -e %s", v.textfile_directory)))
         yield When(missing, Directory(v.textfile_directory))
     folders = (RESULT.rpartition("/")[0], *([v.textfile_directory] if metrics else []))

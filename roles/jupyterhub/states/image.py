@@ -34,7 +34,7 @@ def tag_of(files: tuple[tuple[str, str], ...]) -> str:
 class HubImage(Resource):
     """An image with JupyterHub's part is on the host, so that a Jupyter server can authenticate users with the hub.
 
-    pip of the hub's venv downloads the wheels and checks their hashes. The build has no network.
+    The hub's pip downloads the wheels and checks their hashes before the build, which has no network.
     """
 
     tag: str
@@ -69,4 +69,4 @@ class HubImage(Resource):
         return Change(what, ABSENT, want, (Step(script, tries=MIRROR_TRIES),))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # removed with the servers: Docker keeps an image that a container uses
+        return ()  # removed together with the servers, because Docker keeps an image that a container uses

@@ -36,4 +36,4 @@ class HubNetwork(Resource):
         return Change(what, found.subnet or ABSENT, self.subnet, (Step(script),))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # removed with the servers that use it
+        return ()  # the removal of the servers also removes their network

@@ -12,7 +12,8 @@ from hostwright.standard.roles.jupyterhub.states.facts import HUB_PROBE, NETWORK
 from hostwright.standard.roles.workspaces.states.cards import card_of, cards_of_host
 
 WHAT = "servers of JupyterHub"
-ENDS_WORK = "ends servers in which somebody works"  #: set only with force; without force the change is refused
+#: disturbance of a change with ``force``; without ``force`` the change is refused
+ENDS_WORK = "ends servers in which somebody works"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class HubUser:
     """A user who may log in."""
 
     name: str
-    uid: int | None  #: none: UID of the host's account
+    uid: int | None  #: ``None``: the UID of the host's account
     gid: int | None
     port: int  #: port of the Jupyter server on the host's loopback interface
 
@@ -29,14 +30,15 @@ class HubUser:
 class HubServers(Resource):
     """Every running server belongs to a user who may log in, and has that user's port and only GPUs of the hub.
 
-    All other servers keep running, also when the hub restarts.
+    A server that meets this keeps running, also when the hub restarts.
     """
 
-    people: tuple[HubUser, ...]  #: not named ``users``, which is a method of ``Resource``
+    people: tuple[HubUser, ...]  #: users who may log in; not named ``users``, which is a method of ``Resource``
     gpus: tuple[str, ...] = ()
     left: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: users whose servers ``HubUserLeft`` handles
     limits: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: notes about resource limits
-    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a server may be stopped while its user works
+    #: whether a server may be stopped although its user works in it
+    force: bool = field(default=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
         return (HUB_PROBE, NVIDIA_SMI)
@@ -93,7 +95,8 @@ class HubUserLeft(Resource):
     """
 
     person: str
-    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the server may be stopped while its user works
+    #: whether the server may be stopped although its user works in it
+    force: bool = field(default=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
         return (HUB_PROBE,)

@@ -30,7 +30,7 @@ def without_ipv6(ctx: AuditContext) -> Iterator[str]:
 
 
 def unusable(ctx: AuditContext) -> Iterator[str]:
-    """nginx.service failed, and its journal names a certificate or key that nginx cannot use."""
+    """nginx.service failed, and its journal names a certificate or key that nginx cannot load."""
     yield from _why(ctx, "proxy-certificate-unusable")
 
 
@@ -58,7 +58,7 @@ def _why(ctx: AuditContext, rule: str) -> Iterator[str]:
 
 
 def _explained(ctx: AuditContext) -> Iterator[str]:
-    """Yield the unit if its journal gives the cause of the failure."""
+    """Yield the unit if its journal has the cause of the failure."""
     if ctx.named("\n".join(UNITS.journal(ctx, UNIT))):
         yield UNIT
 

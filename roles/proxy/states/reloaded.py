@@ -26,11 +26,12 @@ class ReloadedAfter(RestartedAfter):
 
     def probes(self) -> tuple[Probe, ...]:
         own, *others = super(ReloadedAfter, self).probes()
-        kept = any(path.startswith("/var/lib/hostwright/") for path in self.files)  # readable by root only
+        # some files are readable by root only
+        kept = any(path.startswith("/var/lib/hostwright/") for path in self.files)
         return (Probe(own.script, root=own.root or kept), *others)
 
     def removal(self) -> tuple[Resource, ...]:
-        """Return a reload for after the removal of the files, because the unit may stay."""
+        """Return a reload that follows the removal of the files, because the unit may keep running."""
         gone = tuple(state for one in self.inputs for state in one.removal())
         return (ReloadedAfter(self.unit, tuple(changed(path) for path in self.files), gone),)
 

@@ -44,7 +44,7 @@ class PageTokens(Resource):
 
 @dataclass(frozen=True, slots=True)
 class SharedName(Resource):
-    """The pages of these users share one host name. Changes nothing; adds a note for several users."""
+    """The pages of these users share one host name. Only adds a note to the plan, and never changes a host."""
 
     people: tuple[str, ...]
 

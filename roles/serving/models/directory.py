@@ -17,7 +17,7 @@ from hostwright.standard.roles.serving.models.wire import graphs_of
 FILE = "saved_model.pb"
 TAG = "serve"
 DEFAULT = "serving_default"
-MOST_FILES = 10_000  #: of one version
+MOST_FILES = 10_000  #: maximum number of files of a version
 MOST_VERSION = 2**63 - 1  #: limit of TensorFlow Serving
 _LIKE_A_VERSION = re.compile(r"v?[0-9]+([._-][0-9]+)*")
 _SHARD = re.compile(r"variables\.data-(\d{5})-of-(\d{5})")
@@ -69,7 +69,10 @@ def called_like_a_version(folder: Path) -> bool:
 
 
 def _number(folder: Path, version: int | None) -> int | None:
-    """Return the version number in a directory's name. Raises ``InputError`` if no other number was given."""
+    """Return the version number that is the directory's name; ``None`` for another name.
+
+    Raises ``InputError`` for a name such as ``v0.1`` if ``version`` is not given either.
+    """
     number = int(folder.name) if folder.name.isascii() and folder.name.isdigit() else 0
     if 1 <= number <= MOST_VERSION:
         return number

@@ -1,6 +1,6 @@
 """Parser for the few fields of ``saved_model.pb`` that describe a model's tags and signatures, without TensorFlow.
 
-Skips all other fields by their length, so that a graph of a gigabyte is not read.
+Skips all other fields by their length, so that a graph of a gigabyte need not be read.
 """
 
 from __future__ import annotations

@@ -31,9 +31,9 @@ def stages_of(
 ) -> list[tuple[str, tuple[int, ...], int]]:
     """Return the configurations that lead from ``now`` to ``wanted`` without a failed request.
 
-    Each comes with its versions and live version, which must be loaded before the next configuration. The first one
-    serves old and new versions, the second moves the label, the third removes old versions. TensorFlow Serving rejects
-    a configuration whose label points to a version that is not loaded.
+    Each configuration comes with its versions and live version, which must be loaded before the next configuration. The
+    first one serves old and new versions, the second moves the label, the third removes old versions. TensorFlow
+    Serving rejects a configuration whose label points to a version that is not loaded.
     """
     versions, was_live = now
     both = tuple(sorted({*versions, *wanted}))
@@ -76,7 +76,7 @@ class ModelServed(Resource):
         config = config_of(self.name, wanted, self.live)
         if (model.config, model.cut, loaded, model.live, gone) == (config, False, wanted, self.live, []):
             return None
-        configured, led = model.configured  # versions that do not respond, for example after a crash, are not awaited
+        configured, led = model.configured  # does not wait for versions that do not respond, for example after a crash
         stages = stages_of(self.name, (tuple(filter(loaded.__contains__, configured)), led), wanted, self.live)
         script = sh_file(
             __file__, "sh/serve.sh", name=self.name, port=self.port, state=f"{STATE}/{self.name}",
@@ -85,7 +85,8 @@ class ModelServed(Resource):
         )  # fmt: skip
         have = _have(model, loaded, self._want())
         step = Step(failing(self.what) + sh_file(__file__, "sh/ask.sh") + script, timeout_s=4 * PATIENCE_S)
-        return Change(self.what, have, self._want(), (step,), alone=True)  # a failed model does not block others
+        # a model that fails does not block other models
+        return Change(self.what, have, self._want(), (step,), alone=True)
 
     def _files(self, model: ModelFacts) -> Refusal | None:
         """Return a refusal if the files of a declared version are missing or differ."""

@@ -78,7 +78,7 @@ def up(request: Request, wish: Wish, options: Mapping[str, Any], *, provision: b
 
     def with_version() -> dict[str, Any]:
         entry = declared_entry(fleet.path, host, name)
-        # another change may have taken the number meanwhile
+        # computed again, because another change may have taken the number meanwhile
         _version_of(model, Wish(wish.directory, name, version, wish.signature), entry)
         return _entry(entry, options, version, model, space, stack=target.stack)
 
@@ -127,7 +127,7 @@ def down(request: Request, name: str, version: int, *, provision: bool = True) -
 
     what = f"version {version} of {name}" if version else name
     if provision:
-        without()  # report mistakes before the confirmation
+        without()  # called here to report mistakes before the confirmation
         end = f"removes {what} from {host}"
         parts = [f"{end}: requests for it will fail"]
         agree(f"`serve.down` {end}", parts, 1, yes=request.yes, as_json=request.json)
@@ -136,7 +136,7 @@ def down(request: Request, name: str, version: int, *, provision: bool = True) -
 
 
 def _name_of(folder: Path) -> str:
-    """Return the directory's name, or its parent's name if the directory is named after a version."""
+    """Return the directory's name; the parent's name if the directory's name is a version."""
     absolute = folder.absolute()
     return (absolute.parent if called_like_a_version(absolute) else absolute).name.lower().replace("_", "-")
 
