@@ -22,7 +22,7 @@ CONTAINERS = Snippet.beside(__file__, "audit_root.sh", "workspaces", root=True)
 def audit_values(v: Workspaces, ctx: RoleContext) -> Iterator[AuditValue]:
     """Yield whether other hosts are kept out, and each declared workspace's state, definition and image.
 
-    The image has no expected value: it may differ between hosts.
+    The image has no expected value, because images may differ between hosts.
     """
     for runs in runs_of(v, ctx):
         name = runs.name

@@ -67,7 +67,9 @@ def runs_of(v: Workspaces, ctx: RoleContext) -> tuple[WorkspaceRuns, ...]:
 
 
 def _after_mounted(runs: tuple[WorkspaceRuns, ...]) -> tuple[WorkspaceRuns, ...]:
-    """Order workspaces after those whose files they mount, which must exist first; a cycle is ordered by name."""
+    """Order each workspace after the workspaces whose files it mounts, because these files must exist first. A cycle is
+    ordered by name.
+    """
     ordered: dict[str, WorkspaceRuns] = {}
 
     def add(state: WorkspaceRuns, above: tuple[str, ...] = ()) -> None:

@@ -38,7 +38,7 @@ class _Space:
     """A running workspace."""
 
     container: str  #: technical name of the container
-    name: str  #: name with user and number of processes
+    name: str  #: name of the workspace, with user and number of processes
     again: str  #: mechanism that restarts it; empty: none
     has_gpu: bool
 

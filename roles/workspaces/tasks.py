@@ -14,7 +14,8 @@ _NAME = "the workspace's name"
 _ONLY_WRITE = f"write the inventory only; apply it later with {Command('provision', roles='workspaces')}"
 
 
-#: options for the fields of a workspace in the inventory; ``mount`` and ``env`` are ``mounts`` and ``environment``
+#: options for the fields of a workspace in the inventory; ``mount`` and ``env`` stand for the fields ``mounts`` and
+#: ``environment``
 _ENTRY = {
     "user": Option("owner: a name of workspaces_users", ""),
     "kind": Option("jupyter (the default), ssh, tensorboard or batch", ""),

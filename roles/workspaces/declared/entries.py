@@ -39,7 +39,7 @@ MOST_WORDS_BYTES = 2**20
 _POINTER_BYTES = 9  #: Linux's overhead per argument
 _PROXIES = {"http_proxy", "https_proxy", "all_proxy", "ftp_proxy"}
 _ITSELF = "localhost,127.0.0.1,::1"
-#: without it, Python buffers 8 KB of output when not on a terminal, and a killed program loses it
+#: without this variable, Python buffers 8 KB of output outside a terminal, and a killed program loses the output
 _AT_ONCE = {"PYTHONUNBUFFERED": "1"}
 NOBODY = "nobody"  #: owner of a model server without a user
 
@@ -92,13 +92,13 @@ class WorkspaceEntry:
     user: str  #: a name of ``workspaces_users``
     kind: Kind
     gpus: Gpus = ()  #: indexes from ``nvidia-smi -L``, or UUIDs, also of MIG devices
-    share: bool = False  #: true: other workspaces that share can use the same GPUs
-    when_idle: bool = False  #: batch only; true: wait until no process computes on its GPUs, which are shared
+    share: bool = False  #: true: other workspaces with ``share`` can use the same GPUs
+    when_idle: bool = False  #: batch only; true: wait until no process computes on the run's GPUs, which are shared
     cpus: Cpus | None = None  #: limit; empty: all CPUs of the host
     memory: Size | None = None  #: limit; empty: all memory of the host
     shm: Size = "1g"  #: shared memory (/dev/shm), which data loaders and NCCL use
     pids: Pids = 4096  #: limit of processes and threads
-    disk: Size | None = None  #: limit of its files, on a filesystem with project quotas; empty: no limit
+    disk: Size | None = None  #: limit of the workspace's files, on a filesystem with project quotas; empty: no limit
     port: Port = 0  #: port on the host's loopback interface; auto: derived from the name
     mounts: tuple[Mount, ...] = ()  #: host directories, ``/data/set:/data`` or ``/data/set:/data:ro``
     #: environment variables of its programs: ``{TZ: Europe/Berlin}``; not for secrets
@@ -177,8 +177,8 @@ class WorkspaceEntry:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """Environment of its programs, with defaults: loopback addresses bypass the proxy, and Python in a batch run
-        does not buffer its output.
+        """Environment variables of the workspace's programs. By default, loopback addresses bypass the proxy, and
+        Python in a batch run does not buffer its output.
         """
         named = {name.lower() for name in self.environment}
         more = _AT_ONCE if self.kind == "batch" else {}
@@ -192,7 +192,7 @@ class WorkspaceEntry:
 
     @property
     def card_variables(self) -> Mapping[str, str]:
-        """GPU variables of its programs, without those that its environment sets.
+        """GPU variables of the workspace's programs, without the variables that ``environment`` sets.
 
         CUDA orders GPUs by speed unless CUDA_DEVICE_ORDER selects nvidia-smi's order. TensorFlow allocates all GPU
         memory at its start, so that other users of a shared GPU would have none.
@@ -209,5 +209,5 @@ class WorkspaceEntry:
 
 
 def entry_or_nothing(value: Any) -> Any:
-    """Return an empty mapping for ``None``: ``alice:`` in YAML declares an entry without settings."""
+    """Return an empty mapping in place of ``None``, because ``alice:`` in YAML declares an entry without settings."""
     return {} if value is None else value

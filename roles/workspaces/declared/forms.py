@@ -26,7 +26,7 @@ _SYSTEM = (
     "/usr", "/var",
 )  # fmt: skip
 _TEMPORARY = ("/tmp", "/var/tmp", "/var/run")  # noqa: S108 - what is refused
-#: directories with others' entries, which cannot be the directory of users' files themselves
+#: directories that also have other contents, and therefore cannot be the directory of users' files
 _SHARED = (
     "/", "/home", "/opt", "/var", "/var/backups", "/var/cache", "/var/lib", "/var/local", "/var/log", "/var/mail",
     "/var/opt", "/var/spool", "/var/www",
@@ -228,7 +228,7 @@ def _word(text: str) -> str:
 
 
 def _peoples_directory(path: str) -> str:
-    """Check the directory of users' files, which becomes root's."""
+    """Check the directory of users' files, of which root becomes the owner."""
     system = next((each for each in (*_SYSTEM, *_TEMPORARY) if each != "/var" and is_below(path, each)), None)
     if system or path in _SHARED or any(is_below(path, each) for each in _STATES):
         raise ValueError(f"{path} has files of others; name a directory only for users' files, such as /srv/workspaces")
@@ -239,7 +239,7 @@ WorkspaceName = Annotated[str, AfterValidator(_workspace_name)]
 UserName = Annotated[str, AfterValidator(_user_name)]
 #: environment variables in a container, in addition to the image's
 Variables = Annotated[Mapping[str, str], BeforeValidator(_variables)]
-#: users' IDs; lower ones belong to system accounts
+#: users' IDs; lower IDs belong to system accounts
 Id = Annotated[int, BeforeValidator(decimal), Field(ge=1000, le=2**31 - 2)]
 Pids = Annotated[int, BeforeValidator(decimal), Field(ge=16, le=4194304)]
 Size = Annotated[str, AfterValidator(_size)]

@@ -13,7 +13,8 @@ from hostwright.roles import Unquoted
 _INDEX = re.compile(r"0|[1-9][0-9]?")
 _HEX = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 CARD = f"GPU-{_HEX}"
-#: Drivers up to R465 name a MIG device by its GPU and two numbers (``MIG-GPU-…/1/0``), later ones by its own UUID.
+#: Drivers up to R465 name a MIG device by its GPU and two numbers (``MIG-GPU-…/1/0``), later drivers by a UUID of its
+#: own.
 MIG = f"MIG-{_HEX}|MIG-{CARD}/[0-9]{{1,2}}/[0-9]{{1,2}}"
 _UUID = re.compile(f"{CARD}|{MIG}")
 
@@ -33,7 +34,8 @@ def is_mig(gpu: str) -> bool:
 
 
 def clash(gpus: tuple[str, ...], others: tuple[str, ...], cards: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the first pair that is the same GPU, or a GPU and a MIG device on it; ``cards`` maps MIG devices to GPUs.
+    """Return the first pair of equal GPUs, or of a GPU and a MIG device on it; else ``None``. ``cards`` maps MIG
+    devices to GPUs.
 
     >>> clash(("GPU-1",), ("MIG-2", "MIG-3"), {"MIG-3": "GPU-1"})
     ('GPU-1', 'MIG-3')

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hostwright.roles import Stack
 
-#: for TensorFlow up to 2.12, and for a stack without a framework
+#: image for TensorFlow up to 2.12, and for a stack without a framework
 TENSORFLOW = "tensorflow/tensorflow:2.9.0-gpu-jupyter"
 TENSORFLOW_OF_WHEELS = "tensorflow/tensorflow:2.15.0-gpu-jupyter"  #: users of 2.21.0 report cuDNN errors
 TORCH_CUDA_12 = "quay.io/jupyter/pytorch-notebook:cuda12-pytorch-2.11.0"

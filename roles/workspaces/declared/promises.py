@@ -41,7 +41,8 @@ class PortRange:
 
 
 def ports_of(entries: Entries, ports: PortRange) -> dict[str, int]:
-    """Return the port of each workspace that needs one. Other workspaces change it only on a collision of names.
+    """Return the port of each workspace that needs one. Another workspace changes a port only if both names lead to the
+    same port.
 
     Raises ``ValueError`` if the range is too small.
     """
@@ -61,7 +62,7 @@ def ports_of(entries: Entries, ports: PortRange) -> dict[str, int]:
 def not_shared(
     one: WorkspaceEntry, gpus: tuple[str, ...], other: WorkspaceEntry, others: tuple[str, ...], cards: Mapping[str, str]
 ) -> tuple[str, str] | None:
-    """Return the GPU pair of two workspaces that cannot both use it, or ``None``.
+    """Return a GPU of each workspace that the two cannot both use, such as a GPU and a MIG device on it; else ``None``.
 
     Two workspaces can use the same GPU if both share, or if both are batch runs, which queue for it. ``cards`` maps MIG
     devices to GPUs.
@@ -93,7 +94,7 @@ def uids_given_twice(users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
 
 
 def wrong_together(entries: Entries, users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
-    """Yield conflicts between the workspaces of a host, at the later name of each pair."""
+    """Yield errors about users, and conflicts between two workspaces of a host, each with the later of the two names."""
     for name, entry in entries.items():
         user = person_of(entry, users)
         if user is None:
@@ -111,7 +112,7 @@ def wrong_together(entries: Entries, users: Mapping[str, WorkspaceUser]) -> Iter
 
 
 def over_limits(entries: Entries, per_user: WorkspaceLimits, per_host: WorkspaceLimits) -> Iterator[Wrong]:
-    """Yield exceeded limits, at the last workspace that contributes."""
+    """Yield exceeded limits, each with the last name among the workspaces that the limit covers."""
     for user in sorted({entry.user for entry in entries.values()}):
         theirs = {name: entry for name, entry in entries.items() if entry.user == user}
         yield from _over(theirs, per_user, f"the workspaces of {user}", "workspaces_per_user")

@@ -59,7 +59,7 @@ def checked_together(entries: Entries, info: ValidationInfo) -> Entries:
     """
     needed = ("users", "ports", "per_user", "per_host")
     if any(name not in info.data for name in needed):
-        return entries  # an invalid value there is already reported
+        return entries  # an invalid field is already reported
     _refuse("workspaces", _mistakes(entries, info.data))
     return entries
 

@@ -16,12 +16,12 @@ _OFFSET = r"[+-]?[0-9]{1,2}(?::[0-9]{2}){0,2}"
 _SHORT = r"(?:[A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)"
 #: rule such as ``CET-1CEST,M3.5.0,M10.5.0/3``, which needs no file (POSIX, 8.3)
 _RULE = re.compile(f"{_SHORT}{_OFFSET}(?:{_SHORT}(?:{_OFFSET})?(?:,[^,]+,[^,]+)?)?")
-#: zones for which programs without the file also show the right time
+#: zones for which programs show the right time even without the zone's file
 _UTC = re.compile(r"(?:Etc/)?(?:UTC|UCT|GMT|Greenwich|Universal|Zulu)")
 
 
 def zone_of(value: str) -> str:
-    """Return the zone whose file programs need; empty for a rule, UTC, or a file elsewhere.
+    """Return the zone whose file programs need; empty for a rule, for UTC, and for a file in another directory.
 
     >>> zone_of("Europe/Berlin"), zone_of("CET-1CEST"), zone_of("UTC")
     ('Europe/Berlin', '', '')

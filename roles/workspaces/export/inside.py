@@ -1,4 +1,4 @@
-"""Commands of workspaces outside their host, without token, proxy and queue."""
+"""Commands of workspaces that run outside Hostwright's hosts, without token, proxy and queue."""
 
 from __future__ import annotations
 

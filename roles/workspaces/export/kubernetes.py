@@ -190,7 +190,7 @@ def _claim(source: str) -> str:
     """
     plain = source[1:].replace("/", "-")
     named = re.fullmatch(r"/[a-z0-9]+(/[a-z0-9]+)*", source) and len(plain) <= _LABEL_LENGTH
-    if named and plain != _SHM and not plain.endswith("-files"):  # these names belong to the pod
+    if named and plain != _SHM and not plain.endswith("-files"):  # the pod uses these names itself
         return plain
     letters = re.sub("[^a-z0-9]", "-", plain.lower()).strip("-")[:50].rstrip("-")
     return f"{letters or 'data'}-{_sum(source)[:8]}"

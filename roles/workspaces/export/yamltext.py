@@ -23,10 +23,10 @@ def yaml_text(documents: Iterable[Mapping[str, Any]], *, explicit_start: bool = 
 
 
 class _Dumper(yaml.SafeDumper):
-    """Dumper that also quotes texts which only other YAML parsers read as something else."""
+    """Dumper that also quotes each text that another YAML parser would not read as a text."""
 
     def ignore_aliases(self, _data: object) -> bool:
-        return True  # repeated values are written twice, because people edit these files
+        return True  # repeated values are written in full instead of as aliases, because people edit these files
 
     def text(self, text: str) -> yaml.ScalarNode:
         quotes = '"' if isinstance(text_as_written(text), Unquoted) else None

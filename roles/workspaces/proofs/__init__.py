@@ -23,9 +23,9 @@ _TAG = re.compile(r"(?:.*/)?tensorflow:([0-9]+\.[0-9]+\.[0-9]+)(?:-[^/]*)?")
 def proofs(variables: Workspaces, ctx: RoleContext) -> tuple[Proof, ...]:
     """Return TensorFlow's proofs, run in a container.
 
-    If workspaces use the image, it is on the host, and the quick proofs have the level quick.
+    If workspaces use the image, it is already on the host, and the short proofs have the level ``quick``.
     """
-    # an ssh workspace uses a built image, and its base image may be missing
+    # without ssh workspaces: they use a built image, whose base image may be missing
     entries = (entry for _, entry in sorted(variables.containers.items()) if entry.kind != "ssh")
     usual = image_for(ctx.stack)
     images = Counter(image for entry in entries if _NAMED.search(image := entry.image or usual))

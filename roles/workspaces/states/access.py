@@ -22,8 +22,8 @@ CUT_OFF = "cut off: open connections end, processes go on until the workspace is
 class NetworksClosed(Resource):
     """No other host can open a connection to a user's container, not even by a route to the container's address.
 
-    Docker's start sets the rules, and a flush of the firewall removes them. They can be set again while containers run;
-    open connections continue.
+    Docker's start sets the rules, and a flush of the firewall removes them. The rules can be set again while containers
+    run; open connections continue.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -66,8 +66,8 @@ class NetworksOpen(Resource):
 class AccessWithdrawn(Resource):
     """No container of these users is on a network, so that their connections and ports are closed.
 
-    Running processes continue until ``Undeclared`` removes the container, so that this state is never refused. Other
-    users' containers keep their networks, also those of undeclared workspaces: a missing name may be a mistake, but
+    Running processes continue until ``Undeclared`` removes the container, so that this state is never refused. The
+    containers of other users, even of undeclared workspaces, keep their networks: a missing name may be a mistake, but
     ``left: true`` is intentional.
     """
 

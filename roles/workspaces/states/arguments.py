@@ -19,8 +19,9 @@ WITH_SHELLS = ("jupyter", "batch")  #: kinds in whose containers users open shel
 _LOGS = ("--log-driver", "json-file", "--log-opt", "max-size=10m", "--log-opt", "max-file=3")
 MODELS = "/models"  #: directory in a model server's container: its configuration, and the versions of its model
 _CONFIG = f"{MODELS}/models.config"
-#: A version that does not load fails at once, instead of after five tries in five minutes; the others continue. At a
-#: start no version is loaded yet, so that labels must be allowed before their versions.
+#: A version that does not load fails at once, instead of after five tries in five minutes, and the other versions
+#: continue. At the server's start no version is loaded, so that labels must be permitted for versions that are not
+#: loaded yet.
 _MODEL_SERVER = (
     "tensorflow_model_server", "--rest_api_port=8501", f"--model_config_file={_CONFIG}",
     "--model_config_file_poll_wait_seconds=1", "--file_system_poll_wait_seconds=1", "--max_num_load_retries=0",
@@ -30,7 +31,7 @@ _MODEL_SERVER = (
 #: the init process signals its whole process group, and the wrapper waits for the rest, up to Docker's timeout.
 _TOGETHER = ("--env", "TINI_KILL_PROCESS_GROUP=1")
 _AWAITED = (
-    "exec 2>&1; "  # one stream, because Docker reads two streams without a common order
+    "exec 2>&1; "  # one stream, because the order between two streams is lost in Docker
     'unset TINI_KILL_PROCESS_GROUP; trap ended=yes TERM; "$@"; status=$?; '
     '[ -z "${ended:-}" ] || while kill -0 -1 2>/dev/null; do sleep 0.2; done; exit "$status"'
 )
@@ -83,7 +84,7 @@ def docker_arguments(space: Workspace, placed: Placed) -> tuple[str, ...]:
         *_network(space),
         *_mounts(space),
         *_LOGS,
-        # Jupyter would leave orphans as zombies; sshd reaps them itself
+        # Jupyter would leave orphans as zombies, which ``--init`` reaps; sshd reaps them itself
         *(() if space.entry.kind == "ssh" else ("--init",)),
         "--stop-timeout", str(STOP_S),
         "--restart", "no" if space.entry.kind == "batch" else "unless-stopped",
@@ -173,7 +174,7 @@ def _mount(source: str, target: str, *, readonly: bool = False) -> tuple[str, st
 def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
     """Return the environment, the image and the command."""
     name = space.owner
-    # without a dot in the host name, git finds no address; the user's git configuration overrides this
+    # without a dot in the host name, git finds no email address; the user's git configuration overrides this variable
     own = {"HOME": HOME, "USER": name, "LOGNAME": name, "EMAIL": f"{name}@{space.name}"}
     environment = tuple(word for variable, value in own.items() for word in ("--env", f"{variable}={value}"))
     environment += ("--workdir", HOME)

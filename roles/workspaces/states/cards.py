@@ -14,7 +14,7 @@ from hostwright.standard.roles.workspaces.declared.promises import not_shared
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.states.facts import SpaceContainer, WorkspaceFacts
 
-#: the only output with UUIDs of MIG devices: R470's XML report does not have them
+#: the only output with the UUIDs of MIG devices, which R470's XML report lacks
 LISTED = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 5 30 nvidia-smi -L")
 _CARD = Pattern(rf"GPU [0-9]{{1,3}}: .{{0,200}}\(UUID: ({CARD})\)")
 _PART = Pattern(rf"MIG .{{1,40}} Device +[0-9]{{1,3}}: \(UUID: ({MIG})\)")
@@ -79,7 +79,8 @@ def give_cards(
     cards: HostCards,
     reserved: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, CardsGiven]:
-    """Assign GPUs to each workspace. Workspaces with a container come first and keep their GPUs, then by name.
+    """Assign GPUs to each workspace. Workspaces with a container come first and keep their GPUs. The others follow by
+    name.
 
     ``reserved`` maps reserved GPUs, by index or UUID, to the role that assigns them; no workspace gets them.
     """
@@ -125,7 +126,9 @@ def _missing(space: Workspace, gpu: str, had: str, cards: HostCards) -> str:
 
 
 def _reserved(space: Workspace, uuids: tuple[str, ...], reserved: Mapping[str, str], cards: HostCards) -> str:
-    """Return the refusal if another role of the host reserves a GPU or its parent GPU."""
+    """Return the refusal if another role of the host reserves a GPU of the workspace, or the parent GPU of a MIG
+    device.
+    """
     both = clash(uuids, tuple(reserved), cards.parts)
     if both is None:
         return ""
@@ -144,7 +147,7 @@ def _taken(
     spaces: Mapping[str, Workspace],
     cards: HostCards,
 ) -> str:
-    """Return the refusal if GPUs overlap: in the workspace, or with another workspace's, also after a GPU moved."""
+    """Return the refusal if a workspace has a GPU twice or a GPU of another workspace, also after a GPU moved."""
     wants = f"workspace {space.name} wants GPU {', '.join(space.entry.gpus)}"
     own = next((both for n, uuid in enumerate(uuids) if (both := clash((uuid,), uuids[:n], cards.parts))), None)
     if own is not None:
@@ -160,5 +163,5 @@ def _taken(
 
 
 def _kin(both: tuple[str, str], cards: HostCards) -> str:
-    """Describe the second GPU relative to the first."""
+    """Return the relation of the second GPU to the first: a MIG device of the first, or the parent GPU of the first."""
     return f"a MIG device on {both[0]}" if both[1] in cards.parts else f"the GPU of {both[0]}"

@@ -26,12 +26,12 @@ _FIELDS = {
     "restarts": ".RestartCount", "started": ".State.StartedAt",
 }  # fmt: skip
 _LABELS = ("workspace", "user", "kind", "definition", "asked", "gpus", "share", "port", "reference")
-#: errors that Docker records if the container runtime failed, and at the container's next start
+#: errors that Docker records when the container runtime fails, and again at the container's next start
 _HALF_STARTED = ("id already in use", "runtime create failed", "failed to create shim", "failed to create task")
 _FORMAT = ",".join(
     [f'"{name}":{{{{json {place}}}}}' for name, place in _FIELDS.items()]
     + [f'"{name}":{{{{json (index .Config.Labels "hostwright.{name}")}}}}' for name in _LABELS]
-    # only the names: Docker's data for each network has half a kilobyte
+    # only the names, because Docker's data for each network has half a kilobyte
     + ['"networks":"{{range $name, $end := .NetworkSettings.Networks}}{{$name}} {{end}}"']
 )
 
@@ -48,7 +48,7 @@ class SpaceContainer:
 
     name: str
     id: str
-    image: str  #: ID of the image (``sha256:…``), also if its names now point elsewhere
+    image: str  #: ID of the image (``sha256:…``), even if the image's names now point to another image
     state: str  #: Docker's state: ``running``, ``exited``, ``created``, …
     pid: int
     code: int
@@ -82,7 +82,9 @@ class SpaceContainer:
 
     @property
     def connected(self) -> bool:
-        """Whether the container is on a network, or will be after its start; otherwise nobody can reach it."""
+        """Whether the container is on a network, or will be after its start. Nobody can reach a container without a
+        network.
+        """
         return self.networks.split() not in ([], ["none"])
 
     @property
@@ -92,7 +94,9 @@ class SpaceContainer:
 
     @property
     def half_started(self) -> bool:
-        """Whether its start failed in the runtime: Docker then reports its ID as in use at each further start."""
+        """Whether the container's start failed in the runtime, after which Docker reports its ID as in use at each
+        start.
+        """
         never = self.state == "created" or (self.state == "exited" and self.kind != "batch")
         return never and any(sign in self.error for sign in _HALF_STARTED)
 
@@ -103,7 +107,7 @@ class SpaceContainer:
 
     @property
     def at_work(self) -> str:
-        """Description of the work that would end with it; empty if nobody works in it."""
+        """Description of the work that would end with the container; empty if nobody works in the container."""
         if not self.running or self.kind in UNATTENDED or (self.kind != "batch" and not self.children):
             return ""
         what = "a batch run" if self.kind == "batch" else processes(self.children)
@@ -129,7 +133,7 @@ class WorkspaceFacts:
     images: dict[str, str] = field(default_factory=dict)  #: image name → ID
     networks: tuple[str, ...] = ()
     driver: str = ""  #: version of the driver's module and libraries; empty if they differ
-    lately: str = ""  #: time some seconds ago by the host's clock, UTC (RFC 3339)
+    lately: str = ""  #: time by the host's clock some seconds before the probe, UTC (RFC 3339)
     queued: frozenset[str] = frozenset()  #: batch workspaces that are queued or running
     #: batch workspace → reason for waiting, or why Docker did not start it
     waits: dict[str, str] = field(default_factory=dict)
@@ -148,7 +152,7 @@ class WorkspaceFacts:
         return self.images.get(read_image_name(name).shown, "")
 
     def unsteady(self, held: SpaceContainer) -> bool:
-        """Return whether Docker restarted a container a moment ago, so that its program may end again."""
+        """Return whether Docker restarted the container a moment ago, so that its program may soon end again."""
         return held.running and held.restarts > 0 and bool(self.lately) and held.started >= self.lately
 
     def outdated(self, held: SpaceContainer) -> bool:
@@ -156,7 +160,7 @@ class WorkspaceFacts:
         return held.running and bool(self.driver and held.libraries) and held.libraries != self.driver
 
     def container(self, workspace: str, end: str = "") -> SpaceContainer | None:
-        """Return the container of a workspace, or the one with this suffix in its name."""
+        """Return the container of a workspace, or the container with the suffix ``end`` in its name."""
         name = f"/{PREFIX}{workspace}{end}"
         return next((held for held in self.containers if held.name == name and held.workspace == workspace), None)
 

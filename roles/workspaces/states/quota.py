@@ -10,7 +10,7 @@ from hostwright.resources import NO_IDENTITY, Change, Deferred, Facts, Planned, 
 from hostwright.roles import sh_file, whole
 
 WHAT = "disk quotas"
-#: other programs number projects from 1 (Docker on xfs, /etc/projid)
+#: range of project numbers: other programs count from 1 (Docker on xfs, /etc/projid)
 _FIRST, _MANY = 2**24, 2**30
 
 
@@ -24,7 +24,7 @@ class DiskQuotas(Resource):
     """Project quotas limit the files of these workspaces to a number of KiB; other workspaces have no limit."""
 
     directory: str  #: directory with all users' files
-    limits: tuple[tuple[str, int], ...] = ()  #: directory of a workspace, and its KiB
+    limits: tuple[tuple[str, int], ...] = ()  #: directory of each workspace with a limit, and the limit in KiB
     others: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: directories of workspaces without a limit
 
     @property

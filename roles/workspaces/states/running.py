@@ -56,7 +56,7 @@ class WorkspaceRuns(Resource):
     files: tuple[tuple[str, str, str], ...]  #: root's files for the container: name, mode, text
     workspace: Workspace = field(metadata=NO_IDENTITY)
     siblings: tuple[Workspace, ...] = field(metadata=NO_IDENTITY)  #: all workspaces of the host
-    built: str = ""  #: image built on the host for it; empty: the inventory's image
+    built: str = ""  #: image built on the host for the workspace; empty: the inventory's image
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a user's work may be ended
     #: GPUs that other roles of the host reserve, each with the role
     reserved: tuple[tuple[str, str], ...] = field(default=(), metadata=NO_IDENTITY)
@@ -93,7 +93,8 @@ class WorkspaceRuns(Resource):
         return self._kept(found, held)
 
     def _kept(self, found: WorkspaceFacts, held: SpaceContainer) -> Planned | None:
-        """Return the change for a container that matches its definition: start, network, or leftovers of a replacement.
+        """Return the change for a container that matches its definition: a start, a network, or the removal of a
+        replaced container.
 
         A container that ``AccessWithdrawn`` disconnected is reconnected; its processes continue.
         """
@@ -185,7 +186,9 @@ class WorkspaceRuns(Resource):
         return self._change(have, self._want(), script, diff)
 
     def _gone(self, found: WorkspaceFacts) -> Iterator[str]:
-        """Yield a warning for a missing container with an old definition: removed, or in Docker's previous storage."""
+        """Yield a warning if the container is missing although root has its definition: somebody removed it, or
+        Docker's storage changed.
+        """
         if found.definitions.get(self.name):
             yield (
                 f"workspace {self.name} existed on this host before, but its container is missing: it was removed, or"
@@ -194,7 +197,9 @@ class WorkspaceRuns(Resource):
             )
 
     def _new_key(self, found: WorkspaceFacts) -> Iterator[str]:
-        """Yield a warning for a new SSH host key: a box keeps its key while root's files and its user stay the same."""
+        """Yield a warning for a new SSH host key. A box keeps its key as long as root's files and the box's user stay
+        the same.
+        """
         before = found.definitions.get(self.name, {})
         if self.workspace.entry.kind == "ssh" and before.get("user") != self.workspace.owner:
             yield (
@@ -239,7 +244,9 @@ class WorkspaceRuns(Resource):
         return f"{entry.kind} of {entry.user} with {gpus}, {port}{entry.image}"
 
     def _taken(self, found: WorkspaceFacts) -> Refusal | None:
-        """Return the refusal if another program listens on the port. A container to be replaced owns its port."""
+        """Return the refusal if another program listens on the port. A container that is to be replaced may keep the
+        port.
+        """
         port = self.workspace.port
         holding = (held for held in found.containers if held.kept_up and held.connected and held.port == str(port))
         holder = next(holding, None)

@@ -10,13 +10,14 @@ from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, WorkspaceFacts, read_workspaces
 
-ENDS_WORK = "ends workspaces in which somebody works"  #: set only with force; without force the change is refused
+#: disturbance of a change with ``force``; without ``force`` the change is refused
+ENDS_WORK = "ends workspaces in which somebody works"
 BUILT = "hostwright/workspace-"  #: name prefix of images built on the host
 
 
 @dataclass(frozen=True, slots=True)
 class Undeclared(Resource):
-    """No containers of other workspaces and no networks of other users are on the host."""
+    """The host has no containers of workspaces outside ``names``, and no networks of users without a workspace."""
 
     names: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
@@ -33,7 +34,7 @@ class Undeclared(Resource):
         gone = [name for name in gone if name not in self.names]
         networks = [name for name in found.networks if name not in self.networks]
         built = sorted(name for name in found.images if name.startswith(BUILT) and "@" not in name)
-        # until these containers are replaced
+        # images of containers that are not yet replaced
         used = {held.image for held in found.containers if held.workspace in self.names}
         images = [name for name in built if name not in self.images and found.images[name] not in used]
         left = [*(_whose(found, name) for name in gone), *networks, *images]
@@ -56,7 +57,7 @@ class Undeclared(Resource):
             "undeclared workspaces", have, f"absent; people's files stay{_where(found, gone)}",
             (Step(script, timeout_s=900),),
             warnings=_warnings(found, gone), disturbs=ENDS_WORK if working else "",
-            alone=not gone,  # GPUs and ports of a workspace that remains are not available to others
+            alone=not gone,  # true if a workspace remains: its GPUs and ports are not available to others
         )  # fmt: skip
 
     def users(self, facts: Facts) -> tuple[str, ...]:
@@ -74,7 +75,7 @@ def failing(what: str) -> str:
 
 
 def _whose(found: WorkspaceFacts, name: str) -> str:
-    """Return a workspace with its user, for an incomplete one from root's definition."""
+    """Return a workspace's name with its user, whom root's definition names if the container is missing."""
     held = found.container(name)
     user = held.user if held is not None else found.definitions.get(name, {}).get("user")
     return f"workspace {name} of {user}" if isinstance(user, str) and user else f"workspace {name}"

@@ -30,13 +30,13 @@ from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key
 from hostwright.standard.roles.workspaces.verbs.queries import one_workspace
 
 DEFAULT_KIND = "jupyter"
-#: option → field, for options with another name
+#: option → field, for options whose field has another name
 FIELDS = {option: field for field, option in OPTIONS.items() if option}
 _SHOWN_LINES, _SHOWN_CHARACTERS = 40, 400  #: limits for the display of written lines: a script may have a megabyte
 
 
 def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the file's entry for a task's options: the given ones, in the notation that people write."""
+    """Return the file's entry for a task's options: the options that were given, in the notation of the file."""
     entry: dict[str, Any] = {name: value for name, value in options.items() if value not in ("", None, [], False)}
     if "gpus" in entry:
         numbers = [part.strip() for part in entry["gpus"].split(",") if part.strip()]
@@ -55,7 +55,8 @@ def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"{entry['command']!r} is not a valid command line: {error}", "--command") from error
     if "script" in entry:
         try:
-            entry["script"] = Path(entry["script"]).read_bytes().decode("utf-8")  # carriage returns are kept
+            # read as bytes, which keeps carriage returns
+            entry["script"] = Path(entry["script"]).read_bytes().decode("utf-8")
         except (OSError, UnicodeError) as error:
             raise InputError(f"cannot be read: {error}", entry["script"]) from error
     if "env" in entry:
@@ -69,7 +70,8 @@ def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
 def changed_entry(
     before: Mapping[str, Any] | None, options: Mapping[str, Any], without: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return the file's new entry of a workspace: ``before`` with the given options, and without those in ``without``.
+    """Return the file's new entry of a workspace: ``before`` with the given ``options``, and without the fields in
+    ``without``.
 
     Raises ``InputError``.
     """
@@ -123,7 +125,7 @@ def _number(text: str) -> Any:
     try:
         value = float(text)
     except ValueError:
-        return text  # refused later with the field's name
+        return text  # a later check refuses the text, with the field's name
     return int(value) if value.is_integer() else value
 
 
@@ -192,7 +194,7 @@ def _say_host_key(request: Request, name: str, *, quiet: bool) -> None:
     try:
         for line in key_lines(space, host_key_of(target, space)):
             _say(line, quiet=quiet)
-    except HostError as error:  # the box is provisioned nevertheless
+    except HostError as error:  # the box is provisioned even without the key
         warn(f"the host key of {name} cannot be read now: {error}")
 
 

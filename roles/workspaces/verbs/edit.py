@@ -27,7 +27,7 @@ FILE = "workspaces.yml"
 ROLE = "workspaces"
 VARIABLE = "workspaces_containers"
 REFRESHED = "workspaces_refreshed"
-#: first key that is indented deeper than the previous one, and first dash below a key
+#: first key that is indented deeper than the previous key, and first dash below a key
 _DEEPER = re.compile(r"^( *)[^\s#-][^\n]*:[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*(\1 +)(?=[^\s#-])", re.MULTILINE)
 _DASH = re.compile(r"^( *)[^\s#-][^\n]*:[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*(\1 *)(- +)(?=[^\s#])", re.MULTILINE)
 
@@ -101,7 +101,7 @@ def place(inventory: Path) -> Path:
 def checked(inventory: Path, name: str, text: str) -> Workspaces:
     """Return the host's variables with this text in the file. Raises ``InputError`` for every mistake in them.
 
-    A mistake is located by a line that the file already has, else by the option that produced it.
+    An error names the line in the current file, or the option for text that the file does not have yet.
     """
     with _as_it_will_be(inventory, text) as (hosts, folder):
         if name not in hosts:
@@ -111,7 +111,7 @@ def checked(inventory: Path, name: str, text: str) -> Workspaces:
 
 
 def checked_date(inventory: Path, names: Iterable[str], text: str) -> None:
-    """Raise ``InputError`` if this text would not decide the image date of these hosts."""
+    """Raise ``InputError`` if another file would override the image date that this text sets for these hosts."""
     with _as_it_will_be(inventory, text) as (hosts, folder):
         for name in names:
             _elsewhere(hosts[name], folder, "refreshed", f"the image date of {name}")
@@ -121,7 +121,8 @@ def checked_date(inventory: Path, names: Iterable[str], text: str) -> None:
 def _as_it_will_be(inventory: Path, text: str) -> Iterator[tuple[Mapping[str, Host], Path]]:
     """Yield the inventory's hosts with this text in the file, and the temporary directory from which they were read.
 
-    The temporary copy ensures that nobody reads a wrong file. Mistakes name lines of the current file.
+    The temporary copy ensures that no other process reads an invalid file. Error messages have line numbers of the
+    current file.
     """
     real = place(inventory)
     before = real.read_text("utf-8") if real.exists() else ""
@@ -138,7 +139,9 @@ def _as_it_will_be(inventory: Path, text: str) -> Iterator[tuple[Mapping[str, Ho
 
 
 def _elsewhere(host: Host, folder: Path, key: str, what: str) -> None:
-    """Raise ``InputError`` if another file sets the same variable of the host, because one would override the other."""
+    """Raise ``InputError`` if another file sets the same variable of the host, because one file would override the
+    other.
+    """
     for definition in definitions(host, ROLE, key):
         file = definition.origin.file
         if Path(file).name != FILE or Path(file).parent != folder:
@@ -228,7 +231,7 @@ def _inside(mapping: Any, key: str) -> Any:
 
 
 def _put(spaces: Any, name: str, entry: Mapping[str, Any]) -> None:
-    """Write the entry, and keep the people's notation of unchanged fields."""
+    """Write the entry, and keep the existing notation of unchanged fields."""
     node = spaces.get(name)
     several_lines = any(isinstance(value, str) and "\n" in value for value in entry.values())
     if not isinstance(node, CommentedMap) or (several_lines and node.fa.flow_style()):

@@ -1,4 +1,4 @@
-"""Mistakes in a text that a task would have written, described by the user's options, because no file has the text."""
+"""Errors in a text that a task would write, described by the user's options, because no file has the text."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _IN_WORKSPACE = re.compile(r"workspaces\.containers\.([^.:]+)(?:\.([a-z_]+)[^:]*
 class GivenText:
     """A text for a file, and the file's current contents."""
 
-    place: str  #: path from which the text was read
+    place: str  #: path of the temporary file with the text
     text: str
     file: str
     before: str  #: current text of the file
 
     def reworded(self, error: InputError) -> InputError:
-        """Return the mistakes located by a line of the current file, or by the option that produced the line."""
+        """Return the error with a line of the current file, or with the option that produced a new line."""
         if isinstance(error, InputErrors):
             return InputErrors([self._told(str(each)) for each in error.errors])
         return self._told(str(error))
@@ -38,7 +38,8 @@ class GivenText:
         if (of := _IN_WORKSPACE.match(what)) is None:
             return InputError(what, self.file)
         name, field, wrong = of.groups()
-        if not field and re.search(rf"\b{re.escape(name)}['\"]?:", self.before):  # nobody gave that name
+        # the error is about a name that the user did not give
+        if not field and re.search(rf"\b{re.escape(name)}['\"]?:", self.before):
             return InputError(f"{name}: {wrong}", self.file)
         option = OPTIONS.get(field, field).replace("_", "-") if field else ""
         return InputError(wrong, f"--{option}" if option else f"--name {name}")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 else:
     Row = TypeVar("Row")
 
-_NAMES = 2  #: number of columns that identify a row; their texts stay in the table
+_NAMES = 2  #: number of first columns, which identify a row; their texts always stay in the table
 _SHORT = 11  #: characters: texts up to this length stay in the table, such as running and tensorboard
 
 
@@ -74,7 +74,7 @@ def show_rows(
             return
         out = console.make_console()
         lines = [*table(rows, columns, out.width if out.is_terminal else None)] if rows else []
-        if not rows and results.values:  # unknown for hosts that did not respond
+        if not rows and results.values:  # rows of hosts that did not respond are unknown
             lines = [f"no {what}" + (" on the hosts that answered" if errors_of(results) else "")]
         if len(rows) > 1 and (sentence := total(rows)):
             lines += ["", sentence]
@@ -116,7 +116,8 @@ def table(rows: Sequence[Row], columns: Mapping[str, Callable[[Row], str]], widt
 def _limits(lines: Sequence[Sequence[str]], width: int | None) -> list[int]:
     """Return each column's maximum text length for a table of at most ``width``, if possible.
 
-    The longest texts are moved out first: of the last column, the least important one, then of the widest column.
+    The longest texts leave the table first: those of the last column, which is least important, then those of the
+    widest column.
     """
     lengths = [sorted({len(text) for text in column}) for column in zip(*lines, strict=True)]
     last = len(lengths) - 1

@@ -129,7 +129,7 @@ def rows_of(host: str, declared: tuple[Workspace, ...], found: WorkspaceFacts) -
 
 def total_of(rows: Sequence[ListedWorkspace]) -> str:
     """Return the number of workspaces and of each state."""
-    states = Counter(re.split("[:,]", row.state)[0] for row in rows)  # reasons and additions follow these characters
+    states = Counter(re.split("[:,]", row.state)[0] for row in rows)  # a colon or comma precedes reasons and additions
     hosts = count(len({row.host for row in rows}), "host")
     words = ", ".join(f"{number} {one_line(state)}" for state, number in states.most_common())
     more = Counter(each for row in rows for each in row.state.split(", ")[1:] if ":" not in row.state)
@@ -191,7 +191,7 @@ LEFT_BY_COMMAND = "interrupted. Changes of the command in the workspace are kept
 def exec_script(space: Workspace, command: str) -> str:
     """Return a script that runs a command line in the container's shell as the workspace's user.
 
-    The first process of a box from an earlier version runs as root.
+    A box gets the user explicitly, because in a box from an earlier version the first process runs as root.
     """
     words = sh("%s /bin/sh -c %s", f"{PREFIX}{space.name}", command)
     if space.entry.kind != "ssh":
@@ -260,7 +260,7 @@ def show_url(request: Request, name: str, *, token: bool) -> int:
         out = console.make_console()
         for line in lines:
             if line.startswith(COMMANDS):
-                print(line)  # without line breaks, for copying
+                print(line)  # without wrapping, so that people can copy the lines
             else:
                 out.print(Text(line))
     return 0

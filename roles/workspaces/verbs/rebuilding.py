@@ -52,9 +52,10 @@ _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-([0-9]{1,3}))?")
 
 
 def next_date(today: str, last: str, *, again: bool) -> str:
-    """Return the images' date: today's, which stays for the day so that an interrupted run continues.
+    """Return the images' new date: today's date, which further runs of the day keep, so that an interrupted run
+    continues.
 
-    ``again`` returns another one, for a further build on the same day.
+    ``again`` returns a new date for another build on the same day.
 
     >>> next_date("2026-11-23", "2026-10-01", again=False), next_date("2026-11-23", "2026-11-23-2", again=False)
     ('2026-11-23', '2026-11-23-2')
@@ -77,7 +78,7 @@ class BoxImages:
 
 @dataclass(frozen=True, slots=True)
 class BoxChanges:
-    """Changes of one SSH box's image: its IDs before and now, and a line for each package."""
+    """Changes of one SSH box's image: the image's IDs before and now, and a line for each package."""
 
     host: str
     workspace: str
@@ -148,11 +149,11 @@ def _has_box(target: TargetHost) -> bool:
 
 
 def _others(fleet: Fleet, boxed: list[TargetHost]) -> Iterator[str]:
-    """Yield hosts with a box that this run omits, because the date applies to all hosts."""
+    """Yield the hosts with a box that this run omits, because the new date applies to them too."""
     chosen = {target.name for target in boxed}
     for host in fleet.inventory.hosts.values():
         if host.name not in chosen:
-            with suppress(InputError, InputErrors):  # an invalid host is reported when it is provisioned
+            with suppress(InputError, InputErrors):  # the next provisioning reports an invalid host
                 if _has_box(fleet.target(host)):
                     yield host.name
 
