@@ -98,7 +98,7 @@ def reset(arguments: argparse.Namespace) -> None:
 
 def down(arguments: argparse.Namespace) -> None:
     """Remove the lab, or only the given hosts."""
-    lab = open_lab(arguments.name)  # also a lab that a crash left without its record
+    lab = open_lab(arguments.name)  # finds also a lab that has no record because of a crash
     if arguments.hosts:
         fleet.remove(lab, _hosts(arguments.hosts))
         print(f"lab {lab.name}: {arguments.hosts} removed")

@@ -54,14 +54,15 @@ def _hand_down(parent: Path) -> None:
         return  # a v1 group
     given = set(control.read_text().split())
     for controller in set((parent / "cgroup.controllers").read_text().split()) & _LIMITING - given:
-        with contextlib.suppress(OSError):  # for example if the parent has processes; the host then reports no limits
+        # fails for example if the parent has processes; the host then reports no limits
+        with contextlib.suppress(OSError):
             control.write_text(f"+{controller}")
 
 
 def _inherit_cpuset(parent: Path, child: Path) -> None:
     """Copy CPUs and memory nodes from the parent group.
 
-    A new v1 cpuset is empty, and no process may enter an empty one.
+    A new v1 cpuset is empty, and no process can enter an empty cpuset.
     """
     for name in ("cpuset.mems", "cpuset.cpus"):
         file = child / name

@@ -57,7 +57,7 @@ def put_off(machine: Machine, shift_s: int) -> None:
     home.mkdir(parents=True, exist_ok=True)
     ready = home / ".clock.so.new"
     shutil.copyfile(library(machine.lab.cache), ready)
-    ready.rename(home / "clock.so")  # running programs may have the former file mapped
+    ready.rename(home / "clock.so")  # a rename, because running programs may have the old file mapped
     _write(machine, shift_s)
     preload = machine.merged / f"{_PRELOAD}.new"
     preload.write_text(f"/{_HOME}/clock.so\n")

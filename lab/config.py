@@ -29,7 +29,7 @@ LAB_PREFIX = 22
 #: An interface name has at most 15 characters; the longest here is ``hw-<8 letters>-<3 digits>``.
 _LAB_NAME = re.compile(r"[a-z][a-z0-9]{0,7}")
 MAX_HOSTS = 999
-BMC_PORT = 8443  #: on the address of each lab's bridge, so all labs use the same port
+BMC_PORT = 8443  #: port on the address of each lab's bridge, so that all labs can use the same number
 _HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -53,7 +53,7 @@ class Lab:
     name: str = DEFAULT_NAME
     slot: int = 0  #: index of its /22 in the block; unique per lab
     cache: Path = field(default_factory=cache_directory)
-    root: Path = field(default_factory=state_directory)  #: holds one directory per lab
+    root: Path = field(default_factory=state_directory)  #: directory with one subdirectory per lab
 
     def __post_init__(self) -> None:
         if not _LAB_NAME.fullmatch(self.name):

@@ -278,7 +278,7 @@ def _reboot(machine: Machine, patience_s: float, *command: str) -> None:
 def _take(descriptor: int, free_bytes: int) -> None:
     """Allocate all available space to a file, then release ``free_bytes`` of it.
 
-    The available space cannot be queried: ext4 reserves some that statvfs(3) reports as free.
+    The available space cannot be queried, because ext4 reserves space that statvfs(3) reports as free.
     """
     size, step = 0, _LARGEST_STEP
     while step >= _BLOCK:
@@ -288,6 +288,6 @@ def _take(descriptor: int, free_bytes: int) -> None:
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise
-            os.ftruncate(descriptor, size)  # drops what was allocated before the failure
+            os.ftruncate(descriptor, size)  # releases the space that was allocated before the failure
             step //= 2
     os.ftruncate(descriptor, max(0, size - free_bytes))

@@ -40,7 +40,7 @@ def install(lab: Lab) -> None:
 def remove(lab: Lab) -> None:
     """Remove all rules of this lab, if any exist."""
     if not shutil.which("nft"):
-        return  # without nft, `install` cannot have run
+        return  # nft is missing, so that `install` cannot have run
     attempt(["nft", "delete", "table", "ip", lab.table])
     for handle in re.findall(rf'comment "{lab.table}".*# handle (\d+)', _forward_chain()):
         attempt(["nft", "delete", "rule", *_FORWARD, "handle", handle])

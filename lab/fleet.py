@@ -126,7 +126,7 @@ def down(lab: Lab) -> None:
         group = f"hostwright-lab/{lab.name}"
         cgroups.kill(group)
         cgroups.remove(group)
-        with locked("machine"):  # another lab may be creating its group in this one
+        with locked("machine"):  # another lab may be creating its group in this group
             cgroups.remove_if_empty("hostwright-lab")
         unmount_below(lab.state)
         network.remove_bridge(lab)
@@ -186,7 +186,7 @@ def _foundation(lab: Lab) -> None:
 
 
 def _place(lab: Lab, names: Iterable[str], records: dict[str, HostRecord]) -> list[Machine]:
-    """Assign an index to each host: its current one, or the first free one."""
+    """Assign an index to each host: the host's current index, else the first free index."""
     taken = {record.index for record in records.values()}
     free = (index for index in range(1, MAX_HOSTS + 2) if index not in taken)
     wanted = dict.fromkeys(names)

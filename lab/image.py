@@ -58,8 +58,8 @@ PACKAGES = (
 PREFILLED = ("build-essential", "dkms", "linux-headers-amd64", "docker.io", "apparmor", "unattended-upgrades")
 #: Debian 11's compiler for CUDA 11.2 on Debian 12: the only packages from Debian 11 that apt may install.
 GCC_10 = ("g++-10", "gcc-10", "cpp-10", "gcc-10-base", "libgcc-10-dev", "libstdc++-10-dev")
-#: In an installed Debian these directories are links into /usr. In bullseye the installer makes the links; in later
-#: releases the packages do.
+#: In an installed Debian these directories are links into /usr. The installer creates the links in bullseye, the
+#: packages in later releases.
 _MERGE_USR = 'for d in bin sbin lib lib32 lib64 libx32; do mkdir -p "$1/usr/$d"; ln -s "usr/$d" "$1/$d"; done'
 MASKED = ("systemd-networkd.service", "systemd-networkd.socket", "systemd-resolved.service")
 
@@ -132,7 +132,7 @@ def ensure_base(distro: Distro, cache: Path) -> Path:
 
 
 def _prune(current: Path) -> None:
-    """Delete images of earlier recipes that no host or snapshot uses."""
+    """Delete the images of earlier recipes, unless a host or snapshot uses them."""
     mounts = Path("/proc/self/mountinfo").read_text()
     records = (
         f for kind in ("hosts/*/host.json", "snapshots/*/snapshot.json") for f in state_directory().glob(f"*/{kind}")
@@ -160,7 +160,7 @@ def _recipe(distro: Distro) -> dict[str, object]:
 
 
 def _prefilled(distro: Distro) -> tuple[str, ...]:
-    """Return the packages to download in advance; none for trixie, because few tests install packages there."""
+    """Return the packages to download in advance; none for trixie, because few tests install packages on it."""
     of_bookworm = GCC_10[:1] if distro == "bookworm" else ()
     return () if distro == "trixie" else (*PREFILLED, *of_bookworm)
 
@@ -185,7 +185,9 @@ def _components(distro: Distro) -> str:
 
 @contextmanager
 def _scratch(base: Path) -> Iterator[Path]:
-    """Yield a temporary directory beside ``base``; removes it afterwards, and first a leftover of a crash."""
+    """Yield a temporary directory beside ``base``, which is removed afterwards. A directory that a crash left is
+    removed first.
+    """
     root = base.with_name(f".building-{base.name}")
     shutil.rmtree(root, ignore_errors=True)
     try:

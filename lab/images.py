@@ -50,7 +50,7 @@ class Image:
 
     tag: str
     says: str  #: text of the label: the image that it replaces, and the missing parts
-    requirements: tuple[str, ...] = ()  #: requirements for pip; an image without any has one layer
+    requirements: tuple[str, ...] = ()  #: requirements for pip; an image without requirements has one layer
     environment: tuple[str, ...] = ()
     command: tuple[str, ...] = ("python3",)
     directory: str = "/"  #: working directory of the command; created in the image

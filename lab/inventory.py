@@ -91,7 +91,7 @@ def _variables(lab: Lab, record: HostRecord) -> dict[str, Any]:
 
 
 def _bmc(lab: Lab) -> dict[str, str]:
-    """Return the variables of all BMCs; one endpoint serves them."""
+    """Return the inventory variables that all BMCs share, because one endpoint serves them."""
     known = Credentials.read(lab)
     return {
         "hostwright_bmc": lab.bmc_url,

@@ -1,4 +1,4 @@
-"""Memory, CPU and process limits for Docker containers on lab hosts, where this machine has the cgroup controllers.
+"""Memory, CPU and process limits for Docker containers on lab hosts, if this machine has the cgroup controllers.
 
 If the controllers belong to cgroup v1, hosts get them beside an empty v2, and a boot unit makes them writable in the
 host. Without controllers, the boot unit records the reason on the host, and tests that need limits are skipped with

@@ -38,7 +38,7 @@ exec setsid --fork "$@"
 
 
 def running(machine: Machine) -> bool:
-    """Return whether the host is on, in any state."""
+    """Return whether the host is powered on, whatever its boot state."""
     return bool(cgroups.processes(machine.cgroup))
 
 
@@ -107,7 +107,7 @@ def attach(machine: Machine, record: HostRecord) -> None:
 def _give_docker(machine: Machine, record: HostRecord, directory: Path) -> None:
     """Create the host's /var/lib/docker: empty, or a copy of the snapshot's.
 
-    It is outside the overlay, because Docker does not work on one.
+    The directory is outside the overlay, because Docker does not work on an overlay.
     """
     if directory.exists():
         return
@@ -255,7 +255,7 @@ def _orphaned(machine: Machine) -> bool:
 def _leader(processes: set[int]) -> tuple[int, int] | None:
     """Return (process id, parent's id) of the host's PID 1 among ``processes``.
 
-    None while the host reboots.
+    ``None`` while the host reboots and has no PID 1.
     """
     for pid in processes:
         try:
@@ -281,7 +281,7 @@ def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
         *(f"--machine={machine.lab.name}-{machine.name}", f"--hostname={machine.name}"),
         *(f"--network-namespace-path={machine.netns}", "--resolv-conf=off", "--timezone=off", "--link-journal=no"),
         *("--console=pipe", "--kill-signal=SIGRTMIN+3"),
-        # Required by dockerd in the host: its bridge, its keyrings, its device filter.
+        # dockerd in the host needs these for its bridge, its keyrings and its device filter.
         *("--capability=CAP_NET_ADMIN", "--system-call-filter=@keyring", "--system-call-filter=bpf"),
         f"--bind={_disk(machine, options) / 'docker'}:/var/lib/docker",
         f"--bind-ro={vendor}:{VENDOR_MOUNT}",

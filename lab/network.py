@@ -80,7 +80,7 @@ def unplug(machine: Machine) -> None:
 
 
 def cut_network(machine: Machine) -> None:
-    """Set the host's link down: no packet reaches the host.
+    """Set the host's link down, so that no packet reaches the host.
 
     Its connections stay open without traffic, and its programs continue.
     """

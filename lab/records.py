@@ -28,7 +28,8 @@ class HostRecord:
     host_key: str  #: public key of the new host, in the format of a .pub file
     options: dict[str, Any]
     snapshot: str | None = None  #: the snapshot that its disk is based on; None: only the base image
-    #: Installed from a seed by its BMC. The user who requested this decides which key is trusted, not the lab.
+    #: Installed from a seed by its BMC. The user who requested the installation decides which key is trusted, not the
+    #: lab.
     seeded: bool = False
 
 

@@ -1,7 +1,7 @@
 """Bad connections: a TCP relay on this machine between a controller and one host, which damages the traffic.
 
-Real: the bytes, both TCP connections, and the reactions of SSH and both programs. Stand-in: the place of the damage, a
-program instead of a cable or a middlebox.
+Real: the bytes, both TCP connections, and the reactions of SSH and both programs. Stand-in: a program causes the
+damage, instead of a cable or a middlebox.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Relay:
             try:
                 far = socket.create_connection(target, timeout=10)
             except OSError:
-                near.close()  # same effect for a controller as a host that is down behind a middlebox
+                near.close()  # for a controller, this is like a host that is down behind a middlebox
                 continue
             far.settimeout(None)
             self.connections += 1

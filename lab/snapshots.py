@@ -40,7 +40,7 @@ _IDENTITY = (*_HOST_KEY, "etc/machine-id")
 def freeze(machine: Machine, name: str) -> Snapshot:
     """Shut the host down and make a snapshot of its disk; the host is then based on the snapshot and stays off.
 
-    A host that is already off is not shut down: call `power_off` first to save a disk in the middle of a write. Raises
+    A host that is already off is not shut down. To save a disk in the middle of a write, call `power_off` first. Raises
     `LabError` if the name exists, if the host has a separate disk, or if the shutdown times out.
     """
     with locked(f"lab-{machine.lab.name}"):

@@ -23,8 +23,8 @@ from lab.vendor.model import VendorBuildError, VendorFile, read_manifest
 EXTENDS = "tensorflow-2.9"
 #: distribution → suffix of its lab stack; other distributions use `lab`, which supports or refuses them
 VARIANTS = {"bookworm": "debian12"}
-#: Keys of a stack with NVIDIA's own driver or cuDNN, except for its artifact. The lab's TensorFlow is not tested with
-#: this cuDNN. The module builds against Debian's headers on any kernel; the base stack sets the kernel rule.
+#: Keys of a stack with NVIDIA's own driver or cuDNN, except for the artifact. The lab's TensorFlow is not tested with
+#: this cuDNN. The driver's module builds against Debian's headers on any kernel; the base stack sets the kernel rule.
 _REAL: dict[str, dict[str, Any]] = {
     "driver": {"description": "the lab's stack with NVIDIA's own driver from Debian's non-free archive"},
     "cudnn": {
@@ -81,7 +81,7 @@ def compose(files: Iterable[VendorFile], vendor: Path, profile: str) -> dict[str
     """Return the content of the stack file. Raises `VendorBuildError` if the manifest lacks a required file."""
     by_artifact: dict[str, VendorFile] = {}
     for file in files:
-        by_artifact.setdefault(file.artifact, file)  # of several versions, the stack uses the first
+        by_artifact.setdefault(file.artifact, file)  # keeps the first of several versions, which the stack uses
     missing = [name for name in _NEEDED if name not in by_artifact]
     if missing:
         raise VendorBuildError(f"{vendor} lacks {', '.join(missing)}; run `python -m lab build`")
@@ -164,8 +164,8 @@ def write_real(file: VendorFile, out: Path, base: Path) -> None:
 def write_of_debian(base: Path, distro: Distro) -> None:
     """Write the stack of a host with Debian's own driver beside the lab's stack file `base`.
 
-    The stack of Debian 13 adds PyTorch's wheels. The container toolkit is the one of `base`, because no public index
-    has its files.
+    The stack of Debian 13 adds PyTorch's wheels. It has the container toolkit of `base`, because no public index has
+    the toolkit's files.
     """
     lab = yaml.safe_load(base.read_text())
     values = {
@@ -272,7 +272,7 @@ def real_bases(base: str, what: str) -> dict[str, str]:
 def _constraints(stack: str, role: str = "tensorflow") -> dict[str, str]:
     """Return the constraints files of the project's stack `stack` as absolute paths.
 
-    They stay valid wherever the lab's stack file is.
+    Absolute paths stay valid for any location of the lab's stack file.
     """
     folder = CHECKOUT / "inventory" / "stacks"
     named = yaml.safe_load((folder / f"{stack}.yml").read_text())[role]["constraints"]

@@ -48,7 +48,7 @@ def _require_cgroups() -> None:
 
 
 def _require_overlay(root: Path) -> None:
-    """Mount a test overlay in ``root``: only a real mount shows whether the filesystem supports it."""
+    """Mount a test overlay in ``root``, because only a real mount shows whether the filesystem supports overlays."""
     if "overlay" not in Path("/proc/filesystems").read_text():
         attempt(["modprobe", "overlay"])
     root.mkdir(parents=True, exist_ok=True)

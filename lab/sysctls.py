@@ -18,7 +18,7 @@ def raise_all(root: Path) -> None:
     with locked("machine"):  # several labs may start at the same time
         before: dict[str, int] = json.loads(memory.read_text()) if memory.exists() else {}
         low = {name: value for name in NEEDED if (value := _file(name)) < NEEDED[name]}
-        # A setting that is already recorded keeps its first value, because a lab may have raised the current one.
+        # A recorded setting keeps its first recorded value, because a lab may have raised the current value.
         write_atomically(memory, json.dumps({**low, **before}))
         for name in low:
             _path(name).write_text(str(NEEDED[name]))
@@ -27,7 +27,7 @@ def raise_all(root: Path) -> None:
 def restore_all(root: Path) -> None:
     """Restore the settings that `raise_all` changed, if no lab is left.
 
-    A setting that was changed again in the meantime stays as it is.
+    A setting that somebody changed in the meantime is left alone.
     """
     memory = root / "sysctl.json"
     with locked("machine"):

@@ -11,7 +11,7 @@ from invoke import Collection, Context, Exit, task
 from lab.config import Lab
 from lab.records import find_lab
 
-_OTHERS = ("lab.", "-", "completion")  #: beginnings of command lines that connect to no host
+_OTHERS = ("lab.", "-", "completion")  #: prefixes of command lines that connect to no host
 OPTIONS = {
     "hosts": "host names: gpu01,gpu[03-09]",
     "profile": "full: real CUDA libraries; small: stand-ins for the large files, for quick tests",
@@ -93,7 +93,7 @@ def tell_of_a_lost_lab(argv: Sequence[str]) -> None:
     try:
         hosts = ",".join(map(str, yaml.safe_load(file.read_text("utf-8"))["lab"]["hosts"]))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, TypeError, KeyError):
-        return  # the task itself reports the error in the file
+        return  # the task itself reports the error in the inventory
     place, program = file.relative_to(file.parents[1]), Path(argv[0]).name
     program = program if program in ("hostwright", "invoke", "inv") else Path(argv[0]).parent.name
     print(

@@ -33,8 +33,8 @@ class _Handler(WSGIRequestHandler):
 def build(hosts: Hosts) -> Any:
     """Return the emulator's application with the lab's hosts as systems, without access control.
 
-    The emulator has one application per process and no option for custom drivers. The drivers here replace the
-    properties that create the emulator's own.
+    The emulator has one application per process and no option for custom drivers. The lab's drivers replace the
+    emulator's properties that create its own drivers.
     """
     systems = Systems(hosts)
     drives = Drives(systems)

@@ -114,7 +114,9 @@ def _session(number: str) -> dict[str, object]:
 
 
 def _hash(token: str) -> str:
-    """Return the hash that is stored instead of the token, so that comparison times reveal nothing about it."""
+    """Return the hash that is stored instead of the token, so that the time of a comparison reveals nothing about the
+    token.
+    """
     return hashlib.sha256(token.encode()).hexdigest()
 
 

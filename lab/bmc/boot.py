@@ -76,7 +76,7 @@ def boot(settings: Settings) -> dict[str, object]:
 def _identity(name: str) -> dict[str, object]:
     """Return the system's identity.
 
-    It marks the system as a stand-in, so that its reports are not mistaken for those of real hardware.
+    The identity marks the system as a stand-in, so that nobody takes its reports for reports of real hardware.
     """
     return {
         "UUID": str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{name}.lab.hostwright")),

@@ -1,4 +1,4 @@
-"""Download of a seed's file from the host's network namespace, and so from the host's address."""
+"""Download of a seed's file inside the host's network namespace, so that the request has the host's address."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from http import HTTPStatus
 from hostwright.common.errors import LabError
 from lab.config import CHECKOUT, Machine
 
-_TIMEOUT_S = 5.0  # per attempt; the server is on this machine or one hop away
+_TIMEOUT_S = 5.0  # seconds per attempt; the server is on this machine or one hop away
 _MOST_BYTES = 1 << 20  # a seed has a few KiB
 _ABSENT = 3
 _SEED_SCHEMES = ("http://", "https://")

@@ -27,7 +27,7 @@ class Impossible(Exception):
 class Hosts:
     """Power control for all hosts of a lab.
 
-    Each host handles one request at a time; a graceful one continues in the background.
+    Each host handles one request at a time. A graceful request continues in the background.
     """
 
     def __init__(self, lab: Lab, *, seed_timeout_s: float = SEED_TIMEOUT_S):
@@ -96,7 +96,7 @@ class Hosts:
         self._turn_on(machine)
 
     def _ask_to_shut_down(self, machine: Machine) -> None:
-        """Press the power button briefly: the system shuts down, or ignores it. Does not wait."""
+        """Press the power button briefly: the system shuts down, or ignores the button. Does not wait."""
         if running(machine):
             exec_in(machine, ["systemctl", "--no-block", "poweroff"])
         else:

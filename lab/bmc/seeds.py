@@ -32,7 +32,7 @@ class Seed:
     hostname: str
     user: str
     authorized_keys: tuple[str, ...] = ()
-    password_hash: Secret | None = None  #: as in shadow(5)
+    password_hash: Secret | None = None  #: password hash as in shadow(5)
     host_key: Secret | None = None  #: OpenSSH private key; None: the system generates one
     late_commands: tuple[str, ...] = ()  #: shell commands, run with the new system at /target
     storage: str = ""  #: the seed's disk layout as text; the lab does not partition

@@ -28,7 +28,7 @@ exec setsid --fork "$@"
 
 
 def group(lab: Lab) -> str:
-    """Return the control group of the endpoint, inside the lab's group, so that `down` ends it.
+    """Return the control group of the endpoint, inside the lab's group, so that `down` ends the endpoint.
 
     No host can have this name (see `lab.config.require_host_name`).
     """
@@ -46,7 +46,7 @@ def running(lab: Lab) -> bool:
 
 
 def ensure(lab: Lab) -> Credentials:
-    """Create the lab's BMCs, or restart them if they do not run; return the client credentials.
+    """Create the lab's BMCs, or restart their endpoint if it does not run; return the client credentials.
 
     The bridge must exist. Raises `LabError` with the endpoint's last output if it does not start.
     """

@@ -36,7 +36,9 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         return list(read_records(self._lab))
 
     def uuid(self, identity: str) -> str:
-        """Return the identity unchanged, which the emulator permits. Raises its `NotFound` for an unknown host."""
+        """Return the identity itself, which the emulator permits as a UUID. Raises the emulator's `NotFound` for an
+        unknown host.
+        """
         # The name comes from a URL, so it is compared with the hosts' names and never used as a path.
         if identity not in self.systems:
             raise error.NotFound(f"there is no system {identity}; there are {', '.join(self.systems)}")
@@ -74,7 +76,7 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         return self.settings(identity).target
 
     def set_boot_device(self, *_: str) -> NoReturn:
-        """Never called: `lab.bmc.boot` sets boot overrides, because it supports their duration."""
+        """Never called, because `lab.bmc.boot` sets boot overrides, including their duration."""
         raise error.NotSupportedError("the boot override is set with PATCH on the system")
 
     def get_boot_mode(self, identity: str) -> str:
@@ -95,7 +97,7 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
 
 
 class Drives:
-    """Driver for one virtual CD drive per host, which stores the image's URL and fetches nothing."""
+    """Driver for one virtual CD drive per host. It stores the image's URL and fetches nothing."""
 
     devices = (_DRIVE,)
 

@@ -25,8 +25,8 @@ _RETURN, _CONFIG_WRITE, _CONFIG_READ, _MEMORY_WRITE, _MEMORY_READ, _RESET = 1, 2
 _ANSWERED = (_CONFIG_READ, _CONFIG_WRITE, _MEMORY_WRITE, _MEMORY_READ, _RESET)
 
 _COMMAND, _BAR0, _LINE = 0x04, 0x10, 0x3C
-#: Sizes of the BARs: registers, memory, instances. A real card has larger ones, and 64-bit BARs after the first, which
-#: QEMU's proxy does not support.
+#: Sizes in bytes of the BARs: registers, memory, instances. A real card has larger BARs, and 64-bit BARs after the
+#: first, which QEMU's proxy does not support.
 _WINDOWS_BYTES = (16 * 2**20, 64 * 2**20, 32 * 2**20)
 #: Unused byte of the configuration space: 1 makes the chip's identity readable until power-off.
 _IDENTIFIES = 0xF0
@@ -65,8 +65,8 @@ class Function:
     def answer(self, command: int, data: bytes) -> int | None:
         """Return the number in the response to QEMU; None if QEMU expects no response.
 
-        Every register reads as 0, as in no real chip, so drivers ignore the card. With a readable identity, NVIDIA's
-        drivers accept the card until a program uses it.
+        Every register reads as 0, unlike in a real chip, so that drivers ignore the card. With a readable identity,
+        NVIDIA's drivers accept the card until a program uses the card.
         """
         if command in (_CONFIG_READ, _CONFIG_WRITE):
             address, value, length = _ACCESS.unpack_from(data)
@@ -88,7 +88,7 @@ def serve(connection: socket.socket, function: Function) -> None:
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:
-    """Read exactly ``size`` bytes, or none if the other end is closed. Received file descriptors are closed."""
+    """Read exactly ``size`` bytes, or no byte if the other end is closed. File descriptors that arrive are closed."""
     data = b""
     while len(data) < size:
         part, files, _, _ = socket.recv_fds(connection, size - len(data), 16)

@@ -1,8 +1,8 @@
 """MOKs in the firmware variables of a virtual machine, enrolled without a confirmation at the console.
 
-A certificate is written into shim's variable ``MokList``, as ``mokutil --import`` and the confirmation would do.
-Programs of the running system cannot write that variable. The machine must be off. The layout is edk2's (MdeModulePkg,
-Include/Guid/VariableFormat.h); the format of the list is in the UEFI specification (EFI_SIGNATURE_LIST).
+A certificate is written into shim's variable ``MokList``, with the same result as ``mokutil --import`` and the
+confirmation. Programs of the running system cannot write that variable. The machine must be off. The layout is edk2's
+(MdeModulePkg, Include/Guid/VariableFormat.h); the format of the list is in the UEFI specification (EFI_SIGNATURE_LIST).
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ from lab.config import Machine
 EMULATOR = "qemu-system-x86_64"
 OVMF = Path("/usr/share/OVMF")
 CODE = OVMF / "OVMF_CODE_4M.fd"
-#: Firmware variables without keys, and with Microsoft's keys as on retail machines; the latter enforce Secure Boot.
+#: Firmware variables without keys, and with Microsoft's keys as on retail machines. With keys, the firmware enforces
+#: Secure Boot.
 VARIABLES, VARIABLES_SECURE = OVMF / "OVMF_VARS_4M.fd", OVMF / "OVMF_VARS_4M.ms.fd"
 MEMORY = "5G"  # the stack requires 4 GB; memory that a guest does not touch is not allocated
 PROCESSORS = 2

@@ -29,14 +29,14 @@ boot
 #: no_timer_check: on a busy machine an emulated timer fails the kernel's check, and the kernel panics.
 _ARGUMENTS = "console=tty0 console=ttyS0,115200 no_timer_check"
 _DEFAULTS = f'GRUB_DEFAULT=0\nGRUB_TIMEOUT=0\nGRUB_TERMINAL=console\nGRUB_CMDLINE_LINUX="{_ARGUMENTS}"\n'
-#: The stand-in's directories for emulated hardware, here as links to the kernel's directories.
+#: The directories of the stand-in for emulated hardware, which here are links to the kernel's directories.
 _HARDWARE = """\
 d /run/hostwright-lab/hardware/persistence 0777
 L /run/hostwright-lab/hardware/module - - - - /sys/module
 L /run/hostwright-lab/hardware/pci - - - - /sys/bus/pci/devices
 L /run/hostwright-lab/hardware/proc - - - - /proc/driver
 """
-#: Only the drivers of this machine: with all drivers, an emulated machine builds its initramfs for ten minutes.
+#: Only the virtual machine's own drivers, because an initramfs with all drivers takes an emulated machine ten minutes.
 _INITRAMFS = "MODULES=dep\n"
 #: Units that are masked on container hosts, whose network is configured from outside.
 _UNMASKED = ("systemd-networkd.service", "systemd-networkd.socket")
