@@ -14,7 +14,7 @@ LOCAL_DOCKER = "docker -H unix:///var/run/docker.sock"
 
 
 class ContainersPass(Pass):
-    """Fast check whether any container runs: each has a process of its engine beside it.
+    """Fast check whether any container runs: each running container has a process of its engine beside it.
 
     The process is containerd's shim (before Docker 18.09 Docker's own) or conmon of podman, which may respond instead
     of Docker. If none runs, no further probe is needed.

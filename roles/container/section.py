@@ -40,7 +40,7 @@ class ContainerToolkit(StackPart):
 
     @property
     def gives_cdi(self) -> bool:
-        """Whether Docker should offer the devices of the toolkit's CDI specification, such as ``nvidia.com/gpu=all``."""
+        """Whether Docker should offer the devices of the toolkit's CDI specification: ``nvidia.com/gpu=all``."""
         return self.writes_cdi and self.mode in {"auto", *ONLY_CDI}
 
 

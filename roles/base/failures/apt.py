@@ -124,8 +124,8 @@ def not_removed(ctx: AuditContext) -> Iterator[str]:
 
 
 def pinned_away(ctx: AuditContext) -> Iterator[str]:
-    """A role of the host needs a package that is not installed, and apt's preferences, in a file that is not
-    Hostwright's, give the package a negative priority.
+    """A role of the host needs a package that is not installed, but a file of apt's preferences gives the package a
+    negative priority. Hostwright did not write that file.
     """
     pins = [match for line in ctx.text(CONFLICTS).splitlines() if (match := _PIN.fullmatch(line))]
     if not pins:
@@ -145,7 +145,7 @@ def packages_of(evidence: Iterable[str]) -> Iterator[str]:
 
 
 def overwrites(ctx: AuditContext) -> Iterator[str]:
-    """A package is broken, and dpkg did not unpack a package in apt's last run, because another package, which is still
+    """A package is broken. In apt's last run, dpkg did not unpack a package because another package, which is still
     present, has one of its files.
     """
     if not ctx.packages_where(is_broken):

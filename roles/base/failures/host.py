@@ -122,10 +122,10 @@ def other_target(ctx: AuditContext) -> Iterator[str]:
 
 
 def limited(ctx: AuditContext) -> Iterator[str]:
-    """A setting stops GPU programs: a limit on address space, fewer than 1,024 processes or files of a user or 8,192 of
-    the host, no overcommitted memory, huge pages that take most of the memory, or modules_disabled. The sources are
-    /etc/security/limits.d, /etc/profile.d, sysctl.d (the last file with the setting), and the units of Docker,
-    containerd, sshd and users.
+    """A setting stops GPU programs: a limit on address space, no overcommitted memory, huge pages that take most of the
+    memory, or modules_disabled. Fewer than 1,024 processes or files for a user, or 8,192 for the host, count too. The
+    sources are /etc/security/limits.d, /etc/profile.d, sysctl.d (the last file with the setting), and the units of
+    Docker, containerd, sshd and users.
     """
     for line in _of_next_boot(ctx, "unit"):
         unit, _, setting = line.partition(" ")

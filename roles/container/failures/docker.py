@@ -174,7 +174,7 @@ def runtime_unknown(ctx: AuditContext) -> Iterator[str]:
 
 
 def restart_due(ctx: AuditContext) -> Iterator[str]:
-    """Docker was started before the last change of daemon.json or of the toolkit's packages, and both are as desired."""
+    """Docker was started before the last change of daemon.json or the toolkit's packages, and both are as desired."""
     resources = (state for role in ctx.desired.roles for state in role.resources)
     inner = (state.resource if isinstance(state, Disturbing) else state for state in resources)
     for restart in (state for state in inner if isinstance(state, RestartedAfter) and state.unit == UNIT):
