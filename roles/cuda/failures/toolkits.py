@@ -39,7 +39,7 @@ TOOLKITS = Probe(
 
 @dataclass(frozen=True, slots=True)
 class Toolkit:
-    """A ``/usr/local/cuda*``. ``leads`` is its path with links resolved; ``cudnn`` its header's version (``8.1.0``)."""
+    """A ``/usr/local/cuda*``. ``leads`` is its path with links resolved, ``cudnn`` the version in cuDNN's header."""
 
     path: str
     leads: str

@@ -46,7 +46,7 @@ class DevicesJudge:
 
 
 def versions(measured: Measurements, wanted: Mapping[str, tuple[str, str | bool]]) -> Iterator[ProofFinding]:
-    """Check that each measurement of these names has the stack's value; the name's subject begins the sentence."""
+    """Check that each measurement in ``wanted`` has the stack's value. Findings begin with its subject there."""
     for name, (subject, value) in wanted.items():
         found = next((each.value for each in measured.named(name)), "not told")
         if found != value:

@@ -67,7 +67,7 @@ STUB = r"libnvidia-ml\.so in GDK package is a stub"  #: output of CUDA's stub of
 
 
 def x_server(ctx: AuditContext) -> Iterator[str]:
-    """The installer must run, a display manager or an X server runs, and driver_force does not allow ending it."""
+    """The installer must run, but a display manager or an X server runs, and driver_force does not allow ending it."""
     installed = installed_by(ctx)
     for probe in installed.probes():
         ctx.require(probe)
@@ -123,9 +123,9 @@ def mixed(ctx: AuditContext) -> Iterator[str]:
 
 
 def another_library(ctx: AuditContext) -> Iterator[str]:
-    """The loader's cache has another libcuda.so.1 or libnvidia-ml.so.1 before the driver's: one of a package, or one
-    without a number in its name, such as a stub; /etc/ld.so.preload names one; or nvidia-smi reports that it loaded a
-    stub.
+    """Programs load another libcuda.so.1 or libnvidia-ml.so.1 than the driver's. The loader's cache lists a package's
+    library, or a library without a number in its name, such as a stub, before the driver's library; or
+    /etc/ld.so.preload names such a library; or nvidia-smi reports that it loaded a stub.
     """
     # other rules report these failures
     shadows = () if any(compat_first(ctx)) or foreign(ctx) else driver_of(ctx).shadows
@@ -143,7 +143,7 @@ def module_of_package(ctx: AuditContext) -> Iterator[str]:
 
 
 def cut(ctx: AuditContext) -> Iterator[str]:
-    """/var/lib/hostwright/driver.installing exists, although no job runs, and no log explains why the installer ended."""
+    """/var/lib/hostwright/driver.installing exists although no job runs, and no log has the reason."""
     ctx.require(jobs.RUNNING)
     if jobs.running(ctx.facts) or not driver_of(ctx).cut or foreign(ctx):
         return
@@ -159,8 +159,8 @@ def files_lost(ctx: AuditContext) -> Iterator[str]:
 
 
 def foreign_client(ctx: AuditContext) -> Iterator[str]:
-    """The kernel log has ``API mismatch`` since the module was loaded, for a program whose libraries have another
-    version than the host's, which are all equal.
+    """The kernel log since the last load of the module has ``API mismatch`` for a program. Its libraries have another
+    version than the host's libraries, which all have the same version.
     """
     state = ours(ctx)
     if state is None or not _agree(state) or state.loaded != state.module:
@@ -172,7 +172,7 @@ def foreign_client(ctx: AuditContext) -> Iterator[str]:
 
 
 def program_hidden(ctx: AuditContext) -> Iterator[str]:
-    """/usr/local has a program that the system also has, of the driver, the compiler or the kernel tools."""
+    """/usr/local has a program of the driver, the compiler or the kernel tools that the system has as well."""
     rows = (line.split(" ") for line in ctx.text(HIDDEN).splitlines())
     yield from (f"{row[1]} is found before {row[2]}" for row in rows if len(row) == 3 and row[0] == "hides")
 

@@ -216,7 +216,7 @@ def _lost(ctx: AuditContext) -> bool:
 
 
 def _of_silent_cards(ctx: AuditContext, lines: tuple[str, ...], pattern: Pattern) -> dict[str, str]:
-    """Return slot → line for each line that matches ``pattern`` and is about a card that nvidia-smi does not describe."""
+    """Return slot → line, for lines that match ``pattern`` and are about a card that nvidia-smi does not describe."""
     try:
         here = {slot(gpu.bus) for gpu in smi(ctx).gpus if gpu.fault != LOST}
     except Unread:

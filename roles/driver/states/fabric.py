@@ -215,7 +215,7 @@ def fabric_states(ctx: RoleContext, wanted: DriverSection, nodes: tuple[str, ...
 
 
 def _bridged(ctx: RoleContext, wanted: DriverSection, manager: FabricManager) -> Iterator[Resource]:
-    """Yield the states that Fabric Manager needs on an NVLink 5 board. Fabric Manager's unit starts the subnet manager."""
+    """Yield the states that Fabric Manager needs on an NVLink 5 board. Its unit starts the subnet manager."""
     if manager.subnet_manager is None:
         yield SubnetManagerNamed(wanted.version)
         return

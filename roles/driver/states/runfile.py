@@ -314,7 +314,9 @@ class NvidiaRunfile(Resource):
         return other and not self._install_reasons(state, facts)
 
     def _install_reasons(self, state: DriverState, facts: Facts) -> list[str]:
-        """Return why the installer must run; empty if it need not. Wrong links alone are repaired without it."""
+        """Return why the installer must run; empty if it need not. Wrong links alone are repaired without the
+        installer.
+        """
         foreign = driver_packages(facts)
         intact = state.record and not state.lost
         return [

@@ -176,8 +176,8 @@ def _less(ctx: AuditContext) -> Iterator[str]:
 
 
 def _replaced(ctx: AuditContext) -> Iterator[str]:
-    """nvidia-smi lists a card with another serial number or UUID than the card that audits of the last 30 days found in
-    its slot, and the earlier card is in no other slot.
+    """A slot has a card with another serial number or UUID than audits of the last 30 days found (nvidia-smi). The
+    earlier card is in no other slot.
     """
     yield from (f"card at {replaced}" for replaced in ctx.known.replaced(smi(ctx).gpus))
 

@@ -65,7 +65,7 @@ def _interrupt(ctx: AuditContext) -> Iterator[str]:
 
 
 def _inforom(ctx: AuditContext) -> Iterator[str]:
-    """nvidia-smi ends with status 14, or prints a warning besides its report that an infoROM is corrupted."""
+    """nvidia-smi ends with status 14, or prints, besides its report, a warning about a corrupted infoROM."""
     try:
         notices = smi(ctx).notices
     except Unread:
