@@ -38,7 +38,7 @@ class Installation:
 
     @property
     def alive(self) -> bool:
-        """Whether the host is in the installer. After an error, the host stays in the installer until the power is cut."""
+        """Whether the host is in the installer. After an error, the host stays there until the power is cut."""
         return self._thread.is_alive()
 
     def pull_plug(self) -> None:

@@ -57,6 +57,6 @@ class OneToolkitLoaded(Resource):
         return ()
 
     def _ours(self, path: str) -> bool:
-        """Return whether this resource may remove the path. The path comes from the host's output, which is untrusted."""
+        """Return whether this resource may remove the path, which comes from the host's untrusted output."""
         folder, _, name = path.rpartition("/")
         return folder == self.directory and _NAME.fullmatch(name) is not None and path != self.keep

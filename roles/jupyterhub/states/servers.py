@@ -30,7 +30,7 @@ class HubUser:
 class HubServers(Resource):
     """Every running server belongs to a user who may log in, and has that user's port and only GPUs of the hub.
 
-    A server that meets this keeps running, also when the hub restarts.
+    A server that meets these conditions keeps running, also when the hub restarts.
     """
 
     people: tuple[HubUser, ...]  #: users who may log in; not named ``users``, which is a method of ``Resource``

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 #: Packages of all venvs in /opt, for a handmade venv at the stack's path.
 VENVS = Probe(sh_file(__file__, "venvs.sh"), cap_bytes=256 * 1024)
 
-#: TensorFlow and packages that break its import, where pip installs without a venv: as root, as a user.
+#: TensorFlow, and packages that break its import, in the directories to which pip installs without a venv, as root or
+#: as a user.
 OUTSIDE = homes_probe(sh_file(__file__, "outside.sh"))
 
 

@@ -94,7 +94,7 @@ def uids_given_twice(users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
 
 
 def wrong_together(entries: Entries, users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
-    """Yield errors about users, and conflicts between two workspaces of a host, each with the later of the two names."""
+    """Yield errors about users, and conflicts between two workspaces of a host, each with the later of both names."""
     for name, entry in entries.items():
         user = person_of(entry, users)
         if user is None:

@@ -138,7 +138,7 @@ def change(
 ) -> int:
     """Write a workspace of one host to the file, or remove it with ``None``; then provision its host with the role.
 
-    ``entry`` receives the file's entry, or ``None``, and returns the new one. A removal needs confirmation, unless
+    ``entry`` receives the file's entry, or ``None``, and returns the new entry. A removal needs confirmation, unless
     nothing is provisioned.
     """
     fleet = open_fleet(request)
