@@ -18,7 +18,7 @@ def raise_all(root: Path) -> None:
     with locked("machine"):  # several labs may start at the same time
         before: dict[str, int] = json.loads(memory.read_text()) if memory.exists() else {}
         low = {name: value for name in NEEDED if (value := _file(name)) < NEEDED[name]}
-        # A recorded setting keeps its first recorded value, because a lab may have raised the current value.
+        # A recorded setting keeps its recorded value, because a lab may have raised the current value.
         write_atomically(memory, json.dumps({**low, **before}))
         for name in low:
             _path(name).write_text(str(NEEDED[name]))

@@ -182,7 +182,7 @@ def at_work(ctx: AuditContext) -> Iterator[str]:
 
 
 def conflicting(ctx: AuditContext) -> Iterator[str]:
-    """apt reports the conflict when it reads its sources. CUDA's repositories have their own rule."""
+    """apt reports the conflict when it reads its sources. Another rule covers CUDA's repositories."""
     for line in (line for line in _complaints(ctx) if _CONFLICT in line):  # a separate rule covers CUDA's repositories
         address = _REGARDING.search(line)
         entries = [entry for entry in _complaints(ctx) if _ENTRY.match(entry)]

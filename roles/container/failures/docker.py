@@ -1,4 +1,4 @@
-"""Signs that Docker cannot start, cannot give GPUs to containers, or will lose them."""
+"""Signs that Docker cannot start, cannot give GPUs to containers, or will take GPUs from containers."""
 
 from __future__ import annotations
 

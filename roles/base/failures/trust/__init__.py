@@ -86,8 +86,8 @@ def key_expired(ctx: AuditContext) -> Iterator[str]:
 
 
 def keyring_unreadable(ctx: AuditContext) -> Iterator[str]:
-    """The distribution's own keyring is missing, or apt's user cannot read it. The stack's keyrings are resources of
-    its roles.
+    """The distribution's own keyring is missing, or apt's user cannot read it. The stack's roles restore their own
+    keyrings.
     """
     yield from (ring.line for ring in broken(ctx) if ring.needed and not ring.expired and not ring.ours)
 

@@ -66,7 +66,7 @@ REPOSITORY = (
     r"|Failed to fetch) \W{0,2}(?P<repository>https?://[^\s'\"’]{1,200}(?: [a-z][\w/.-]{1,60}\b)?)"
 )
 
-#: The causes precede "is not signed", which apt adds to each of them.
+#: Rules for causes precede the rule for "is not signed", which apt adds to each cause.
 SIGNATURES = (
     FailureRule(
         "keyring-unreadable",
