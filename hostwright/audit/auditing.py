@@ -25,7 +25,7 @@ from hostwright.transport.root.rootshell import RootShell
 #: limit for all probes of a host: on a faulty card, the driver's report may reach its own limit of 30 s twice
 ANSWERS_TIMEOUT_S = 180.0
 
-EXAMINE_TIMEOUT_S = 60.0  #: our choice: limit for the probes after a failure, on a host that may not respond
+EXAMINE_TIMEOUT_S = 60.0  #: limit for the probes after a failure, on a host that may not respond (our choice)
 
 Connect = Callable[[TargetHost], RootShell]
 

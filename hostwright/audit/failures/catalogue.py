@@ -134,7 +134,7 @@ class Catalogue:
 
 @cache
 def catalogue(roles: tuple[Role, ...], of_cards: tuple[Role, ...] = ()) -> Catalogue:
-    """The rules of a host's ``roles``, and only the rules about cards of the other roles ``of_cards``.
+    """All rules of a host's ``roles``, and the rules about cards of the other roles ``of_cards``.
 
     ``roles`` must be ordered by their needs: each role after the roles that it needs.
     """
@@ -181,9 +181,9 @@ def failures_of(role: Role) -> Sequence[FailureRule]:
 
 
 def _about_cards(role: Role, instead: Iterable[Role]) -> Iterator[FailureRule]:
-    """The rules about cards of a role that a host does not have. A treatment's layer becomes that of its replacement.
+    """The rules about cards of a role that a host does not have.
 
-    The replacement is the role of ``instead`` that provides ``role``, if there is one.
+    If a role of ``instead`` provides ``role``, the treatments name the layer of that role.
     """
     layer = next((other.name for other in providers(role.name, instead)), "")
     for rule in failures_of(role):

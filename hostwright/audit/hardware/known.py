@@ -11,7 +11,8 @@ from hostwright.common.untrusted import whole
 
 #: Days after which missing hardware is no longer reported (our choice).
 REMEMBERED_DAYS = 30
-#: a new kernel may reserve more memory than the one before; one of 32 modules is 3 %
+#: part of the earlier memory below which memory counts as missing: a new kernel may reserve a little more than the one
+#: before, and one of 32 modules is 3 %
 _LESS_MEMORY = 0.98
 
 

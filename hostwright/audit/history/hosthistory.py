@@ -51,7 +51,7 @@ class HistoryEvent:
 
     @property
     def in_full(self) -> bool:
-        """Whether the sentence is printed without a length limit: a card's ends with the new serial number and UUID."""
+        """Whether the sentence is printed without a length limit: that of a card ends with its serial number."""
         return self.kind == CARD
 
     def _change(self, nothing: str, unknown: str) -> str:

@@ -118,7 +118,7 @@ class History:
             return reading.ages(db, number)
 
     def hardware(self, inventory: str | Path, now: datetime | None = None) -> Mapping[str, KnownHardware]:
-        """The hardware of each host that the audits of the last days found."""
+        """The hardware of each host that the audits of the last ``REMEMBERED_DAYS`` found."""
         with self._reading(inventory) as (db, number):
             return hardware(db, number, now or datetime.now(UTC))
 

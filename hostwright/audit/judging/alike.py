@@ -120,7 +120,7 @@ def _alike(whole: AuditContext, looks_at: AuditScope, noted: AuditContext) -> Al
 
 
 class _Steady:
-    """Makes the judgements of a host, and records which facts they read, unless they depend on the time.
+    """Makes the judgements of a host. Records the reads of each judgement that does not depend on the time.
 
     If ``noted`` records no reads, the judgements are made for this host only, and none is ``OPEN``.
     """

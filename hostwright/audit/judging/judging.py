@@ -1,6 +1,6 @@
 """Compute the audit of a host from its facts. Pure: the same facts can be judged again against another stack.
 
-The age of a product is judged whoever installed it: a state of Hostwright, or a package of the host itself.
+The age of a product is judged no matter how it was installed: by a state of Hostwright, or as a package of the host.
 
 A state is not as desired because the host changed (drift), or because the desired state did (intent). Puppet calls
 these corrective and intentional changes. The host's release record distinguishes them: it contains a hash of each state

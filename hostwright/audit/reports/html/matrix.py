@@ -149,9 +149,9 @@ def _what(host: HostAudit) -> str:
 
 
 def tiles(hosts: Sequence[HostAudit]) -> list[Tile]:
-    """One tile for each status, even without hosts.
+    """One tile for each status, also for a status that no host has.
 
-    ``differs`` is omitted without hosts, since it becomes rare in every fleet.
+    Only ``differs``, which is rare, has no tile in that case.
     """
     counts = Counter(host.status for host in hosts)
     warned = sum(_warned(host) for host in hosts)

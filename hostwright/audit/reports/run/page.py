@@ -212,7 +212,7 @@ def steps_of(host_run: HostRun) -> tuple[list[tuple[str, StepResult]], int]:
 
 
 def of_link(link: ChainLink) -> str:
-    """The steps or the reason of a part of the critical path."""
+    """The text for a part of the critical path: its steps, or the reason why it took time."""
     if not link.steps:
         return line(link.span.detail)
     steps = tuple(dict.fromkeys(link.steps))
