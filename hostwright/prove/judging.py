@@ -107,7 +107,7 @@ def against_baseline(host: HostProof, baseline: Baseline, max_loss: float) -> Ho
 
 
 def doubtful(host: HostProof, compared: HostProof) -> frozenset[str]:
-    """The proofs that passed in ``host``, and failed in ``compared``, which has findings from a comparison."""
+    """The proofs that passed in ``host``, but failed in ``compared``, the same results after the comparison."""
     pairs = zip(host.results, compared.results, strict=True)
     return frozenset(one.proof for one, other in pairs if one.outcome == "passed" and other.outcome == "failed")
 

@@ -46,11 +46,11 @@ _MODEL = re.compile(r"[^(]*\((.*)\)")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One file that runs on a host: ``interpreter`` with the paths of the file and of its arguments.
+    """One program file. ``interpreter`` runs it with two arguments: the paths of the file and of its arguments.
 
-    With a ``compiler``, it is built first: ``{source}`` and ``{program}`` in the compiler's words become the paths of
-    the file and of the compiled program. The program then runs without an interpreter. ``environment`` has additional
-    variables.
+    With a ``compiler``, the program is built first: ``{source}`` and ``{program}`` in the compiler's words become the
+    paths of the file and of the compiled program, which then runs without an interpreter. ``environment`` has
+    additional variables.
     """
 
     file: str  #: file name: ``dense.py``

@@ -172,7 +172,7 @@ def _passed(host: HostProof) -> HostProof:
 def _alike(
     key: _Key, outlier: Outlier, measured: Mapping[str, Measurement], worse: Collection[str]
 ) -> ProofFinding | None:
-    """A note if a repeated measurement is within ``LEAST_PART`` of the median of its healthy peers, else ``None``.
+    """A note if a repeated measurement is within ``LEAST_PART`` of the median of healthy peers, else ``None``.
 
     ``worse`` are the hosts that are not healthy.
     """

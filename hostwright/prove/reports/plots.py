@@ -21,7 +21,7 @@ from hostwright.prove.proofstore import PastFigure
 
 PLOTS = 60  #: maximum number of figures with a plot; a stack has about 40
 COLOURS = 5  #: devices with lines of different colours; with more devices, only those with a finding are coloured
-BAD, PEER = "bad", "peer"  #: CSS classes of other lines
+BAD, PEER = "bad", "peer"  #: CSS classes of lines of devices with a finding, and of all others
 MOST_DOTS = 500  #: maximum dots in a plot over time; the latest are kept
 FLOOR = HEIGHT - 24  #: vertical position of the axis, above its labels
 
