@@ -51,7 +51,7 @@ def run(verb: Callable[[], int]) -> int:
             if isinstance(stop, Interrupted) and stop.ended is not None:
                 show_errors(stop.results.errors)
             if errors.is_terminal:
-                errors.print()  # after the terminal's ^C, or a question
+                errors.print()  # ends the line with the terminal's ^C, or with a question
             errors.print(Text(message_of(stop) or NOTHING_CHANGED))
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback

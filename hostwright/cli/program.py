@@ -250,7 +250,7 @@ program = Hostwright(
 
 
 def main() -> None:
-    """Entry point of the installed command. Errors never show a traceback, and ``head`` may close the pipe.
+    """Entry point of the installed command. It never prints a traceback, even if ``head`` closes the pipe.
 
     Ctrl-C before a verb has started ends with status 130.
     """

@@ -129,7 +129,7 @@ def event_line(event: Event) -> str:
             line = f"{role}: re-attaching to {job}, which {operator or 'an earlier run'} left running"
         case events.Retrying() | events.Silent() | events.Rebooted() | events.Phase():
             line = sentence(event)
-        case events.Waiting(what=what) if what not in CONTACT:  # long contact is `Silent`
+        case events.Waiting(what=what) if what not in CONTACT:  # a slow contact has the event `Silent`
             line = sentence(event)
         case events.RoleProgress(role=role, progress=progress) if progress.retry is not None:
             line = f"{role}: {retry_sentence(progress)}"

@@ -203,7 +203,7 @@ def _hosts(rows: Sequence[HostRow], draw: Callable[[HostRow], list[Text]], room:
         for lines in drawn:
             yield from lines
         return
-    room -= 1  # for the last line
+    room -= 1  # the last line counts the hidden hosts
     groups = [[row for row in rows if _group(row) == group] for group in range(3)]
     kept = min(sum(len(draw(row)) for row in islice(groups[1], max(0, room))), room // 3)
     hidden, cut = list(rows), False

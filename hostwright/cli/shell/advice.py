@@ -161,7 +161,7 @@ def _repeated(request: Request) -> dict[str, str | bool | tuple[str, ...]]:
 
 
 def options_of(verb: str) -> Set[str]:
-    """Return the options of a Hostwright verb, with ``""`` as a marker; empty for any other word."""
+    """Return the options of a Hostwright verb, and ``""``, so that they are never empty. Empty for any other word."""
     return _verbs().get(verb, frozenset())
 
 

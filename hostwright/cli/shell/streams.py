@@ -79,7 +79,7 @@ class Lasting(io.FileIO):
         wait."""
         while True:
             number = super().write(part)
-            if number is not None:  # None: FileIO would block
+            if number is not None:  # ``None``: the write would block
                 return number
             waiting = select.poll()
             waiting.register(self, select.POLLOUT)
@@ -106,8 +106,8 @@ def _prepared(name: Literal["stdout", "stderr"]) -> io.TextIOWrapper:
     if type(stream) is not io.TextIOWrapper:
         return stream  # type: ignore[no-any-return]  # a foreign object
     if stream.errors in ("strict", "surrogateescape"):  # the second is Python's default without a locale
-        stream.reconfigure(errors="replace")  # an ASCII terminal shows what it can, and no name causes an error
-    raw = getattr(stream.buffer, "raw", stream.buffer)  # without a buffer, it is the raw stream
+        stream.reconfigure(errors="replace")  # no character causes an error on an ASCII terminal
+    raw = getattr(stream.buffer, "raw", stream.buffer)  # a stream without a buffer is the raw stream
     if type(raw) is not io.FileIO or raw.fileno() != {"stdout": 1, "stderr": 2}[name]:
         return stream
     stream.flush()

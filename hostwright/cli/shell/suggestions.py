@@ -18,7 +18,7 @@ from hostwright.common.input.nearest import SIMILAR, nearest
 CORE = ("help", "list", "site", "version")
 COMMANDS = ("run", "ssh")  #: verbs that take words after ``--``
 ALIKE = 0.8  #: similarity above which a further word counts as a verb
-_SIMILAR = 0.55  #: similarity above which a verb is suggested: one wrong letter in "plan" is a quarter
+_SIMILAR = 0.55  #: similarity above which a verb is suggested: one wrong letter in "plan" gives 0.75
 _SLIP = 0.9  #: similarity above which an option is suggested although another verb has the typed option
 _OFFERED = 4  #: maximum verbs that a message names
 _NOISE = ("host", "hosts", "group", "groups", "node", "nodes")  #: words that precede the names of hosts in other tools

@@ -41,8 +41,8 @@ class WordsParser(Parser):
         return result
 
     def _of(self, words: Sequence[str]) -> Parser:
-        """Return Invoke's own parser with only the verbs among these words, because it copies all verbs on each
-        call."""
+        """Return Invoke's own parser with only the verbs among these words, because Invoke copies all verbs of a
+        parser."""
         named = {self.contexts[word].name: self.contexts[word] for word in words if word in self.contexts}
         return Parser(named.values(), self.initial, self.ignore_unknown)
 

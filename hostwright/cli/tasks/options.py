@@ -51,7 +51,7 @@ def verb(
     further: Mapping[str, Option] = MappingProxyType({}),
     **helps: str,
 ) -> Callable[[Callable[Concatenate[Request, P], int]], Verb]:
-    """Declare a verb: a task of a function that returns an exit status. Errors are printed, and Invoke exits with
+    """Turn a function that returns an exit status into a verb (a task). Errors are printed, and Invoke exits with
     that status.
 
     ``taken`` are fields of the request that become options, or ``host``; ``NAME=TEXT`` sets another default. ``helps``

@@ -130,7 +130,7 @@ def rollback(request: Request, to: str = "") -> int:
     fleet = open_fleet(request)
     targets = targets_of(fleet, request)
     ways = fleet.ways_back(targets, to)
-    if ways.errors or ways.untouched:  # all or none
+    if ways.errors or ways.untouched:  # roll back all hosts or none
         return show_no_way_back(ways, targets, to, as_json=request.json)
     for sentence in intents(ways.values):
         warn(sentence)

@@ -166,7 +166,7 @@ def misspelt() -> Iterator[str]:
 
 
 def placed(error: InputError, settings: Mapping[str, Setting]) -> InputError:
-    """Add the origin of a setting to an error about an option that nobody typed."""
+    """Add the origin of a setting to an error about an option that is not on the command line."""
     if isinstance(error, InputErrors):
         return InputErrors([placed(each, settings) for each in error.errors])
     setting = settings.get((error.where or "").removeprefix("--"))
@@ -272,7 +272,7 @@ def _checked(name: str, value: Any, origin: str) -> Any:
         raise InputError(f"{name[:40]}: is not an option that can be set; {shown}", origin)
     kind = _KNOWN[name].kind
     if kind is str and isinstance(value, int) and not isinstance(value, bool):
-        return str(value)  # canary = 1
+        return str(value)  # such as canary = 1
     if kind is list and isinstance(value, str):
         return [value]
     if type(value) is not kind or (isinstance(value, list) and not all(isinstance(each, str) for each in value)):

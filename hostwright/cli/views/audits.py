@@ -36,7 +36,7 @@ def audits_table(request: Request, auditor: Auditor, look: AuditResult, *, first
     """Return the result of an audit as a table."""
     from hostwright.audit.reports.table import show_audit
 
-    known = [host for host in look.audit.hosts if host.status != "new"]  # a new host has few details
+    known = [host for host in look.audit.hosts if host.status != "new"]  # others have few details
     every = request.details or len(auditor.targets) == len(known) == 1
     return show_audit(look.audit, look.ages, details=every, columns=console.make_console().width, first=first)
 

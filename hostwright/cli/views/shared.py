@@ -266,7 +266,7 @@ def finding_lines(finding: Finding, indent: str) -> Iterator[Text]:
 
 def show_stand_ins(targets: Iterable[TargetHost], results: Results[Any], out: Console) -> None:
     """Print which files on reached hosts are stand-ins for the vendor's files, so that a lab is not mistaken for
-    real."""
+    production."""
     away = {error.host for error in results.errors if isinstance(error, Unreachable)}.union(results.untouched)
     files = dict.fromkeys(file for target in targets if target.name not in away for file in target.stand_ins)
     if files:

@@ -48,7 +48,8 @@ def show_verdicts(
     """Show the result of each host after ``took_s`` seconds, and the totals.
 
     ``proofs`` is part of the document if hosts were also proved. ``then_proofs``: the proofs are shown next, with the
-    stand-in files. ``details``: show each layer of passed hosts, and each change of hosts without any layer as desired.
+    stand-in files. ``details``: show each layer of passed hosts, and each change of hosts on which no layer is as
+    desired.
     """
     if as_json:
         hosts = [_verdict_json(verdict) for verdict in results.values]
@@ -118,7 +119,7 @@ def _word(verdict: Verdict, bare: Set[str]) -> str:
 
 
 def _is_bare(verdict: Verdict, targets: Sequence[TargetHost]) -> bool:
-    """Whether every layer of a host differs and nobody has provisioned it, so that its differences are not news."""
+    """Whether every layer of a host differs and nobody has provisioned it, so that its differences are expected."""
     layers = {role.role for role in verdict.plan.roles}
     wanted = next(({role.name for role in target.roles} for target in targets if target.name == verdict.host), set())
     return not verdict.host_plan.provisioned and bool(wanted) and wanted <= layers
@@ -245,7 +246,7 @@ def _show_checks(out: Console, bad: Iterable[Check], indent: str, *, details: bo
 
 
 def _show_cause(out: Console, cause: Cause, *, details: bool) -> None:
-    """Show a known problem, and how many failed checks of which layers it explains. ``details``: which checks."""
+    """Show a known problem, and the number of failed checks that it explains by layer, with ``details`` their names."""
     from hostwright.audit.reports.diagnosis import known_problem  # only failures need the audit's reports
 
     layers = Counter(check.role for check in cause.checks)

@@ -15,7 +15,7 @@ from typing import Any
 from invoke import Collection, Task
 
 _DECORATORS = {"task", "verb"}
-_NAMESPACES = ("ns", "namespace")  #: Invoke's names of a module's collection, in its order
+_NAMESPACES = ("ns", "namespace")  #: names of a module's collection, in the order in which Invoke tries them
 _OPTIONS = {"name", "aliases", "default", "help", "positional", "optional", "iterable", "incrementable"}
 _LARGEST = 1 << 20  #: maximum bytes of a file, to keep completion fast
 

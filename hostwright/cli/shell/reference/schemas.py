@@ -173,7 +173,7 @@ def stack(roles: Iterable[Role]) -> Schema:
     entry."""
     whole = stack_model({role.name: role.section for role in roles}).model_json_schema()
     definitions = {name: _closed(inner) for name, inner in whole.pop("$defs", {}).items()}
-    for part in (whole, definitions[Artifact.__name__]):  # their names come from the file and from the key
+    for part in (whole, definitions[Artifact.__name__]):  # the name is that of the file, or the key
         part["properties"].pop("name")
         part["required"] = [name for name in part["required"] if name != "name"]
     whole["required"].append("roles")

@@ -76,7 +76,7 @@ def _show_role(role: RolePlan) -> Iterable[Text]:
 
 
 def _towards(plan: Plan) -> str:
-    """Return the stack that a plan installs or removes from; empty if all of the plan is refused."""
+    """Return the stack that a plan installs or removes from; empty if the whole plan is refused."""
     kinds = tally((planned.kind, planned.want) for planned in plan.changes)
     return f" to {plan.stack}" if "change" in kinds else f" of {plan.stack}" if "removal" in kinds else ""
 
