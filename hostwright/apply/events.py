@@ -155,7 +155,9 @@ class Note(Event):
 
 @dataclass(frozen=True, slots=True)
 class Explained(Event):
-    """The known problems (``findings``) behind a failure of ``what`` with the reason ``why``."""
+    """Known problems (``findings``) that explain a failure. ``what`` names the failed check, ``why`` describes the
+    failure.
+    """
 
     what: str
     why: str

@@ -58,7 +58,7 @@ class _ViewFailed(BaseException):
 
 
 class View:
-    """Shows a run or an audit while it lasts. This class shows nothing."""
+    """Base class of views, which show a run or an audit in progress. This class itself shows nothing."""
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
         """Return a context manager for the run with the ID ``run``, or "" if not recorded.
@@ -72,7 +72,7 @@ class View:
 
     @contextmanager
     def shown(self, targets: Sequence[TargetHost], run: str = "") -> Iterator[Emit]:
-        """Wrap ``show``. An error of the view belongs to no host, and ends the run here."""
+        """Wrap ``show``: an error of the view ends the run, instead of counting as an error of a host."""
 
         def emit(event: Event) -> None:
             try:
@@ -269,7 +269,9 @@ class Run:
             threading.Thread(target=self.handout.stop, name="stop-files", daemon=True).start()
 
     def refuse(self, name: str) -> None:
-        """Raise ``Locked`` for a host that is locked on this machine, or the planning error of an unplanned host."""
+        """Raise ``Locked`` if the host is locked on this machine. Raise the error of its planning if it could not be
+        planned.
+        """
         if name in self.consent.errors:
             raise self.consent.errors[name]
         if refused := locallocks.refusal(state_root(), self.roster.path, name, datetime.now(UTC)):

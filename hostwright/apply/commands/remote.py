@@ -13,11 +13,11 @@ from hostwright.common.untrusted import whole
 from hostwright.plan.probing import new_nonce
 from hostwright.transport.root.rootshell import RootShell
 
-#: exited itself · killed at the time limit · killed at the output limit · killed on Ctrl-C
+#: exited by itself · killed at the time limit · killed at the output limit · killed on Ctrl-C
 End = Literal["exited", "time limit", "output limit", "stopped"]
 
 LIMIT_S = 60.0  #: default time limit of a command
-GRACE_S = 2  #: our choice: between SIGTERM and SIGKILL
+GRACE_S = 2  #: our choice: wait between SIGTERM and SIGKILL
 _SLACK_S = 15.0  #: our estimate: extra time before a busy host counts as hanging
 
 _REFUSALS = {
@@ -29,8 +29,7 @@ _REFUSALS = {
 
 @dataclass(frozen=True, slots=True)
 class RemoteCommand:
-    """A command: several ``words`` are a program and its arguments, run without a shell; one word is a line for
-    ``/bin/sh``.
+    """A command. Several ``words`` are a program with its arguments; a single word is a command line for ``/bin/sh``.
 
     The command is killed after ``limit_s`` seconds.
 
@@ -97,8 +96,9 @@ class Lifeline:
 def run_command(shell: RootShell, command: RemoteCommand, lifeline: Lifeline, cap_bytes: int) -> CommandResult:
     """Run a command on a host and return its result, with any status and at most ``cap_bytes`` of output.
 
-    For root, sudo must have been tried before (see ``RootShell.stream``). Raises ``Refused`` if the host cannot deny
-    root to the command, and ``Unreachable`` if the host does not answer or does not report the end of the command.
+    Before a command with ``root``, call ``shell.run`` to check that sudo works (see ``RootShell.stream``). Raises
+    ``Refused`` if a command without ``root`` could still become root, and ``Unreachable`` if the host does not answer
+    or does not report the end of the command.
     """
     nonce = new_nonce()
     script = sh_file(

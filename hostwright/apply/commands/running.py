@@ -26,9 +26,9 @@ from hostwright.transport.root.rootshell import RootShell
 LEFT_ENDED = "stopped; the commands were killed"
 LEADS_ON = f". {Command('runs.show', run='{run}', steps=True)} shows what they printed"
 MOST_BYTES = 1 << 20  #: our choice: limit for the output of a command on one host
-ALL_BYTES = 256 << 20  #: our choice: limit for the output of all hosts, which is in memory
-LEAST_BYTES = 64 << 10  #: minimum limit for one host
-RECORDED_CHARACTERS = 64 << 10  #: end of each host's output in the journal
+ALL_BYTES = 256 << 20  #: our choice: limit for the output of all hosts together, which is kept in memory
+LEAST_BYTES = 64 << 10  #: lowest limit for the output of one host, however many hosts run
+RECORDED_CHARACTERS = 64 << 10  #: length of the end of each host's output that is recorded in the journal
 _STEP = "command"  #: used as a role's name in the journal
 
 
@@ -103,7 +103,7 @@ class _Commands:
         return lifeline
 
     def _locked(self, shell: RootShell, target: TargetHost) -> HostLock:
-        """Return the host's lock, which every run that may change the host needs. Raises ``Locked``."""
+        """Acquire the host's lock, because the command may change the host. Raises ``Locked``."""
         force = self._run.request.force
         why_not = "" if force else locks.refusal(probe_locks(shell), datetime.now(UTC))
         if why_not:
@@ -114,7 +114,7 @@ class _Commands:
 
 
 def _tell(result: CommandResult, command: RemoteCommand, emit: Emit) -> None:
-    """Record a result: as a step with its output, and as the end of the host."""
+    """Emit a result as two events: a finished step with its output, and the end of the host."""
     output = "\n".join(part for part in (result.stdout.rstrip("\n"), result.stderr.rstrip("\n")) if part)
     status = FAILED if result.status is None else result.status
     step = StepResult(1, short(command.text), result.status, result.duration_s, output[-RECORDED_CHARACTERS:])

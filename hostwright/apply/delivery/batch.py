@@ -72,7 +72,7 @@ class Batch:
     def __init__(self, connection: HostConnection, run: Run, settings: FileSettings, wanted: Sequence[WantedFile]):
         self._host, self._run, self._settings = connection.host, run, settings
         self._fetcher = Fetcher(connection, run, settings.cache)
-        self._files: dict[str, _File] = {}  #: by artifact name; two names may share a file
+        self._files: dict[str, _File] = {}  #: artifact name → file; two names may share a file
         self._queue: list[_File] = []
         self._looking = False
         self._free = 0

@@ -31,7 +31,7 @@ def in_order(plan: Plan, stack: Stack, first: Sequence[str] = ()) -> tuple[Wante
     """Return the files of a plan in the order of need, each once, for the first role that needs it.
 
     ``first`` are the roles with steps, the most urgent first; files of other roles follow. Files below ``SMALL_BYTES``
-    come before all others, because they delay nothing.
+    come before all others, because they take hardly any time.
     """
     place = {name: number for number, name in enumerate(first)}
     wanted: dict[str, WantedFile] = {}

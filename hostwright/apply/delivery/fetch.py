@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 SMALL_BYTES = 1_000_000  #: our choice: smaller files are pushed, which is faster than a choice of source
 SERVED_TRIES = 3  #: attempts to fetch from this machine before the file is pushed
 WRONG_TRIES = 3  #: attempts with a wrong checksum if only this machine sent the file
-FETCH_TIMEOUT_S = 2 * 3600.0  #: from a vendor: a 2.5 GB file at 3 Mbit/s
+FETCH_TIMEOUT_S = 2 * 3600.0  #: for a fetch from a vendor: a 2.5 GB file at 3 Mbit/s
 STOPPED = "stopped before all of its files had arrived"
-_UNTRIED = ("perl", "gone")  #: failure reasons that do not prove that the source was reachable
-TOLD = 20  #: progress reports of one transfer, at most
+_UNTRIED = ("perl", "gone")  #: failure reasons that leave open whether the host can connect to the source
+TOLD = 20  #: maximum number of progress reports for one transfer
 
 T = TypeVar("T")
 

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 PROBE_TIMEOUT_S = 60.0
 SLOWEST_DISK_BYTES_PER_S = 20e6  #: our estimate for a worn-out disk
-LINE_BYTES = 150  #: longest line of the host's output that the script can print
-_SEEN = "printf 'via %s\\n' \"${SSH_CONNECTION-}\""  #: the origin of the login user's connection, from sshd
+LINE_BYTES = 150  #: length of the longest line that the script prints
+#: prints the addresses of the login user's connection, as set by sshd
+_SEEN = "printf 'via %s\\n' \"${SSH_CONNECTION-}\""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,8 @@ _READ_BYTES = 1024 * 1024
 
 Progress = Callable[[int], None]  #: called with the number of bytes on the host
 
-_HASH = "hash=sha256sum; if command -v openssl >/dev/null; then hash='openssl dgst -sha256 -r'; fi"  #: as in missing.sh
+#: the same choice as in missing.sh
+_HASH = "hash=sha256sum; if command -v openssl >/dev/null; then hash='openssl dgst -sha256 -r'; fi"
 
 #: Receives one file. $1: directory, $2: sha256, $3: file, $4: size, $5: offset of the input. The heartbeat must not
 #: keep the channel open.
@@ -68,7 +69,9 @@ def push(shell: RootShell, found: Found, *, progress: Progress, cache: str = CAC
 
 
 def damaged(host: str, item: StoredFile, how: str) -> ArtifactError | HostError:
-    """Return the error for a file that arrives damaged, after checking the file on this machine."""
+    """Return the error for a file that arrived damaged: ``ArtifactError`` if it is damaged on this machine, else
+    ``HostError``.
+    """
     if sha256_of(item.path) != item.sha256:
         return ArtifactError(f"{item.path} is damaged on this machine; run {Command('mirror')} again")
     return HostError(host, f"{item.file} {how}; check the host's memory, disk and network")

@@ -35,7 +35,8 @@ DRAIN, UNDRAIN, WHERE, TIMEOUT = (
     "hostwright_drain_timeout",
 )
 PLACES = ("controller", "host")
-TIMEOUT_S = 3600.0  #: our choice, for the command and then for an idle host: enough for jobs of an hour
+#: our choice: default limit of each command, and of the wait for an idle host; enough for jobs of an hour
+TIMEOUT_S = 3600.0
 POLL_S = 5.0  #: poll interval of the users of the host
 NAMED = 5  #: users named in a message
 _MARK_TIMEOUT_S = 60.0

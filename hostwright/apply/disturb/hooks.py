@@ -83,7 +83,7 @@ def _keep_tail(process: subprocess.Popen[bytes], tail: bytearray) -> None:
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     """Send SIGTERM to the command's process group, and SIGKILL after ``GRACE_S``."""
-    with suppress(ProcessLookupError, PermissionError):  # the latter on macOS, if all have ended
+    with suppress(ProcessLookupError, PermissionError):  # macOS: PermissionError if all processes have ended
         os.killpg(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_S)
@@ -103,7 +103,7 @@ echo "hostwright-hook $status" >&2
 
 
 def run_there(shell: RootShell, command: str, environment: Mapping[str, str], timeout_s: float) -> Ended:
-    """Run a command as root on a host. After ``timeout_s`` seconds, its process group is killed there.
+    """Run a command as root on a host. After ``timeout_s`` seconds, its process group on the host is killed.
 
     Raises ``Unreachable`` if the connection is lost or the host goes down, and ``BecomeError``.
     """

@@ -50,13 +50,13 @@ systemctl list-jobs --no-legend --no-pager 2>/dev/null | while read -r id unit t
 done
 """
 
-#: States of systemd during boot or shutdown, and the state that needs work at the console.
+#: States of systemd during boot or shutdown. In the state ``_STUCK``, someone must work at the console.
 _UNSETTLED = ("initializing", "starting", "stopping", "unknown")
 _STUCK = "maintenance"
 
 
 class NotBack(HostError):
-    """A host was rebooted and does not answer: none of our jobs runs on it any more."""
+    """A host was rebooted and does not answer. Our jobs on it have ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,8 @@ def await_boot(
 ) -> RootShell:
     """Wait for a host that was restarted externally, and return a root shell once its systemd has settled.
 
-    ``after`` names the cause, such as "a power cycle". ``boot_id`` is the boot before it, if known; the function waits
-    until the host leaves that boot. Raises the exceptions of ``reboot``.
+    ``after`` names the cause, such as "a power cycle". ``boot_id`` is the host's boot ID before the restart, if known;
+    the function waits until the host has another boot ID. Raises the exceptions of ``reboot``.
     """
     way = _Awaited(host.name, str(host.port or 22), after, boot_id, ordered=True)
     watch = _Watch(way, connect, emit=emit, clock=clock or Clock())
@@ -148,7 +148,9 @@ def probe_boot(session: Session) -> BootState:
 
 @dataclass(frozen=True, slots=True)
 class _Awaited:
-    """The host to wait for, the cause, the boot before it (empty: unknown), and whether the reboot was ordered."""
+    """The awaited host, the cause of its restart, its boot ID before the restart (empty: unknown), and whether the host
+    has already received the order to reboot.
+    """
 
     host: str
     port: str
@@ -178,7 +180,7 @@ class _Watch:
         try:
             shell.run(_ORDER, timeout_s=ORDER_TIMEOUT_S, failure="the reboot could not be ordered")
         except Unreachable:
-            return  # may be going down already: the boot ID decides
+            return  # the host may be going down already; a new boot ID will show that
         self._ordered = True
 
     def until_back(self, timeout_s: float) -> RootShell:

@@ -34,7 +34,7 @@ class Workers(Protocol):
         """Make workers release the hosts of a run whose machine died, and complete the journal of the run."""
 
 
-#: by value of ``--executor``: the module, and the packages of the extra with the same name
+#: value of ``--executor`` → its module, and the packages of the extra with the same name
 EXTRAS = {"dask": ("hostwright.apply.executors.cluster.cluster", ("dask", "distributed"))}
 
 
@@ -57,7 +57,8 @@ def executor_for(
 
 
 def take_over_left(run: RunSummary, roster: Roster, request: Request) -> None:
-    """If the machine of a run died while workers had its hosts, make them release the hosts, and complete the journal.
+    """Complete a run whose machine died: its workers release their hosts, and their records are added to the journal.
+    Does nothing for other runs.
 
     Raises ``InputError`` if the workers do not answer.
     """
@@ -73,7 +74,7 @@ def take_over_left(run: RunSummary, roster: Roster, request: Request) -> None:
 
 
 def is_left(run: RunSummary) -> bool:
-    """Return whether workers had the hosts of a run whose machine died before its end."""
+    """Return whether a run used workers, and its own machine died before the end of the run."""
     from hostwright.apply.journal.records import RUNNING
 
     return run.header.options.get("executor") in EXTRAS and run.status is None and run.state != RUNNING

@@ -1,4 +1,6 @@
-"""Failures of changes that are ``alone``: the remaining work beside them, and their errors at the end."""
+"""Failures of changes with ``alone``. Such a failure does not stop the other changes of the host; it is raised after
+them.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,9 @@ from hostwright.plan.model import Change, Plan, Refusal
 
 @dataclass
 class AloneFailures:
-    """The failures of one host's changes that are ``alone``.
+    """The failures of one host's changes with ``alone`` (``model.Change``).
 
-    They are raised after the remaining work, and not retried.
+    The failures are raised after the remaining work. The failed changes are not tried again.
     """
 
     host: str
@@ -37,14 +39,13 @@ class AloneFailures:
         return replace(plan, roles=tuple(role for role in roles if role.changes))
 
     def check(self, done: Plan, left: Plan) -> None:
-        """Raise the first failure, unless the new plan has work that was not tried before and needs no reboot."""
+        """Raise the first failure if ``left``, the plan after this round, has no new changes, or needs a reboot."""
         new = any(isinstance(change, Change) and change not in done.changes for change in left.changes)
         if self.errors and (left.reboot or not new):
             raise self.errors[0]
 
     def complete(self, error: HostwrightError) -> HostwrightError:
-        """Return the final error of a host, as ``SeveralFailed`` with all failures and refusals if there is more than
-        one.
+        """Return the final error of a host: ``error``, or ``SeveralFailed`` if further changes failed or were refused.
 
         If nothing failed, a refusal, a stop or a lost connection is returned unchanged.
         """

@@ -1,8 +1,9 @@
 """Applies a plan to one host: probe, plan, apply, reboot if required, and repeat until nothing differs.
 
-A round applies exactly the plan made from the facts before it. Facts that were unknown then (``Deferred``) are known in
-the next round. The host is done when new facts require no change. A round that leaves the same differences ends with an
-error that names them. After a crash of the host during a job, the next round does the rest.
+A round applies exactly the plan made from the facts before it. Changes that depend on facts from after this round
+(``Deferred``) are planned in the next round. The host is done when new facts require no change. If a round leaves the
+same differences as before, the run fails with an error that lists them. After a crash of the host during a job, the
+next round does the rest.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ MAX_ROUNDS = 6  #: four suffice (blacklist, reboot, driver, reboot, the rest); m
 MAX_FOLLOWED = 8  #: our choice: how often one plan waits for jobs of earlier runs
 CLOCK_S = 2.0  #: our choice: hosts report whole seconds, and clocks may drift within ``FRESH_S``
 FRESH_S = 60.0  #: our choice: an older plan is always made again
-MAX_LOST = 3  #: our choice: after so many crashes during jobs, the jobs are the cause
+MAX_LOST = 3  #: our choice: after so many crashes during jobs, the jobs count as their cause
 #: our choice: a run cannot continue after a reboot of its own machine
 OWN_REBOOT = (
     "this machine needs a reboot (%s), and Hostwright never reboots the machine on which it runs; reboot it, then run "
@@ -172,7 +173,7 @@ class HostApply:
         return plan
 
     def _follow_unseen(self) -> None:
-        """Report the jobs of this run that ended while no worker followed them, once."""
+        """Report, once, the jobs of this run that ended while no worker followed them."""
         ended = self._job.ended
         if ended is None or self._unseen_told:
             return
@@ -189,12 +190,13 @@ class HostApply:
             raise Locked(self.name, locks.held_by(held))
 
     def apply(self) -> Outcome:
-        """Make the host match its desired state. If another plan was approved than the current one, nothing changes.
+        """Make the host match its desired state. Nothing is changed if the current plan differs from the approved one.
 
         The host is planned again under its lock if another run may have held the lock since the first plan.
 
         Raises ``HostError``: ``Refused`` and ``Locked`` before any change; ``StepFailed``, ``SeveralFailed``,
-        ``NotConverged`` and ``Stopped`` afterwards. ``Refused`` also covers changes that are refused alone.
+        ``NotConverged`` and ``Stopped`` afterwards. A refusal with ``alone`` is also raised as ``Refused``, after the
+        other changes.
         """
         try:
             return self._whole()
@@ -310,7 +312,9 @@ class HostApply:
         return Outcome(self.name, first, tuple(self._results), left, len(self._rebooted_for))
 
     def _check(self, plan: Plan) -> None:
-        """Raise the reason not to change the host: an operator's lock, a rule, running work or a missing file."""
+        """Raise an error if the host must not be changed, because of an operator's lock, a rule, running work or a
+        missing file.
+        """
         self._go_on(plan)
         locked = locks.refusal(self._facts, datetime.now(UTC))
         if locked:
@@ -354,7 +358,7 @@ class HostApply:
         hooks = self._hooks
         if not decision.drain or hooks is None:
             return
-        if not self._drained:  # by this run: an earlier run may have died between mark and command
+        if not self._drained:  # drained by this run; an earlier run may have died between the mark and the command
             self._connection.use(
                 lambda shell: draining.drain(shell, hooks, self._context(plan.disturbs), self._emit), steady=True
             )
@@ -362,7 +366,7 @@ class HostApply:
         draining.wait_until_idle(self.name, lambda: self._users(plan), hooks.timeout_s, self._emit)
 
     def _users(self, plan: Plan) -> tuple[str, ...]:
-        """Return the users whose work the plan would disturb now, with the fewest probes."""
+        """Return the users whose work the plan would disturb now. Runs only the probes required for this."""
         self._go_on(plan)
         states = disturbing(self._desired, self._facts)
         probes = ordered([*self._desired.occupancy.probes, *(probe for state in states for probe in state.probes())])
@@ -404,7 +408,7 @@ class HostApply:
             return self._lock.free_s
 
     def _apply(self, plan: Plan, urgency: Urgency) -> None:
-        """Run the roles of a plan, each after the roles it needs. Failures are raised after all have ended."""
+        """Run the roles of a plan, each after the roles that it needs. Raises failures when all roles have ended."""
         busy = {role.role: role for role in plan.roles if role.steps}
         ended = run_in_order(
             {name: busy[name].needs for name in urgency.roles},
@@ -500,7 +504,7 @@ def _names(plan: Plan) -> str:
 
 
 def _why(planned: Planned) -> str:
-    """Return the difference, the awaited change or the refusal."""
+    """Return the reason for a change, for an error: the difference, the awaited event, or the refusal."""
     if isinstance(planned, Deferred):
         return f" ({planned.have}; known after {planned.until})"
     return f" ({planned.sentence if isinstance(planned, Refusal) else f'{planned.have} → {planned.want}'})"

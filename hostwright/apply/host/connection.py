@@ -1,7 +1,7 @@
 """The connection to one host during a run: a root shell that is reopened when it is lost.
 
-Work over the connection must be idempotent, or resume at its position (a watch does), because a lost connection leaves
-it open whether the last command ran.
+Work over the connection must be idempotent, or must resume where it stopped, as a watch does. After a lost connection,
+it is unknown whether the last command ran.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ T = TypeVar("T")
 
 FIRST_S = 6.0  #: our choice, for a failing first connection: sshd restarts in a second
 LOST_S = 300.0  #: our choice, for a lost connection: time for a switch, a VPN or a host to restart
-LONGEST_S = 8 * 3600.0  #: our choice, for one work over all its connections: a watch has a limit of 6 h
-STEADY_S = 60.0  #: our choice: a useful connection that lived so long resets the retry time
+#: our choice: limit for one call of ``use``, over all its connections; a watch has a limit of 6 h
+LONGEST_S = 8 * 3600.0
+STEADY_S = 60.0  #: our choice: the retry time begins anew after a connection that was useful and lived so long
 BACKOFF_S, MAX_BACKOFF_S = 0.5, 15.0
 
 

@@ -1,4 +1,6 @@
-"""Adds the cause to a failure: the journal of a failed unit, known problems of the host, and the next command. Pure."""
+"""Adds the cause to a failure: the journal of a failed unit, known problems of the host, and the next command. No
+I/O.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,12 @@ from dataclasses import replace
 from hostwright.common.errors import Examination, Finding, HostError, SeveralFailed, StepFailed, UnitJournal
 from hostwright.common.untrusted import Pattern
 
-MOST_UNITS = 3  #: our choice: for one step; a step ends at the first unit that fails
+#: our choice: number of units of a step whose journals are read; a step ends at the first unit that fails
+MOST_UNITS = 3
 
-_NAME = r"[A-Za-z0-9_][A-Za-z0-9:_.\\@-]{0,200}"  #: from systemd.unit(5)
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9:_.\\@-]{0,200}"  #: characters of a unit's name, from systemd.unit(5)
 _WHOLE = rf"{_NAME}\.(?:service|socket|mount|automount|swap|timer|path|target|slice|scope|device)"
-#: texts of systemctl since 2014, and of our own steps
+#: texts that name a unit: those of systemctl since 2014, and those of our own steps
 _NAMED = (
     Pattern(rf"\b[Jj]ob for ({_WHOLE})\b"),
     Pattern(rf"\bsystemctl status (?:-l )?({_WHOLE})\b"),
@@ -58,8 +61,8 @@ def tell_cause(
 ) -> None:
     """Add the result of the host's examination and the next command to the message of an error.
 
-    The next command is ``again`` if the fix before it is known, else ``record``, which shows the whole output. Either
-    may be empty.
+    The next command is ``again`` if a fix is known, else ``record``, a command that shows the whole output. Either may
+    be empty.
     """
     if isinstance(error, SeveralFailed):
         for part in error.errors:
@@ -97,5 +100,7 @@ def _tell_step(
 
 
 def _rank(journal: UnitJournal, known: Finding | None, explain: Callable[[str], Finding | None]) -> tuple[bool, bool]:
-    """Sort first the journal that names the cause, then the journal of a unit that failed before the named unit."""
+    """Sort key: first the journal that names the cause, then a journal of another unit than the one that systemctl
+    named.
+    """
     return known is None or explain("\n".join(journal.lines)) != known, journal.unit == journal.named

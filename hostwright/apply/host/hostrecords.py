@@ -44,9 +44,9 @@ class HostRecords:
     def note_removal(self, facts: Facts, *, depart: bool) -> None:
         """Record that the roles are removed. With ``depart``, also remove Hostwright's own files.
 
-        ``depart`` means that every layer is gone. The record alone cannot prove that: it names only the layers of the
-        last stack, and none of a provisioning that never ended. If it names a layer that was not to be removed,
-        everything stays. Raises ``HostError``.
+        Set ``depart`` only if every layer was removed; the record alone does not prove that, because it may lack layers
+        of earlier or unfinished runs. If the record has a layer that was not removed, Hostwright's files stay. Raises
+        ``HostError``.
         """
         before, gone = self._read(facts), [role.name for role in self._desired.roles]
         record = newrelease.reduced(before, gone)

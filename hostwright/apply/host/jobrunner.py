@@ -27,14 +27,14 @@ from hostwright.transport.root.rootshell import RootShell
 if TYPE_CHECKING:
     from hostwright.apply.run import Run
 
-MOST_NOTES = 50  #: our choice: notes shown for one job; the output has all
-MOST_ERRORS = 3  #: errors shown for a failed step; the output has all
+MOST_NOTES = 50  #: our choice: notes shown for one job; its recorded output has all notes
+MOST_ERRORS = 3  #: errors shown for a failed step; its recorded output has all errors
 TAIL_LINES = 15  #: lines of a failed step's output shown to the operator
-JOB_TIMEOUT_S = 6 * 3600.0  #: our choice, for one watch; the steps have shorter limits on the host
-WATCH_IDLE_S = 8.0  #: a watch prints every 2 s (watch.sh): after four missing lines, it is dead
+JOB_TIMEOUT_S = 6 * 3600.0  #: our choice: limit of one watch; steps have shorter limits on the host
+WATCH_IDLE_S = 8.0  #: a watch prints a line every 2 s (watch.sh); after four missing lines, it counts as dead
 START_TIMEOUT_S = 120.0
-WATCH_CAP_BYTES = 16 << 20  #: for a log, which is limited to 12 MiB, and then to 128 KiB per try
-STEP_MORE_BYTES = 2 << 20  #: additional bytes per step: 16 tries
+WATCH_CAP_BYTES = 16 << 20  #: output limit of a watch; a log has at most 12 MiB, and 128 KiB for each further try
+STEP_MORE_BYTES = 2 << 20  #: added to this limit for each step: 16 tries
 
 
 class JobLost(HostError):
@@ -143,7 +143,8 @@ def failures(
     explain: Callable[[str], Finding | None],
     clean: Callable[[str], str] = str,
 ) -> tuple[list[StepFailed], HostError | None]:
-    """Return the errors of a failed role: of its changes that are ``alone``, and the error that ended it, if any.
+    """Return the errors of a failed role: the errors of its changes with ``alone``, and the error that ended the role,
+    if any.
 
     ``explain`` returns the known problem in a step's output; ``clean`` masks secrets in the output.
     """

@@ -27,7 +27,7 @@ from hostwright.plan.host.jobs import JobRecord, alive_script, is_job_id
 from hostwright.plan.model import RetryRule, RolePlan
 
 KEEP_JOBS = 40  #: our choice: jobs kept on a host; a new job removes the oldest ones that are not running
-KEEP_BYTES = 64 << 20  #: our choice: size of all jobs on a host; KEEP_ALWAYS takes precedence
+KEEP_BYTES = 64 << 20  #: our choice: maximum size of all jobs on a host; KEEP_ALWAYS takes precedence
 KEEP_ALWAYS = 8  #: latest jobs kept at any size: the roles of one run, whose logs may be open
 SHUTDOWN_WAIT_S = 300  #: our choice: time for the running step at shutdown, so that dpkg is not killed
 

@@ -1,12 +1,11 @@
 """The program of a role as sh, and its log parsed into results.
 
-A role's program is a directory of step files and a runner. For each step, the runner writes one marker line with a
-nonce at the begin, and one with exit status and duration at the end. All lines between them are the step's output. A
-step with a transient failure runs again, up to its number of tries; a marker line precedes each wait.
+A role's program is a directory of step files and a runner. For each step, the runner writes a marker line with a nonce
+at the beginning, and a marker line with exit status and duration at the end. All lines between them are the step's
+output. A step with a transient failure runs again, up to its number of tries; a marker line precedes each wait.
 
 The runner stops at the first step that fails permanently, and exits with the status of that step. After a failure in a
-change that is ``alone``, the runner continues with the next change, and exits with the status of the failure at the
-end.
+change with ``alone``, the runner continues with the next change, and exits with the status of the failure at the end.
 
 The program runs in ``$JOB`` and writes to ``$JOB/log``. A step's output passes through a named pipe, so that the log
 stays bounded. The pipe is always drained: a full log or disk neither blocks nor kills a step.
@@ -33,11 +32,11 @@ APT_LOCKS = (
     "/var/lib/apt/lists/lock",
     "/var/cache/apt/archives/lock",
 )
-LOCK_WAIT_S = 3600  #: our estimate: another role of the host may hold dpkg's lock for a whole toolkit
-TOLD_WAIT_S = 0.05  #: shorter waits for a lock are not recorded: a free lock takes a few processes, too
-MOST_URGENT = 99_999_999  #: tenths of a second: more than any role has left
+LOCK_WAIT_S = 3600  #: our estimate: another role may hold dpkg's lock while it installs a whole toolkit
+TOLD_WAIT_S = 0.05  #: shorter waits for a lock are not recorded; acquiring a free lock takes almost as long
+MOST_URGENT = 99_999_999  #: in tenths of a second; more than the remaining work of any role
 OUTPUT_CAP_BYTES = 256 * 1024  #: output of one step that the controller keeps in memory
-_HALF = OUTPUT_CAP_BYTES // 2  #: for FIRST_LINES
+_HALF = OUTPUT_CAP_BYTES // 2  #: memory limit for the first lines; the other half is for the last lines
 FIRST_LINES = 200  #: first lines of a long output, kept beside its end: they often contain the first error
 STEP_CAP_BYTES = 4 << 20  #: output of one step in the log: ten times the output of installing 60 packages
 JOB_CAP_BYTES = 8 << 20  #: size of the log above which only the beginning and end of a step's output are written
@@ -79,7 +78,7 @@ def runner(plan: RolePlan, nonce: str, remaining_s: Sequence[float] = ()) -> str
 
 
 def _calls(plan: RolePlan, remaining_s: Sequence[float]) -> Iterator[str]:
-    """Yield the calls of ``step``: one line for each step, or one line for all steps of a change that is ``alone``."""
+    """Yield the calls of ``step``: one line for each step, or one line for all steps of a change with ``alone``."""
     ranks = [min(MOST_URGENT, max(0, round(10 * seconds))) for seconds in remaining_s] or [0] * len(plan.steps)
     for _, steps in groupby(enumerate(plan.steps), key=lambda item: id(item[1][0])):
         numbered = list(steps)

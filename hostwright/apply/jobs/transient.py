@@ -2,8 +2,8 @@
 
 A step that may be repeated (``Step.tries``) is repeated only if its own output names a transient cause. The failure
 rules define these causes (``FailureRule.transient``), so that retries and explanations have one source. The host
-decides, so that retries work without the controller: ``grep -iP`` tries the rules' patterns there, line by line and in
-the order of the rules; the first match decides.
+decides, so that retries work without the controller: ``grep -iP`` tries the rules' patterns on the host, line by line
+and in the order of the rules; the first match decides.
 
 A full disk also causes download errors that look transient, so the rule for a full disk comes first.
 """

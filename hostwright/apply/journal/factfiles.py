@@ -1,4 +1,4 @@
-"""The facts of a host at one time, in a file from which plans can be made again.
+"""Files with the facts of a host at one time. The host can be planned again from these facts.
 
 The file is one JSON document, compressed in three parts that ``gunzip`` reads as one: the host and the time, the
 probes, and the answers in the order of the probes. Hosts with the same probes have the same second part, which is
@@ -24,7 +24,7 @@ from hostwright.common.places import write_whole
 from hostwright.plan.model import Answer, Facts, Probe
 
 SCHEMA = 2
-_PROBES, _ANSWERS = '"probes": ', ', "answers": '  #: the ends of the first and second part
+_PROBES, _ANSWERS = '"probes": ', ', "answers": '  #: the texts at the ends of the first and the second part
 _GZIP = 31  #: zlib's wbits for the gzip format with the largest window
 _HEAD_BYTES = 64 * 1024  #: our choice: limit for the first part, which contains the host name
 MOST_PARSED = 64  #: our choice: cached third parts, about 300 kB each
@@ -34,7 +34,7 @@ _LEVEL = 3  #: gzip level: half the time of the default for 10 % more bytes
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A probe as stored: without its share of a pass, which contains functions."""
+    """A probe as stored: without ``Probe.part``, which contains functions."""
 
     script: str
     root: bool
@@ -43,7 +43,7 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """An answer as stored: unlike ``Answer``, it has a field for truncation."""
+    """An answer as stored: unlike in ``Answer``, ``truncated`` is required."""
 
     status: int
     text: str

@@ -9,7 +9,7 @@ A mask within a known sentence can reveal a short secret: ``f***iled`` reveals `
 secret of fewer than ``MIN_INLINE`` characters is hidden whole.
 
 Fixed words and the names by which runs and hosts are found (``records.IDENTIFIERS``) cannot be masked. A password that
-equals a host name, the word ``failed`` or a number such as a duration stays visible there, without a sign that it is a
+equals a host name, the word ``failed`` or a number such as a duration stays visible there, but nothing marks it as a
 password.
 """
 
@@ -63,7 +63,9 @@ class Redactor:
         return self._masked(self._pattern, shown) if self._pattern is not None and shown != text else shown
 
     def given(self, text: str) -> str:
-        """Return a user's word masked. In ``NAME=VALUE``, the value is masked if the name looks like a password's."""
+        """Return a command-line word with secrets masked. In ``NAME=VALUE``, the value is masked if the name looks like
+        that of a password.
+        """
         match = _ASSIGNMENT.fullmatch(text)
         if match and isinstance(concealed(match[2].lstrip("-").replace("-", "_"), match[3]), Secret):
             return self.text(match[1]) + self._mask
@@ -219,8 +221,8 @@ def _base64(raw: bytes) -> Iterator[str]:
 def _alternatives(forms: Iterable[str], depth: int = 3) -> str:
     """Return a regular expression that matches any of these texts, the longest first.
 
-    The texts are grouped by their first letters: a fleet may have a thousand passwords, and each text is searched for
-    all.
+    The texts are grouped by their first letters: a fleet may have a thousand passwords, and every text is searched for
+    all of them.
     """
     known = set(forms)
     if depth == 0 or len(known) < 4:

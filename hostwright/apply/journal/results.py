@@ -22,8 +22,8 @@ _HEAD = re.compile(rb'\{"kind": "([a-z ]+)", "host": ("(?:[^"\\]|\\.)*")')
 def results_of(hosts: Iterable[str], seen: Iterable[str], ended: Mapping[str, str], *, running: bool) -> dict[str, str]:
     """Return the result of each host.
 
-    That is the result in ``ended``, else ``interrupted`` for a host in ``seen`` and ``untouched`` for another. While
-    the run is in progress, these are ``running`` and ``waiting``.
+    The result is the one in ``ended``, if any. Otherwise it is ``interrupted`` for a host in ``seen``, and
+    ``untouched`` for any other host. While the run is in progress, ``running`` and ``waiting`` replace these two words.
     """
     begun = set(seen)
     open_, unseen = (RUNNING, WAITING) if running else (INTERRUPTED, UNTOUCHED)

@@ -177,7 +177,7 @@ def _results(run: RunSummary) -> dict[str, str]:
 
 
 def narrowed(run: RecordedRun, pattern: str) -> RecordedRun:
-    """Return the run with only the hosts of a selection. ``@failed`` and the other sets are those of this run."""
+    """Return the run with only the hosts of a selection. ``@failed`` and the other sets refer to this run."""
     if not pattern:
         return run
     names = {host_run.host: Host(host_run.host) for host_run in run.hosts}

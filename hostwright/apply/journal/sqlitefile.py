@@ -48,7 +48,7 @@ class SqliteFile:
             raise HostwrightError(f"{path}: cannot be used: {refused(error, ANOTHER_STATE)}") from error
         except InputError as error:
             raise InputError(str(error), str(path)) from error
-        except (LookupError, TypeError, ValueError, OverflowError) as error:  # rows of another program
+        except (LookupError, TypeError, ValueError, OverflowError) as error:  # the rows are from another program
             raise self._damaged(path, error) from error
 
     def _connect(self, path: Path | str) -> sqlite3.Connection:

@@ -88,7 +88,7 @@ class Journal:
         self._kept = False
         self._written = 0
         self._bytes = 0
-        self._facts: dict[str, int] = {}  # file name to size
+        self._facts: dict[str, int] = {}  # file name → size in bytes
         self._seen: set[str] = set()
         self._results: dict[str, str] = {}
         self._sync_lock = threading.Lock()  # acquired before _lock, never after
@@ -223,7 +223,7 @@ class Journal:
         self._fd = os.open(self.path, flags, PRIVATE_FILE)
         os.fchmod(self._fd, file_mode(self._folder))
         with suppress(OSError):  # on a file system without locks, readers check the process
-            fcntl.flock(self._fd, fcntl.LOCK_EX)  # only readers hold the lock, and only briefly
+            fcntl.flock(self._fd, fcntl.LOCK_EX)  # waits only for readers, which hold the lock briefly
         prune(root, spare=self.header.run)
 
     def _forget(self) -> None:
@@ -255,7 +255,8 @@ class Journal:
         if self._fd is None:
             return
         shown = record if cleaned else self.redactor.record(record, IDENTIFIERS)
-        head = {key: shown[key] for key in ("kind", "host") if key in shown}  # first: readers do not parse
+        # first, because readers match the beginning of a line without parsing it
+        head = {key: shown[key] for key in ("kind", "host") if key in shown}
         times = {"t": self._seconds(at) if at else round(time.monotonic() - self._began_s, 3), "at": at or _now()}
         line = json.dumps({**head, **times, **shown}).encode("ascii") + b"\n"
         try:

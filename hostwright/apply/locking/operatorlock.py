@@ -13,7 +13,7 @@ from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
 from hostwright.transport.root.rootshell import RootShell
 
-TIMEOUT_S = 30.0  #: for a program that writes one small file
+TIMEOUT_S = 30.0  #: limit of a program that writes one small file
 TRIES = 5  #: tries while other operators change the lock
 
 
@@ -23,12 +23,16 @@ def probe_locks(shell: RootShell) -> Facts:
 
 
 def put_lock(shell: RootShell, lock: OperatorLock, *, force: bool = False) -> Facts:
-    """Lock a host in an operator's name; return the facts before. Raises ``Locked`` for another operator's lock."""
+    """Lock a host in an operator's name; return the facts from before the change. Raises ``Locked`` for another
+    operator's lock.
+    """
     return _change_lock(shell, lock.owner, lambda facts: locks.lock_script(lock, facts, force=force), force=force)
 
 
 def take_lock_off(shell: RootShell, who: str, *, force: bool = False) -> Facts:
-    """Remove an operator's lock from a host; return the facts before. Raises ``Locked`` for another operator's lock."""
+    """Remove an operator's lock from a host; return the facts from before the change. Raises ``Locked`` for another
+    operator's lock.
+    """
 
     def script(facts: Facts) -> str:
         return "" if locks.operator_lock(facts) is None else locks.unlock_script(facts, force=force)

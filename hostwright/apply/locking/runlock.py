@@ -1,9 +1,9 @@
-"""The lock of a run on a host for the duration of its work there.
+"""The lock of a run on a host, held as long as the run works on the host.
 
 A small program for root on the host holds the lock, over an exec channel of the run's connection. The program and the
 lock end at the end of its standard input (the run is over, the controller was killed, the connection is lost), or after
 ``LAPSES_S`` without a heartbeat (a network failure, a suspended laptop). It answers each heartbeat, so that the
-controller knows until when it certainly holds the lock.
+controller can compute until when it certainly holds the lock.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from hostwright.transport.root.rootshell import RootShell
 BEAT_S = 4.0  #: interval of heartbeats: three may be late before the lock expires
 MARGIN_S = 1.0  #: the lock counts as lost so long before it expires, for commands started last
 ANSWER_S = 30.0  #: our estimate: time for a busy host to start the program
-FIRST_WAIT_S = 1  #: for a lock that is just being released
+FIRST_WAIT_S = 1  #: first wait, for a lock that is just being released
 ROUND_S = 15  #: longer waits consist of such rounds, each with a new check of the holder
-LAPSE_WAIT_S = 20.0  #: for the lock of a run that is dead or silent
-OWN_WAIT_S = 60.0  #: for a worker of the same run, which releases hosts after 45 s without heartbeats
+LAPSE_WAIT_S = 20.0  #: wait for the lock of a run that is dead or silent
+OWN_WAIT_S = 60.0  #: wait for a worker of the same run, which releases hosts after 45 s without heartbeats
 RELEASE_S = 3.0
 LONGEST_S = 20 * 86400.0  #: limit for the channel; longer than any run; poll(2) supports up to 24 days
 
@@ -136,7 +136,7 @@ class Keeper:
     def __init__(self, shell: RootShell, holder: Holder, wait_s: int):
         self.host = holder.host
         self.why = "its connection is silent"
-        self.free_s = 0.0  #: value for an unreadable answer
+        self.free_s = 0.0  #: stays 0 if the host's answer is unreadable
         self._nonce = probing.new_nonce().encode()
         about = (locks.RUN_DIR, self._nonce.decode(), holder.to_json(), wait_s, LAPSES_S)
         self._change = threading.Condition()

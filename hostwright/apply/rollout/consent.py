@@ -1,7 +1,7 @@
-"""Lists what a run would disturb or delete, and records the plans that the operator approved.
+"""Lists the work and data that a run would disturb or delete, and records the plans that the operator approved.
 
-No host is locked during the question. A host is changed only if its plan is still the same after the lock
-(``HostApply``).
+No host is locked during the question. Each host is planned again under its lock, and changed only if its plan is still
+the same (``HostApply``).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Ask(Protocol):
 
 
 def unasked(what: str) -> InputError:
-    """Return the error for an action ``what`` without approval and without a terminal to ask."""
+    """Return the error for the action ``what`` if it was not approved and no terminal exists to ask the operator."""
     sentence = f"{what}, and nobody can be asked here; no host was touched; pass --yes or set {YES_VARIABLE}=1 to agree"
     return InputError(sentence, "--yes")
 

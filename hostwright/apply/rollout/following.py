@@ -25,7 +25,8 @@ TIMEOUT_S = 60.0  #: for one poll
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """The observed part of a run on a host, until its end there. ``run`` is empty if no run worked on the host.
+    """The observed part of a run on a host, until the run ended on the host. ``run`` is empty if no run worked on the
+    host.
 
     ``failed`` are the roles whose jobs failed or were lost; ``done`` are the roles whose jobs succeeded.
     """
@@ -38,7 +39,7 @@ class Followed:
 
 
 def follow_each(run: Run) -> Results[Followed]:
-    """Follow the current run on each host until its end there. Errors of hosts are in the results."""
+    """Follow the current run on each host until the run has ended on the host. Errors of hosts are in the results."""
     by_name, connections = run.targets.by_name, run.connections
 
     def of_host(name: str) -> Followed:
@@ -59,7 +60,7 @@ class _Following:
         self._connection, self._emit = connection, run.emit
         self._runner = JobRunner(connection, run)
         self._jobs: dict[str, threading.Thread] = {}
-        self._status: dict[str, int | None] = {}  #: of the last job of each role
+        self._status: dict[str, int | None] = {}  #: role → exit status of its last job
         self._run = self._operator = ""
 
     def to_the_end(self) -> Followed:

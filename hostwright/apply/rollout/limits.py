@@ -17,12 +17,14 @@ from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.common.text import count
 
-MAX_PARALLEL = 192  #: our estimate: with more hosts, this machine's cores are the limit; 0.6 MB each
+#: our estimate: with more hosts, this machine's cores are the limit; each host takes 0.6 MB of memory
+MAX_PARALLEL = 192
 FILES_PER_HOST = 4  #: open files: a socket, and files of paramiko and of an artifact
 FILES_KEPT = 64  #: open files for the journal, the view and the artifacts
 
-#: Our choice: one slot in so many of a batch may be released before its host counts as silent. So a host that hangs
-#: blocks no other, and after a network outage of seconds, few more hosts than a batch are active.
+#: Our choice: one slot in every ``LENT_EARLY`` slots of a batch may be released before its host counts as silent. So a
+#: host that hangs does not delay others. After a network outage of some seconds, only a few more hosts than a batch are
+#: active.
 LENT_EARLY = 4
 
 STOPPED_BY_OPERATOR = "stopped by the operator"

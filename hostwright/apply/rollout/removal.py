@@ -29,7 +29,7 @@ class Former:
     desired: tuple[Desired, ...] = ()
     known: bool = True  #: whether this machine has a copy of all these stacks
     notes: tuple[str, ...] = ()
-    off: tuple[str, ...] = ()  #: roles to remove that the record names, but the inventory no longer does
+    off: tuple[str, ...] = ()  #: roles to remove that are in the record and no longer in the inventory
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def removal(roster: Roster, targets: Targets, connections: Connections) -> Remov
 
 
 def whole(target: TargetHost) -> bool:
-    """Return whether every role of this host was named."""
+    """Return whether the target includes every role of its host (``--roles`` excludes none)."""
     return {role.name for role in target.of_host} == {role.name for role in target.roles}
 
 

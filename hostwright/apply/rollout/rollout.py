@@ -39,7 +39,7 @@ TICK_S = 0.1  #: interval of the check for silent hosts
 CUT_S = 2.0  #: wait for threads after their connections are closed; later threads are abandoned
 
 CUT_OFF = "cut off before its end; a running job continues, and the next run re-attaches to it"
-UNENDED = "not done when the operator stopped"  #: for hosts that are only read
+UNENDED = "not done when the operator stopped"  #: error of a host on which the work changes nothing
 
 NOTHING_CHANGED = "stopped; nothing was changed"
 BROKEN_OFF = "an internal error of Hostwright ended the run"
@@ -306,7 +306,7 @@ class _Rollout(Generic[T]):
             by_itself = result == "failed" and isinstance(error, HostwrightError)
             self._scheduler.end(host, result)
             self._end_cut(host, _of_host(host, error, sentence) if by_itself else self._stopped(host))
-        elif self._on_interrupt is None:  # the value may be a consequence of the closed connection
+        elif self._on_interrupt is None:  # the value may result from the closed connection
             self._scheduler.end(host, "stopped")
             self._end_cut(host, self._stopped(host))
         else:

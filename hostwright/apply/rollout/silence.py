@@ -41,8 +41,9 @@ class Silence:
     ``Waiting`` and ``Retrying`` come from this machine, not from the host. So a repeated wait for the same thing, such
     as the next connection attempt, continues one silence. A wait for something else proves that the host made progress.
 
-    Before a host was observed, every wait counts. Afterwards, only waits for ``CONTACT`` count: a reboot, a drain or an
-    idle host may take hours, and keeps the host's slot, so that a batch of two never has ten hosts out of service.
+    Before a host was observed, every wait counts. Afterwards, only waits for ``CONTACT`` count, because a reboot, a
+    drain or a wait for an idle host may take hours. Such a host keeps its slot, so that a batch of two never has ten
+    hosts out of service.
     """
 
     def __init__(

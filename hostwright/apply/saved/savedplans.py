@@ -40,7 +40,7 @@ class _SavedPlans:
 def save(path: Path, plans: Iterable[Plan], redactor: Redactor, signed: Signing = UNSIGNED) -> None:
     """Write plans without secrets to a private file, and their signature beside it if a key is configured.
 
-    Raises ``InputError`` if the file cannot be written or signed, or if its own signers would not accept it.
+    Raises ``InputError`` if the file cannot be written or signed, or if ``signed.signers`` do not accept the signature.
     """
     document = {"schema": SCHEMA, "plans": {plan.host: redactor.plan(plan).to_json() for plan in plans}}
     content = f"{json.dumps(document, indent=2)}\n".encode()
@@ -57,7 +57,7 @@ def save(path: Path, plans: Iterable[Plan], redactor: Redactor, signed: Signing 
 def load(path: Path, signers: Sequence[Path] = ()) -> dict[str, Plan]:
     """Return the plans in a file, by host.
 
-    Raises ``InputError`` for an unreadable or invalid file, or if a file of ``signers`` accepts no signature of it.
+    Raises ``InputError`` for an unreadable or invalid file, or unless every file of ``signers`` accepts its signature.
     """
     try:
         text = path.read_bytes()

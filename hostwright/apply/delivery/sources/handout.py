@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from hostwright.apply.host.connection import HostConnection
     from hostwright.transport.exchange import Ends
 
-KEPT = 8  #: our choice: connections kept after a host's run while others fetch from it
+KEPT = 8  #: our choice: connections kept after their host's run while other hosts fetch from it
 UNREACHED = 3  #: hosts that must fail to reach an address of this machine, with no success, before hosts stop trying
 
 
 @dataclass(eq=False)
 class _Entered:
-    """A host during its run, and afterwards as long as others fetch from it."""
+    """A host during its run, and afterwards as long as other hosts fetch from it."""
 
     connection: HostConnection
     files: Sequence[str]
@@ -199,7 +199,7 @@ class Handout:
     def leave(self, host: str, connection: HostConnection) -> bool:
         """Remove a host after its run.
 
-        Return whether the connection is kept open, because others fetch from the host.
+        Return whether the connection is kept open, because other hosts fetch from this host.
         """
         with self._lock:
             member = self._entered.get(host)
@@ -263,7 +263,8 @@ class Handout:
             self.sources.unable(host)
         member.grant = None
         if current and not (member.cannot or member.down):
-            self.sources.able(host)  # connection lost, or idle for too long
+            # the server ended after a lost connection or a long idle time; it can be started again
+            self.sources.able(host)
 
 
 def _comes_as_it_is_reached(ends: Ends) -> bool:

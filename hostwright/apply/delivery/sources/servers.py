@@ -67,7 +67,7 @@ class FileServer:
         """Allow ``peer`` to fetch a file once from ``address`` of this machine; start a server there if necessary.
 
         ``peer`` is an address, or a name, which is not checked. With ``bound``, only ``peer`` may use the token. Raises
-        ``InputError`` or ``HostwrightError`` if no server can listen there.
+        ``InputError`` or ``HostwrightError`` if no server can listen at this address.
         """
         with self._lock:
             if self._closed:

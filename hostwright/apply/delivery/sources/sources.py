@@ -75,7 +75,7 @@ class Ticket:
 class PeerState(Enum):
     """The state of a host as a source of files for other hosts."""
 
-    ABLE = "able"  #: can serve on request
+    ABLE = "able"  #: can serve once requested
     STARTING = "starting"
     SERVING = "serving"
     NONE = "none"  #: cannot serve, must not serve, or has stopped
@@ -305,7 +305,7 @@ class FileSources:
                 share.special.clear()
 
     def needed(self, host: str) -> bool:
-        """Return whether others fetch from this host now, or wait for a file that it serves."""
+        """Return whether other hosts fetch from this host now, or wait for a file that it serves."""
         account = self._hosts[host]
         with self._lock:
             if account.active:

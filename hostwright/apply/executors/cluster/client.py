@@ -32,7 +32,7 @@ OPTION = "--scheduler"
 TLS = "tls://"
 CONNECT_S = 10.0  #: our choice: a scheduler in the same network answers in milliseconds
 ANSWER_S = 30.0  #: our choice: a busy worker answers within seconds
-SNIFF_S = 1.0  #: our choice: a scheduler sends the first message, at once
+SNIFF_S = 1.0  #: our choice: wait for the first message, which a scheduler sends at once
 LONGEST = 1 << 20  #: maximum bytes of a scheduler's first message, which has a few hundred
 CLOSE_S = 3.0  #: our choice: wait at the end of a run for a cluster that hangs
 AT_ONCE = 32  #: parallel calls
@@ -139,9 +139,9 @@ def _reach(address: str, host: str, port: int, context: ssl.SSLContext | None) -
 
 
 def _is_other(plain: socket.socket) -> bool:
-    """Return whether the server is not a scheduler, whose first bytes are a length.
+    """Return whether the server is not a Dask scheduler. A scheduler begins with the length of its first message.
 
-    Dask itself would interpret the first bytes of another protocol as a length, and allocate that much memory.
+    Without this check, Dask would read the first bytes of another protocol as a length, and allocate that much memory.
     """
     plain.settimeout(SNIFF_S)
     try:
@@ -178,7 +178,9 @@ def _quiet() -> Iterator[None]:
 
 
 def in_time(call: Callable[[], T], timeout_s: float) -> T | None:
-    """Return the value of a call; ``None`` if the call raises, or exceeds the time. It then continues in its thread."""
+    """Return the value of a call; ``None`` if the call raises, or exceeds the time. A call that exceeds the time
+    continues in its thread.
+    """
     future = DaemonThreads(1, "dask").submit(call)
     wait([future], timeout_s)
     return future.result() if future.done() and future.exception() is None else None

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LOOK_S = 1.0  #: our choice: interval of the list of workers
+LOOK_S = 1.0  #: our choice: interval between requests for the list of workers
 ALONE_S = 120.0  #: our choice: wait for workers or the scheduler; a nanny restarts a worker in seconds
 RECOVER_S = 5.0  #: our choice: wait for the records of a lost worker
 CUT_S = 1.5  #: wait for workers to receive the order to release hosts; shorter than in the run's loop
@@ -95,9 +95,9 @@ class ClusterExecutor(RunExecutor):
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._heartbeats = Heartbeats(self._client, brief.session, self._heartbeat, self._heard)
         self._dispatch = Dispatch(run, self._heartbeats.poke, recover=self._recover)
-        self._known: dict[str, str] = {}  #: by checked worker, why it is unfit; empty if it is fit
-        self._workers: dict[str, int] = {}  #: by available fit worker, its number of slots
-        self._futures: dict[str, Future[Any]] = {}  #: by host, the latest future
+        self._known: dict[str, str] = {}  #: checked worker → why it is unfit; empty if it is fit
+        self._workers: dict[str, int] = {}  #: available fit worker → its number of slots
+        self._futures: dict[str, Future[Any]] = {}  #: host → its latest future
         self._recovered: dict[str, list[Message]] = {}
         self._then = THEN % run.id
         self._lost = ""  #: why no worker is left; empty while the run continues
@@ -106,7 +106,8 @@ class ClusterExecutor(RunExecutor):
     @property
     def slots(self) -> int:
         """The number of hosts that the workers can work on now: one per thread."""
-        return 1 if self._lost else sum(self._workers.values())  # that host ends with the reason
+        # one slot, so that the run's loop submits a host, which ends with the reason
+        return 1 if self._lost else sum(self._workers.values())
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **_: P.kwargs) -> Future[T]:  # noqa: ARG002
         """Send a host to the cluster. ``fn`` is the run's work: its values are sent, not the function."""
@@ -233,7 +234,9 @@ class ClusterExecutor(RunExecutor):
         self._run.emit(Note("", sentence))
 
     def _recover(self, worker: str, known: Mapping[str, int]) -> Iterable[Message]:
-        """Return messages that a lost worker could not send: a worker on the same machine reads its records."""
+        """Return the messages that a lost worker could not send. A worker on the same machine reads them from its
+        records.
+        """
         if worker not in self._recovered:
             place = worker.rpartition(":")[0]
             near = [each for each in self._workers if each != worker and each.rpartition(":")[0] == place][:1]

@@ -1,7 +1,7 @@
 """Assigns the hosts of a run to workers, and handles messages of workers. This module does not contact the cluster.
 
-Each host has one worker at a time: the one with the latest claim. If the cluster loses a worker and gives its host to
-another, the first must leave, and its later messages are ignored. Its completed work counts.
+Each host has one worker at a time: the one with the latest claim. If the cluster loses a worker and assigns its host to
+another worker, the first worker must leave. Its completed work counts, and its later messages are ignored.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class HostAssignment:
     host: str
     future: Future[Outcome]
     send: Callable[[], None]  #: sends the host to the cluster; may be repeated
-    texts: tuple[str, ...] = field(default=(), repr=False)  #: texts of the host's secrets
+    texts: tuple[str, ...] = field(default=(), repr=False)  #: secrets of the host, as texts
     worker: str = ""  #: address of the worker
     name: str = ""
     mailbox: bytes = b""
@@ -52,7 +52,7 @@ class HostAssignment:
     results: tuple[RoleResult, ...] = ()  #: results of this attempt
     reboots: int = 0
     before: tuple[tuple[RoleResult, ...], int] = ((), 0)  #: results and reboots of lost attempts
-    jobs: dict[str, str] = field(default_factory=dict)  #: by role, the current job
+    jobs: dict[str, str] = field(default_factory=dict)  #: role → its current job
     ended: frozenset[str] = frozenset()  #: jobs whose end was reported
     was_lost: bool = False  #: whether a worker was lost with this host
 

@@ -74,7 +74,7 @@ def code_digest() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """The requirements for workers: like ``ours``, with these files, and connected by TLS if secrets are sent."""
+    """The requirements for workers: the same software as ``ours``, these files, and TLS if secrets are sent."""
 
     ours: Machine
     artifacts: tuple[Artifact, ...] = ()
@@ -161,7 +161,9 @@ def refuse_holding(address: str, archive: SiteArchive, roster: Roster, targets: 
 
 
 def check(client: Client, address: str, demands: Demands, targets: Iterable[TargetHost]) -> None:
-    """Raise ``InputErrors`` unless the scheduler and all workers are fit, and the hosts' addresses are valid there."""
+    """Raise ``InputErrors`` unless the scheduler and all workers are fit, and the hosts' addresses are valid on the
+    workers.
+    """
     workers = tuple(in_time(client.nthreads, ANSWER_S) or ())
     if not workers:
         raise InputError(f"{address} has no worker; start one with `dask worker {address}`", OPTION)
@@ -186,7 +188,7 @@ def _scheduler(client: Client) -> tuple[Mapping[str, Machine], Mapping[str, Base
 
 
 def elsewhere(targets: Iterable[TargetHost], ours: Machine, others: Mapping[str, Machine]) -> Iterator[InputError]:
-    """Yield an error for each host whose address means another machine on a worker."""
+    """Yield an error for each host whose address refers to a different machine when a worker uses it."""
     away = [name for name, machine in others.items() if machine.machine != ours.machine]
     for target in targets:
         if target.host.local:
@@ -209,7 +211,7 @@ class Cluster:
     address: str
     demands: Demands
     archive: SiteArchive
-    roles: tuple[str, ...] = ()  #: the roles of --roles
+    roles: tuple[str, ...] = ()  #: the roles selected with ``--roles``
     password: Secret | None = field(default=None, repr=False)
 
 

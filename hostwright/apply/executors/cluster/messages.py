@@ -41,7 +41,7 @@ class Brief:
     verb: str
     request: Request  #: the request for workers (``of_workers``)
     roles: tuple[str, ...]  #: the roles of ``--roles``; empty: all
-    files: Mapping[str, FileSettings]  #: by host that fetches files by HTTP from its worker
+    files: Mapping[str, FileSettings]  #: host → its settings, if it fetches files by HTTP from its worker
     roster: type[Roster]
     site: SiteArchive
 
@@ -67,7 +67,7 @@ class Task:
 
     session: str
     host: str
-    sealed: Sealed  #: a ``_Sent``
+    sealed: Sealed  #: contains a ``_Sent``
     wanted: str  #: ``fingerprint`` of the host's desired state
     agreed: Agreed | None = field(default=None, repr=False)
 
@@ -150,7 +150,7 @@ class Go:
 class Heartbeat:
     """The state of a run for one worker, sent periodically.
 
-    ``going`` are the attempts that may continue there; ``leave`` are the attempts that must stop. With ``stopping``,
+    ``going`` are the worker's attempts that may continue; ``leave`` are its attempts that must stop. With ``stopping``,
     running jobs finish and no more are started.
     """
 

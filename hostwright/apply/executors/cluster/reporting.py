@@ -175,7 +175,7 @@ def folder_of(run: str, root: Path | None = None) -> Path:
 
 
 class AttemptRecord:
-    """The file of one attempt, append-only. A write error is ignored: a full disk here stops no work."""
+    """The file of one attempt, append-only. A write error is ignored, so that a full disk does not stop the work."""
 
     def __init__(self, path: Path):
         self._path = path

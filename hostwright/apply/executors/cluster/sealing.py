@@ -90,7 +90,7 @@ class _Opener(pickle.Unpickler):
         self._texts, self._host = texts, host
 
     def persistent_load(self, number: Any) -> Secret | str:
-        """Return the secret or text of a number."""
+        """Return the secret or text that a number in the pickle stands for."""
         if isinstance(number, tuple):
             return self._texts[number[1]]
         if number == _WITHHELD:

@@ -1,7 +1,7 @@
 """Packs the parts of a site that workers need (roles, templates and stacks) into one archive.
 
 The inventory is not sent: each task contains the data of its host. An archive has a digest, is unpacked once on a
-worker's machine into a directory that only its user can read, and is the site of the run there.
+worker's machine into a directory that only its user can read, and is then the site of the run on the worker.
 """
 
 from __future__ import annotations

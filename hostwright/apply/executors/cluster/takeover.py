@@ -1,11 +1,11 @@
 """Completes the journal of a run whose machine died while workers of a cluster worked on its hosts.
 
-A worker numbers the records of an attempt at a host, and the journal contains these numbers. So the missing records are
-known, and nothing is recorded twice. A host that has ended in the journal has no missing records.
+A worker numbers the records of an attempt at a host, and the journal contains these numbers. So a takeover can
+determine the missing records, and records nothing twice. A host that has ended in the journal has no missing records.
 
-Each later attempt at a host began after the loss of the previous one, which the journal contains, and recovered its
-unsent records. So among the attempts in the journal, only the last can have missing records; attempts that are not in
-the journal are later ones. The last attempt that worked on the host has its final result.
+A new attempt at a host begins only after the previous attempt was lost and its unsent records were recovered. So among
+the attempts in the journal, only the last can have missing records, and attempts that are not in the journal are later
+attempts. The result of a host is the result of the last attempt that worked on it.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from hostwright.apply.events import Event
     from hostwright.common.secret import Secret
 
-#: returns the records of workers for a run, after these numbers per attempt
+#: returns the workers' records of a run that are later than the given numbers, by attempt
 Ask = Callable[[str, Mapping[str, int]], Iterable[Message]]
-_Attempts = dict[str, dict[int, Message]]  #: of one host: the messages of each attempt, by number
+_Attempts = dict[str, dict[int, Message]]  #: the messages of one host: attempt → number → message
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The part of an attempt at a host in a journal: the number of its last record."""
+    """The recorded part of an attempt: its host, and the number of its last record in the journal."""
 
     host: str
     number: int
@@ -121,7 +121,7 @@ def _missing(host: str, attempts: _Attempts, known: Mapping[str, Recorded]) -> l
     last = next((each for each in reversed([*known]) if each in attempts or known[each].host == host), "")
     began = {attempt: told[min(told)].at for attempt, told in attempts.items()}
     later = sorted(set(attempts).difference(known), key=began.__getitem__)
-    # an attempt without permission to begin did nothing
+    # an attempt that did not receive permission to begin did nothing
     worked = [attempt for attempt in (last, *later) if max(attempts.get(attempt, ()), default=0) > 1]
     return [
         message

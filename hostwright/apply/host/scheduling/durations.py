@@ -1,4 +1,4 @@
-"""Expected durations of steps, from past runs of the same stack or by estimate, and the order of roles. Pure.
+"""Expected durations of steps, from past runs of the same stack or by estimate, and the order of roles. No I/O.
 
 A host takes as long as its longest chain of roles that need each other (the critical path). A role on this path that
 waits for a file or a lock delays the whole run; other roles do not. So the role with the longest remaining chain is the
@@ -19,7 +19,7 @@ from hostwright.plan.model import Plan, RolePlan
 STEP_S = 0.5  #: a file, a link, a service
 LOCKED_S = 2.0  #: a step with a lock: dpkg or the loader's cache, without downloads
 MIRROR_S = 15.0  #: a step with a lock and a mirror: downloads and installs packages
-UNPACKED_BYTES_PER_S = 10e6  #: for a file of the stack: pip and dpkg unpack 100 MB in 10 s
+UNPACKED_BYTES_PER_S = 10e6  #: speed of unpacking a file of the stack: pip and dpkg take 10 s for 100 MB
 
 Key = tuple[str, str, int]  #: role, description of a change, and index of its step
 
@@ -51,8 +51,8 @@ class Durations:
 class Urgency:
     """The urgency of a host's roles.
 
-    ``roles`` are the roles with steps, the most urgent first. ``left_s`` has the expected remaining seconds when each
-    of their steps begins (``remaining_of_steps``).
+    ``roles`` are the roles with steps, the most urgent first. ``left_s`` has the expected remaining seconds at the
+    start of each of their steps (``remaining_of_steps``).
     """
 
     roles: tuple[str, ...] = ()
@@ -73,7 +73,8 @@ class Urgency:
 
 
 def remaining(needs: Mapping[str, Sequence[str]], expected_s: Mapping[str, float]) -> dict[str, float]:
-    """Return the remaining seconds when each role begins: its own, and those of the longest chain of roles after it.
+    """Return the remaining seconds at the start of each role: its own seconds, plus the longest chain of roles after
+    it.
 
     ``needs`` are the roles before each role; names that are not keys count as done. ``expected_s`` are the expected
     seconds of each role, 0 by default. Raises ``graphlib.CycleError`` for cyclic needs.
@@ -116,7 +117,7 @@ def most_urgent_first(needs: Mapping[str, Sequence[str]], expected_s: Mapping[st
 def remaining_of_steps(
     needs: Mapping[str, Sequence[str]], steps_s: Mapping[str, Sequence[float]]
 ) -> dict[str, tuple[float, ...]]:
-    """Return the remaining seconds when each step of each role begins.
+    """Return the remaining seconds at the start of each step of each role.
 
     That is the sum of this step, the later steps of its role, and the longest chain of roles after its role.
     ``steps_s`` are the expected seconds of each step.
