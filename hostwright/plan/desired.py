@@ -18,7 +18,8 @@ from hostwright.stack.fitting import RoleRules
 from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack
 
-#: Probes of the engine on every host, besides those for its users: facts for rules, locks, jobs and the release record.
+#: Probes that the engine runs on every host, in addition to the probes for the host's users. They find the facts for
+#: rules, the locks, the jobs and the release record.
 ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, drained.DRAINED, RELEASE)
 
 
@@ -47,7 +48,7 @@ class Desired:
     apart: bool = False
     rules: tuple[RoleRules, ...] = ()  #: rules of all roles of the host, including those that are not planned now
     of_host: tuple[str, ...] = ()  #: names of all roles of the host; empty if unknown
-    #: how to find the host's users, whatever its roles
+    #: probes and functions that find the host's users, independent of its roles
     occupancy: Occupancies = field(default_factory=standard_occupancies)
     #: known ends of life and security floors
     advisories: Advisories = field(default=NONE, compare=False, repr=False)

@@ -47,7 +47,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """Whether a failed step is retried if its output has a line that matches ``pattern``: ``passes`` means yes.
+    """A rule about retries: if a failed step's output has a line that matches ``pattern``, the step is retried or not
+    (``passes``).
 
     A line that also matches ``unless`` is ignored. Both patterns must mean the same to ``untrusted.Pattern`` and ``grep
     -P``.
@@ -60,11 +61,11 @@ class RetryRule:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A difference that ``steps`` correct: at least one step, and exactly what apply runs.
+    """A difference, and the ``steps`` that correct it: one or more commands, run exactly as planned.
 
     ``artifacts`` are the names of stack files that must be on the host first. If a change with ``alone`` fails, the
-    further changes of its role still run, and the run fails at its end. ``disturbs`` describes its effect on running
-    work ("replaces the driver"), else it is empty; a change that disturbs waits for an idle host
+    later changes of its role still run, and the run fails at its end. ``disturbs`` describes its effect on running work
+    ("replaces the driver"), else it is empty; a change that disturbs waits for an idle host
     (``hostwright.apply.disturb.draining``). ``warnings`` are sentences for the operator. If the host must be rebooted
     after the steps, the next plan has a ``Reboot``.
     """
@@ -98,7 +99,7 @@ class Reboot:
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """A difference whose correction becomes known only after an event, ``until`` ("reboot").
+    """A difference whose correction can be planned only after the event ``until``, such as "reboot".
 
     ``artifacts`` are stack files that the correction will need, so that a missing file is detected before any change.
     """
@@ -115,7 +116,7 @@ class Deferred:
 class Refusal:
     """The host must not be changed: ``rule`` forbids it, and ``sentence`` is the error for the operator.
 
-    A refusal with ``alone`` forbids no other change: those are made, and the run fails at its end with the sentence.
+    With ``alone``, all other changes are still made, and the run fails at its end with this sentence.
     """
 
     kind: Literal["refusal"] = field(default="refusal", kw_only=True)
@@ -156,7 +157,9 @@ class Resource(ABC):
         """
 
     def takes(self) -> frozenset[str]:
-        """Names of things that this removal deletes and another role may share: ``package gcc``, ``file /etc/motd``."""
+        """Names of things that this removal deletes, and that another role may also use: ``package gcc``, ``file
+        /etc/motd``.
+        """
         return frozenset()
 
     def sparing(self, wanted: Set[str], /) -> Self | None:
@@ -184,21 +187,21 @@ class Resource(ABC):
         return ()
 
     def role_files(self) -> tuple[RoleFile, ...]:
-        """Files that its changes may use as artifacts on any host and that no stack lists."""
+        """Files that no stack lists, and that changes to this state may use as artifacts on any host."""
         return ()
 
     def role_files_for(self, _facts: Facts | None, /) -> tuple[RoleFile, ...]:
-        """Those of ``role_files`` that a host with these facts uses; without facts, all that a host may use.
+        """The files of ``role_files`` that a host with these facts uses; without facts, all files that a host may use.
 
-        Raises ``ArtifactError`` if it uses an unknown file.
+        Raises ``ArtifactError`` if the host uses an unknown file.
         """
         return ()
 
     def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
-        """The distribution's packages that a host in this state has, ``name`` or ``name=version``, installed already or
-        not.
+        """The distribution's packages that this state requires on a host, as ``name`` or ``name=version``, including
+        installed ones.
 
-        Without facts, the packages of every host.
+        Without facts, all packages that any host may require.
         """
         return ()
 
@@ -207,15 +210,15 @@ class Resource(ABC):
         return self
 
     def repositories(self) -> Mapping[str, Artifact]:
-        """Source list → package file, of repositories that it puts on the host's own disk."""
+        """The repositories that this state puts on the host's own disk: source list → package file."""
         return {}
 
     def archive_components(self) -> tuple[str, ...]:
-        """The components of the distribution's archive that contain its packages, such as ``non-free``."""
+        """The components of the distribution's archive that contain this state's packages, such as ``non-free``."""
         return ()
 
     def packages_from(self, _list_file: str, /) -> tuple[str, ...]:
-        """The packages that it installs from this source list, ``name`` or ``name=version``."""
+        """The packages that this state installs from this source list, as ``name`` or ``name=version``."""
         return ()
 
 
@@ -229,7 +232,9 @@ class RemovalState(Resource):
 
 
 class ReturnState(RemovalState):
-    """A removal that restores the former state; it is skipped if the host is provisioned right afterwards."""
+    """A removal that restores the state before Hostwright. It is skipped if the host is provisioned right
+    afterwards.
+    """
 
     __slots__ = ()
 
@@ -272,7 +277,7 @@ def tally(planned: Iterable[tuple[str, str]]) -> str:
 
 
 def _removes(want: str) -> bool:
-    """Whether a change removes its object, or packages besides it, which ``want`` lists."""
+    """Whether a change removes something: its object, or other packages that ``want`` lists."""
     return want.startswith(GONE) or (want.startswith("in order (") and " removed" in want)
 
 
@@ -343,7 +348,9 @@ class Plan:
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """The reasons why the host must not be changed, without refusals ``alone`` while other changes remain."""
+        """The reasons why the host must not be changed. Refusals with ``alone`` are left out while other changes
+        remain.
+        """
         refused = [planned for planned in self.changes if isinstance(planned, Refusal)]
         rest = any(isinstance(planned, Change | Reboot) for planned in self.changes)
         if rest and all(refusal.alone for refusal in refused):

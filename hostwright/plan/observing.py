@@ -14,7 +14,8 @@ from hostwright.transport.login.startfiles import noise_note
 from hostwright.transport.root.rootshell import RootShell
 
 PACKED_FROM = 12  #: least number of probes for which compression is worth a process
-SILENT_S = 90.0  #: our choice: before the first heartbeat (``BEAT_S``), sudo may wait for a directory service
+#: our choice: longest silence; before the first heartbeat (``BEAT_S``), sudo may wait for a directory service
+SILENT_S = 90.0
 MOST_ROUNDS = 8  #: our choice: a host with this many endless probes is malicious
 
 
@@ -26,8 +27,8 @@ def observe(shell: RootShell, desired: Desired) -> Facts:
 def ask(shell: RootShell, probes: Sequence[Probe], *, timeout_s: float = probing.OBSERVE_TIMEOUT_S) -> Facts:
     """Run these probes on a host over one exec channel; as root only if a probe needs root.
 
-    An endless output of a probe cuts off the probes after it: those run again, each over its own channel. The same
-    applies to probes of a pass with unreadable output. A probe that hangs is killed, and its answer is unknown
+    A probe with endless output cuts off the probes after it. These probes run again, each over its own channel, and so
+    do the probes of a pass with unreadable output. A probe that hangs is killed, and its answer is unknown
     (``Facts.late``).
     """
     answers: dict[Probe, Answer] = {}

@@ -33,7 +33,7 @@ _ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: a host's record is untrusted tex
 LOGIN_SHELL = Probe("# what the login shell prints")
 PREFLIGHT = "preflight"  #: role name of a host's refusals in its plan
 NOT_ANSWERED = "not-answered"  #: rule that refuses a host with an unknown fact
-_ASKERS = 4  #: states listed for a probe that hung
+_ASKERS = 4  #: number of states named in the error about a probe that hung
 
 
 def removal_of(
@@ -42,8 +42,8 @@ def removal_of(
     """Return the desired states of a host without these roles; each role is removed before the roles that it needs.
 
     ``former`` are the same roles with the host's earlier stacks, so that remains of an upgrade are removed, too.
-    ``staying`` are the host's other roles; things that they need are kept. ``returned``: restore what the roles had
-    removed.
+    ``staying`` are the host's other roles; things that they need are kept. With ``returned``, things that the roles had
+    removed are restored.
     """
     stacks, wanted = (desired, *former), _wanted(staying) if staying else frozenset[str]()
     going = {role.name: role for stack in reversed(stacks) for role in stack.roles}
@@ -200,7 +200,7 @@ def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
 
 
 def notes_on(facts: Facts, now: datetime | None, memory: Memory | None = None) -> tuple[str, ...]:
-    """Notes for the operator before a change: who locked or drained the host, and what its login shell prints."""
+    """Notes for the operator before a change: the owner of a lock, the drain state, and the login shell's output."""
     lock, others = (memory or Memory()).judged("who keeps it", facts, _who_keeps_it, (KeyError,))
     if lock is not None and now is not None and lock.expired(now):
         lock = None

@@ -187,7 +187,7 @@ class TargetHost:
         return RootShell(session, password or self.host.become_password, self.host.sudo)
 
 
-REQUEST = Request()  #: all hosts at once, regardless of failures; no draining; reboots allowed
+REQUEST = Request()  #: the default request: all hosts at once, regardless of failures; no draining; reboots allowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +225,8 @@ class Targets(Sequence[TargetHost]):
 
 
 class Knowledge:
-    """Functions of higher layers that a roster calls. This class does nothing, for a roster that only reads and plans;
-    ``hostwright.fleet`` has the full implementation.
+    """Functions of other packages that a roster calls. This class does nothing, which suffices for a roster that only
+    reads and plans; ``hostwright.fleet`` has the full implementation.
     """
 
     def check_variables(self, _host: Host, /) -> None:
@@ -264,7 +264,7 @@ class Knowledge:
 class Roster:
     """An inventory with its stacks and roles."""
 
-    knowledge = Knowledge()  #: functions of higher layers
+    knowledge = Knowledge()  #: functions of other packages
 
     def __init__(
         self,
@@ -354,8 +354,8 @@ class Roster:
 
     @property
     def store(self) -> Store:
-        """The store of stack files on this machine. Lock files are next to the stacks; those of standard stacks are in
-        the site.
+        """The store of stack files on this machine. Lock files are next to the stacks; lock files of standard stacks
+        are in the site.
         """
         return Store.default(self.own_stacks)
 
@@ -486,8 +486,8 @@ class Roster:
         return _Ordered(of_host, planned, in_order({role.name: role for role in self.roles}, stack.roles))
 
     def _files_read(self, roles: Iterable[Role]) -> None:
-        """Raise for an unreadable inventory file with the name of a role (``workspaces.yml``): without its content, the
-        host might be changed to an undesired state.
+        """Raise the error of an unreadable inventory file that is named like a role (``workspaces.yml``). Without its
+        variables, the host might be changed to an undesired state.
         """
         names = {role.name for role in roles if self.inventory.left_out}
         unread = [

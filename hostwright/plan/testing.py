@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from hostwright.plan.model import Answer, Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource
 
-NOTHING = Answer(1, "")  #: of a script that failed without output
+NOTHING = Answer(1, "")  #: the answer of a script that failed without output
 
 Reply: TypeAlias = str | Answer
 Replies: TypeAlias = Mapping[str, Reply] | Callable[[Probe], Reply | None]

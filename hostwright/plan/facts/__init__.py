@@ -23,11 +23,11 @@ class Probe:
 
     ``script`` runs in a subshell without standard input; its child processes must end before it does. Its standard
     error is discarded, and at most ``cap_bytes`` of its output are kept. ``root`` runs it as root. A probe with a
-    ``part`` may be answered by a pass together with other probes; the answer is the same.
+    ``part`` may be answered by a ``Pass``, together with other probes; the answer is the same as by ``script``.
 
-    A ``shared`` probe may run in one subshell with others, which saves a process. It must leave the subshell unchanged:
-    no exit, and no change of directory, environment, trap or options (except ``-f``). It sets each variable before it
-    reads it.
+    A ``shared`` probe may run in one subshell with other probes, which saves a process. It must leave the subshell
+    unchanged: no exit, and no change of directory, environment, trap or options (except ``-f``). It sets each variable
+    before it reads it.
     """
 
     script: str
@@ -51,7 +51,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class PassPart:
-    """A probe's part of a pass.
+    """The part of one probe in a ``Pass``.
 
     ``words`` are its arguments for the pass (paths, units). ``read`` makes the probe's answer from the results of the
     pass; ``None`` means that the probe must run on its own.
@@ -73,7 +73,7 @@ class Pass(ABC):
         """The command that queries all these words. Its standard error is discarded."""
 
     def differing(self, _word: str, /) -> str:
-        """A text in the output that means that the word's probe must run on its own; empty if no such text exists."""
+        """A text that appears in the output if the word's probe must run on its own; empty if the tool prints none."""
         return ""
 
     @abstractmethod
@@ -119,7 +119,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class There:
-    """A dependency on whether a probe has an answer, not on the answer."""
+    """A dependency on the existence of a probe's answer, not on its content."""
 
     probe: Probe
 
@@ -178,8 +178,8 @@ class Facts(Mapping[Probe, Answer]):
         return read(self[probe].text)
 
     def token(self, question: Hashable) -> Hashable:
-        """A key for the value of a dependency (a probe, ``TableRow``, ``There`` or ``ALL``); equal exactly for equal
-        values.
+        """A key for the value of a dependency (a probe, ``TableRow``, ``There`` or ``ALL``). Two keys are equal if and
+        only if the values are equal.
         """
         token = self._tokens.get(question)
         if token is None:

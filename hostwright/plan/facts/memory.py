@@ -1,10 +1,10 @@
 """Caches results of a run, so that they are computed once for hosts with the same answers.
 
-A judgement is a pure function of a host's facts. Its dependencies are not declared: they are recorded while it runs,
-each with its value. The result is reused for another host whose recorded dependencies have the same values, even if
-other facts differ.
+A judgement is a pure function of a host's facts, such as the plan of a state. The facts that it reads are its
+dependencies. They are not declared, but recorded with their values while the judgement runs. The result is reused for
+another host whose recorded dependencies have the same values, even if other facts differ.
 
-A judgement that calls others has their dependencies, too. Example with ``judged``:
+A judgement that calls other judgements also has their dependencies. Example with ``judged``:
 
 >>> from hostwright.plan.model import Answer, Facts, Probe
 >>> KERNEL, SHELL = Probe("uname -r"), Probe("echo $SHELL")

@@ -1,1 +1,1 @@
-"""Probes for every host, whatever its roles: jobs, locks, users, drain state, release record."""
+"""Probes that run on every host, independent of its roles: jobs, locks, users, drain state, release record."""

@@ -13,7 +13,7 @@ from hostwright.plan.model import Facts, Probe
 PATH = "/var/lib/hostwright/drained.json"
 SCHEMA = 1
 DRAINED = Probe(sh("[ -e %s ] && cat -- %s", PATH, PATH), root=True, cap_bytes=8192, shared=True)
-_FIELD_CHARACTERS = 300  #: kept of each field of a host's file
+_FIELD_CHARACTERS = 300  #: length to which each field of a host's file is cut
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Host facts for compatibility rules: distribution, kernel, GPUs, processor, Pythons, memory.
 
-GPUs are read from ``/sys/bus/pci`` instead of a driver's tools, so that a host without a driver has them, too.
+GPUs are read from ``/sys/bus/pci`` instead of a driver's tools, so that they are also found on a host without a driver.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def display_controllers(facts: Facts) -> tuple[PciDevice, ...]:
 
 
 def pythons(facts: Facts) -> dict[str, str]:
-    r"""The Python interpreters on the host's PATH, by minor version; the first of several.
+    r"""Minor version → path of the first interpreter with that version on the host's PATH.
 
     >>> from hostwright.plan.model import Answer
     >>> pythons(Facts({PYTHONS: Answer(0, "/usr/bin/python3.9 3.9\n/usr/local/bin/python3.11 3.11\n")}))

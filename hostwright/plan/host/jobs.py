@@ -23,9 +23,10 @@ WORK_DIRS = (
 )
 WORK_BYTES = 4_000_000_000  #: our estimate for all roles at once; R470's driver unpacks 1 GB
 NOTE = "hostwright: note: "  #: prefix of a step's output line with a note for the operator
-ERROR = "hostwright: error: "  #: prefix of a step's output line with a more precise error than other programs'
-MOST_RUNNING = 64  #: our choice; a role has one job at a time, and a host has fewer roles
-_RECORD_CAP_BYTES = 64 * 1024  #: of one ``job.json``; a role with 200 steps has 12 KiB
+#: prefix of a step's output line with an error of our own, more precise than the errors of other programs
+ERROR = "hostwright: error: "
+MOST_RUNNING = 64  #: our choice: a role has one job at a time, and a host has fewer roles than this
+_RECORD_CAP_BYTES = 64 * 1024  #: limit of one ``job.json``; that of a role with 200 steps has 12 KiB
 _RUNNING_CAP_BYTES = 512 * 1024
 
 
@@ -44,7 +45,7 @@ RUNNING = Probe(
 
 
 def begun_by(run: str) -> Probe:
-    """A probe for the jobs that a run started on the host, running and ended, oldest first; output lines as of
+    """A probe for all jobs that a run started on the host, running or ended, oldest first. The output has the format of
     ``RUNNING``.
     """
     script = (

@@ -29,7 +29,7 @@ from hostwright.plan.model import Answer, Facts, Probe
 RUN_DIR = "/run/hostwright"
 STATE_DIR = "/var/lib/hostwright"
 LAPSES_S = 15  #: a run's lock ends this long after the last heartbeat of its controller (network cut, closed lid)
-STALE_S = 8.0  #: two missing heartbeats: the lock will lapse soon
+STALE_S = 8.0  #: two missing heartbeats: the lock will soon expire
 MOVED_STATUS = 75  #: exit status (EX_TEMPFAIL) of a script if the lock has changed since it was read
 DEFAULT_FOR = "8h"  #: a working day, so that a forgotten lock expires overnight
 RECORD_CAP_BYTES = 8 * 1024  #: four times the longest record of Hostwright
@@ -87,7 +87,7 @@ class OperatorLock:
         return f"locked by {self.owner} since {moment(self.since)} until {moment(self.until)}: {self.reason}"
 
 
-#: Stands for a lock file that is damaged or of a later version: the host counts as locked.
+#: The lock returned for a lock file that is damaged or of a later version. The host then counts as locked.
 UNREADABLE: Final = OperatorLock(
     "", "", "", datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 )  #: compared by identity
@@ -140,7 +140,7 @@ def run_lock(facts: Facts) -> Holder | None:
 
 
 def living(facts: Facts, ours: Holder) -> Holder | None:
-    """The holder of another run's lock on the host that sends heartbeats; ``None`` if no such run exists.
+    """The holder of another run's lock on the host, if that run still sends heartbeats; else ``None``.
 
     A run without heartbeats, or whose process on this machine is dead, no longer owns the host.
     """
@@ -159,10 +159,11 @@ def read_holder(text: str) -> Holder | None:
 
 
 def lapsing(held: Holder | None, age_s: float, ours: Holder) -> bool:
-    """Whether a run's lock will soon lapse, because its controller was killed or sends no heartbeats.
+    """Whether a run's lock will soon expire, because its controller was killed or sends no heartbeats.
 
-    ``age_s`` are the seconds since the last heartbeat. A lock of our own run remains from a lost connection or a lost
-    worker; no other worker receives the worker's hosts before. A record that is unreadable is being written or removed.
+    ``age_s`` are the seconds since the last heartbeat. A lock of our own run also lapses: it remains from a lost
+    connection or a lost worker, because a run uses one connection and one worker per host at a time. ``held`` is
+    ``None`` for an unreadable record, which is being written or removed.
     """
     if held is None or age_s > STALE_S or held.run == ours.run:
         return True
@@ -170,7 +171,7 @@ def lapsing(held: Holder | None, age_s: float, ours: Holder) -> bool:
 
 
 def held_by(held: Holder | None) -> str:
-    """The error for an operator or run that a run's lock rejects."""
+    """The error text for an operator or a run that needs a host locked by another run."""
     if held is None:
         return "in use by another run, whose record is not readable yet; try again in a moment"
     machine = held.owner.rpartition("@")[2]
@@ -181,7 +182,7 @@ def held_by(held: Holder | None) -> str:
 
 
 def refusal(facts: Facts, now: datetime) -> str:
-    """The error if an operator's lock forbids changes to a host; empty if changes are allowed.
+    """The error text if an operator's lock forbids changes to a host; empty if changes are allowed.
 
     The owner of the lock is refused, too: a host that awaits repair or measurement must be safe from its owner's own
     ``--hosts all`` and cron jobs. The owner can remove the lock with one command.
@@ -196,7 +197,7 @@ def refusal(facts: Facts, now: datetime) -> str:
 
 
 def forbids(lock: OperatorLock | None, who: str, now: datetime) -> str:
-    """The error if ``who`` must not replace or remove a host's lock without force; empty if allowed."""
+    """The error text if ``who`` needs ``--force`` to replace or remove a host's lock; empty if ``who`` does not."""
     if lock is None or lock.expired(now) or lock.owner == who:
         return ""
     return f"{lock}. The lock is not yours; contact its owner, or pass --force"

@@ -101,8 +101,8 @@ def _differs(kept: Mapping[str, Any], name: str, sha256: str) -> bool:
 
 
 def former_name(before: Mapping[str, Any], stack: Stack) -> str:
-    """The file name under which the record ``before`` is kept when a record of ``stack`` replaces it; empty if it is
-    not kept.
+    """The file name for the record ``before`` after a record of ``stack`` has replaced it; empty if ``before`` is not
+    kept.
 
     The record comes from a host, so only a time and hexadecimal digits get into the name.
     """
@@ -117,7 +117,8 @@ def write_script(
     """A root program that writes the record atomically. ``former`` is the file name under which the previous record is
     kept.
 
-    The file gets a new time if ``seen``, the roles that were checked, includes all roles of the record.
+    ``seen`` are the roles that were checked. The file's modification time changes only if all roles of the record were
+    checked.
     """
     text = json.dumps(record, indent=2, sort_keys=False)
     values = {"path": path, "record": text, "name": former, "folder": folder, "first": MOST_FORMER + 1}

@@ -1,6 +1,6 @@
-"""Finds the users of a host's accelerators on every host, whatever its roles.
+"""Finds the programs that use a host's accelerators (its users), independent of the host's roles.
 
-A host's roles do not show whether it has users: a host keeps its users if only one layer is planned.
+All known roles are searched, not only the host's roles or the planned ones: programs use a GPU whatever the plan is.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ PART: Final = "occupancy"  #: module in a role's folder that defines ``OCCUPANCY
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """How to find the users of one kind of accelerator. All functions read answers to ``probes``.
+    """Probes and functions that find the users of one kind of accelerator. All functions read answers to ``probes``.
 
     ``users`` returns names of users for messages, such as ``python3 (4711)``. ``ended`` returns the work that a reboot
     ends, whether it uses an accelerator or not, each with the service that restarts it (empty if none does).
-    ``known_as`` maps technical names, or their beginnings, to names for messages. ``services`` are services whose
-    restart ends work, by the word that scripts use for each; the users of the condition are that work.
+    ``known_as`` maps technical names, or their beginnings, to names for messages. ``services`` are the services whose
+    restart ends work: the name of each in scripts, and a condition whose ``users`` are that work.
     """
 
     probes: tuple[Probe, ...]
@@ -37,7 +37,7 @@ class Occupancy:
 
 @dataclass(frozen=True, slots=True)
 class Occupancies:
-    """All kinds of accelerators together."""
+    """The occupancies of all kinds of accelerators."""
 
     each: tuple[Occupancy, ...] = ()
 
@@ -55,8 +55,8 @@ class Occupancies:
         return tuple(name for name, again in self._ended(facts) if not again)
 
     def at_work(self, facts: Facts, *, boots: bool) -> AtWork:
-        """The users of accelerators, and the work that a power cut ends permanently: all work, unless the host
-        ``boots`` again.
+        """The users of accelerators, and the work that a power cut ends. With ``boots`` (the host boots again), work
+        that a service restarts at boot is left out.
 
         Reads ``probes``.
         """
@@ -77,7 +77,9 @@ class Occupancies:
         return [pair for kind in reversed(self.each) for pair in _known_as(kind, facts).items()]
 
     def _ended(self, facts: Facts) -> tuple[tuple[str, str], ...]:
-        """Work that a reboot ends, each once, with its restarting service; empty if one kind reports no service."""
+        """Each work that a reboot ends, once, with the service that restarts it. The service is empty if one of several
+        kinds reports none.
+        """
         known = self._known(facts)
         again_of: dict[str, str] = {}
         ended = (pair for kind in self.each for pair in _ended(kind, facts))
@@ -131,7 +133,9 @@ def services_at_work() -> tuple[tuple[str, Condition], ...]:
 
 @dataclass(frozen=True, slots=True)
 class AtWork:
-    """Work on a host that a change would disturb: ``gpus`` use a GPU, ``others`` are reported by a changed state."""
+    """Work on a host that a change would disturb: ``gpus`` use a GPU, ``others`` were reported by the state to
+    change.
+    """
 
     gpus: tuple[str, ...] = ()
     others: tuple[str, ...] = ()

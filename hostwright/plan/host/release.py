@@ -24,7 +24,7 @@ SCHEMA = 2
 PATH = "/var/lib/hostwright/release.json"
 RELEASE = Probe(f"cat {PATH}")
 FORMER = "/var/lib/hostwright/releases"  #: records of earlier stacks, ``AT-DIGEST.json``
-MOST_FORMER = 5  #: records kept, for rollbacks; each has some kilobytes
+MOST_FORMER = 5  #: number of records kept for rollbacks; each has some kilobytes
 #: The former records, each on one line: a JSON string has no line breaks. 64 KiB is ten times a record.
 FORMERS = Probe(
     f'for file in {FORMER}/*.json; do [ ! -f "$file" ] || {{ head -c 65536 -- "$file" | tr -d "\\n"; echo; }}; done',

@@ -3,10 +3,10 @@
 Marks separate the answers. A mark has the exit status of the answer before it and the number of the probe after it. It
 contains a random nonce, so that no file or tool on the host can forge it.
 
-Probes with a part of a pass (``model.Pass``) are answered by one run of a tool; probes that the tool does not answer
-run right after it. Probes marked ``shared`` run in one subshell. If that subshell ends before its last probe, because a
-probe hangs or exits, the others run again, each on its own. Any other probe costs one fork, its subshell. One ``head``
-passes on all output in large blocks.
+One run of a tool (a ``model.Pass``) answers all probes that have a part in the pass. Probes that the tool does not
+answer run right after it. Probes marked ``shared`` run in one subshell. If that subshell ends before its last probe,
+because a probe hangs or exits, the others run again, each on its own. Any other probe costs one fork, its subshell. One
+``head`` passes on all output in large blocks.
 
 A probe that hangs is killed on the host (``watch.sh``), and the others are still answered. Bytes that are not UTF-8,
 and NUL, become U+FFFD: an answer is text to compare, never to trust.
@@ -27,18 +27,19 @@ from hostwright.plan.probing.questions import Asked, ordered, passes_of
 
 __all__ = ["OBSERVE_TIMEOUT_S", "cap_bytes", "new_nonce", "ordered", "parse", "programs"]
 
-OBSERVE_TIMEOUT_S = 180.0  #: for all probes; a healthy host needs well under a second
-BOUND_S = 40  #: for one probe; probes that may hang have their own limits, at most 35 s
+OBSERVE_TIMEOUT_S = 180.0  #: limit for all probes; a healthy host needs well under a second
+BOUND_S = 40  #: limit for one probe; probes that may hang have their own limits, at most 35 s
 _SHARE = 4  #: our choice: one probe may take a quarter of the total time
-LEAST_S = 2  #: our choice: least time for a probe after others have hung
+LEAST_S = 2  #: our choice: least time for a probe after other probes have hung
 BEAT_S = 10  #: our choice: interval of heartbeats on standard error
-_SLACK_BYTES = 64 * 1024  #: for output of sudo and its PAM modules around the answers
+_SLACK_BYTES = 64 * 1024  #: room for output of sudo and its PAM modules around the answers
 _MARK_BYTES = 128  #: upper limit of a mark
 _ENDED_STATUS = 137  #: a shell's status for a killed program (SIGKILL)
 _CUT_STATUS = 141  #: a shell's status for a program with a closed pipe (SIGPIPE)
 
 _ENVIRONMENT = "LC_ALL=C; export LC_ALL; PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin"
-#: Reads the subshell's process id; ``$$`` is that of its parent. Only the watch keeps the channel's standard error.
+#: Reads the subshell's process id, because ``$$`` is the id of the parent. Only the watch keeps the channel's standard
+#: error.
 _WATCH = """\
 exec 3>&2 2>/dev/null </dev/null
 read -r shell _ </proc/self/stat; watch "$shell" & watcher=$!
@@ -134,9 +135,9 @@ def _pass(number: int, asked: Asked) -> list[str]:
 def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alone: bool = False) -> Facts:
     """Parse a program's output into facts, each truncated at its limit.
 
-    The facts lack these probes, which must run again, each ``alone``: all probes after one that ended the program,
-    those of an unreadable pass, and shared probes without an answer. Any other missing answer, or a duplicate, raises
-    ``ProtocolError``.
+    Some probes may be missing in the facts, and must run again, each ``alone``: all probes after one that ended the
+    program, the probes of an unreadable pass, and shared probes without an answer. Any other missing answer, or a
+    duplicate, raises ``ProtocolError``.
     """
     asking = _asking(tuple(probes), alone)
     passes, caps = asking.passes, asking.caps
@@ -153,7 +154,7 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alon
                 continue
             cut = True
         if late_s and not alone and number < len(probes) and probes[number].shared:
-            continue  # another probe may have used the shared time
+            continue  # the probe runs again alone: another probe may have used the shared time
         text = answer[: caps[number]].decode("utf-8", errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
         ended = _CUT_STATUS if status is None else status
         answers[number] = Answer(ended, text, len(answer) >= caps[number], late_s)

@@ -12,7 +12,7 @@ from hostwright.plan.model import Answer, Pass, PassPart, Probe
 
 #: A word that every tool prints unchanged, without characters of shell patterns and without line breaks.
 _PLAIN = re.compile(r"[A-Za-z0-9._+:@/-]{1,500}")
-PASS_BYTES = 1024  #: of a pass's output per word: a path twice, and its properties
+PASS_BYTES = 1024  #: output limit of a pass for each word: a path twice, and its properties
 
 
 @dataclass(frozen=True, slots=True, eq=False)

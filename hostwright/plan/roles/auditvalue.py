@@ -36,8 +36,8 @@ def _words(text: str) -> str:
 class PackageVersion:
     """The version of an installed Debian package.
 
-    ``families`` are shell patterns that are queried instead of a name that they match, so that stored answers can be
-    compared with a later stack that has another package.
+    If the name matches one of ``families`` (shell patterns), the host is queried for the pattern. So stored answers can
+    be compared with a later stack that has another package of the family.
     """
 
     name: str
@@ -49,7 +49,7 @@ class PackageVersion:
 
     @property
     def line(self) -> str:
-        """The place's name in the output."""
+        """The name of this place in the output of the program that reads it."""
         return f"package {self.name}"
 
 
@@ -59,7 +59,7 @@ class PackageHold(PackageVersion):
 
     @property
     def line(self) -> str:
-        """The place's name in the output."""
+        """The name of this place in the output of the program that reads it."""
         return f"mark {self.name}"
 
 
@@ -79,7 +79,7 @@ class PackageOf:
 
     @property
     def line(self) -> str:
-        """The place's name in the output."""
+        """The name of this place in the output of the program that reads it."""
         return f"any of {_words(' '.join(self.names))}"
 
 
@@ -94,7 +94,7 @@ class LibraryVersion:
 
     @property
     def line(self) -> str:
-        """The place's name in the output."""
+        """The name of this place in the output of the program that reads it."""
         return f"library {self.name}"
 
 
@@ -104,7 +104,7 @@ class LibraryPath(LibraryVersion):
 
     @property
     def line(self) -> str:
-        """The place's name in the output."""
+        """The name of this place in the output of the program that reads it."""
         return f"loader {self.name}"
 
 
@@ -121,7 +121,7 @@ class UnitProperty:
 
     @property
     def line(self) -> str:
-        """The place's name in the output."""
+        """The name of this place in the output of the program that reads it."""
         return f"unit {_words(self.unit)} {self.name}"
 
 
@@ -133,7 +133,7 @@ class FileLine:
 
     @property
     def line(self) -> str:
-        """The place's name in the output."""
+        """The name of this place in the output of the program that reads it."""
         return f"file {_words(self.path)}"
 
 
@@ -146,7 +146,7 @@ class FileThere:
 
     @property
     def line(self) -> str:
-        """The place's name in the output."""
+        """The name of this place in the output of the program that reads it."""
         return f"{'program' if self.executable else 'path'} {_words(self.path)}"
 
 
@@ -158,7 +158,7 @@ class VenvPython:
 
     @property
     def line(self) -> str:
-        """The place's name in the output."""
+        """The name of this place in the output of the program that reads it."""
         return f"python of {_words(self.venv)}"
 
 
@@ -174,7 +174,7 @@ class VenvVersion:
 
     @property
     def line(self) -> str:
-        """The place's name in the output."""
+        """The name of this place in the output of the program that reads it."""
         return f"dist {self.name} of {_words(self.venv)}"
 
 
@@ -187,7 +187,7 @@ class SnippetLine:
 
     @property
     def line(self) -> str:
-        """The place's name in the output."""
+        """The name of this place in the output of the program that reads it."""
         return f"{self.snippet.name} {self.name}"
 
 
@@ -245,10 +245,11 @@ say distribution "$value"
 class AuditValue:
     """One value of a layer; the engine adds the name of its role.
 
-    ``want`` is the stack's value, ``None`` if no stack pins it: then hosts with the same text at ``among`` are compared
-    with each other. ``given`` is a place and its required text: the value applies only if they match, for example the
-    right numpy depends on the environment's Python. Of values with the same name, the first that applies is used.
-    ``derive`` converts the text that was read to the value to compare, ``None`` if impossible; such values come last.
+    ``want`` is the stack's value. It is ``None`` if no stack pins the value: then hosts with the same text at ``among``
+    are compared with each other. ``given`` is a place and a text: the value applies only if the place has this text.
+    For example, the desired numpy depends on the environment's Python. If several values have the same name, the first
+    that applies is used. ``derive`` converts the text that was read to the value to compare, or to ``None`` if that is
+    impossible. Values with ``derive`` come last.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""What a role finds of its layer on any host, and the part of it that a stack can contain. Pure data.
+"""Finds a role's layer on any host, and describes it as a part of a stack. Pure data.
 
 A role's ``found.py`` defines ``FOUND``, a ``Finder``: shell code that lists files and packages, the Python packages of
 the layer, and two functions. One returns the values found, the other returns them as a part of a stack. The engine runs
-the finders of all roles in one probe, whatever the roles of the host are.
+the finders of all roles in one probe, on every host.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from hostwright.stack.versions import series
 
-#: for one layer: pairs of a value's name or path, and the value
+#: the values of one layer, as pairs: name or path, and value
 FoundValues = Iterator[tuple[str, str]]
 
 EXACT, SAME_SERIES, OTHER = 0, 1, 2  #: distance of a host's version from a stack's
@@ -65,7 +65,7 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True)
 class Finder:
-    """Finds a layer on a host, whoever installed it.
+    """Finds a layer on a host, whether Hostwright installed it or not.
 
     ``script`` prints ``row NAME VALUE…`` and runs as root: it may list and read files, but must not run programs that
     it finds. ``packages`` are the names of the layer's Python packages in pip and conda. ``adopted`` receives the

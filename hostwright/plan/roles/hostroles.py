@@ -1,4 +1,4 @@
-"""The roles of a host: those in the inventory (``hostwright_roles``), else those of its stack. Pure functions."""
+"""The roles of a host: its list in the inventory (``hostwright_roles``), else its stack's roles. Pure functions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def host_roles(host: Host, stack: Stack, known: Sequence[Role]) -> tuple[Role, .
 
 
 def named_roles(host: Host, stack: Stack) -> tuple[str, ...]:
-    """Return the names in a host's list of roles; those of its stack if the inventory has no list.
+    """Return the names in a host's list of roles; the roles of its stack if the inventory has no list.
 
     Raises ``InputErrors`` for a value that is not a list of names.
     """
@@ -56,7 +56,7 @@ def enabled_is_gone(host: Host, known: Sequence[Role]) -> Iterator[InputError]:
 
 
 def _names(value: Any, place: str) -> tuple[str, ...]:
-    """A list of names; a text with commas on the command line."""
+    """Parse a list of names, or a text with commas, as set on the command line. Raises ``InputErrors``."""
     names = [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise InputErrors([InputError(f"{VARIABLE}: expected a list of roles, such as [base, driver]", place)])

@@ -1,4 +1,4 @@
-"""Checks of the inventory's variables: unknown stacks, and variables that look like a role's."""
+"""Checks the inventory's variables for unknown stacks, and for names that resemble a role's variable."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_stack_variable(host: Host, known: Collection[str], folders: Iterable[P
 
 
 def strangers_noted(hosts: Iterable[Host], binder: Binder) -> tuple[str, ...]:
-    """A note for each variable that looks like a role's but is not; each once, because many hosts share a file."""
+    """A note for each variable whose name resembles a role's variable; each once, because many hosts share a file."""
     found = tuple(dict.fromkeys(str(error) for host in hosts for error in binder.strangers(host)))
     more = len(found) - _NOTES
     return (*found[:_NOTES], f"{more} further variables look like a role's and are ignored") if more > 0 else found

@@ -97,7 +97,7 @@ class RoleContext:
         return tuple(one for section in self.sections.values() for one in section.repositories())
 
     def never_unattended(self) -> tuple[str, ...]:
-        """The packages that unattended-upgrades must not change, for all of the host's layers."""
+        """The packages of all of the host's layers that unattended-upgrades must not change."""
         return tuple(name for section in self.sections.values() for name in section.never_unattended())
 
     def render(self, template: str, /, **values: Any) -> str:
@@ -109,10 +109,10 @@ class RoleContext:
 class Role:
     """One layer of the stack: its name, the roles before it, its typed variables, and its resources.
 
-    A host with the role must also have the roles in ``needs``. Roles in ``after`` precede it if the host has them. A
-    role that ``provides`` another takes its place in both. The role's code imports only from roles in ``needs`` and
-    ``uses``. If it ``extends`` a role, its rules, failures and audit values are added to that role's; modules that its
-    folder lacks are taken from there.
+    A host with the role must also have the roles in ``needs``. Roles in ``after`` precede the role on hosts that have
+    them. A role that ``provides`` another role can take its place in ``needs`` and ``after``. The role's code imports
+    only from roles in ``needs`` and ``uses``. If it ``extends`` another role, its rules, failures and audit values are
+    added to those of the other role; modules that are missing in its folder are imported from the other role's folder.
     """
 
     name: str
@@ -217,7 +217,8 @@ _advisories = cache(read_advisories)
 def _section(module: ModuleType, role: str) -> type[Section]:
     classes = {value for value in vars(module).values() if isinstance(value, type)} - {Section}
     kinds = {kind for kind in classes if issubclass(kind, Section)}
-    own = [kind for kind in kinds if kind.__module__ == module.__name__] or list(kinds)  # else that of another role
+    # otherwise the section is imported from another role
+    own = [kind for kind in kinds if kind.__module__ == module.__name__] or list(kinds)
     if len(own) != 1:
         names = ", ".join(sorted(kind.__name__ for kind in own)) or "none"
         raise InputError(f"expected one subclass of Section, found {names}", f"roles/{role}/section.py")
@@ -235,11 +236,11 @@ def role(
 ) -> Callable[[Callable[[V, RoleContext], Iterator[Resource]]], Role]:
     """Make a role of a function ``(variables, host) -> Iterator[Resource]``.
 
-    ``needs`` are roles that a host must have, too; ``after`` are others that precede this role (``EVERY``: all roles of
-    the host). Their defaults are those of the role that it ``extends``, else none. ``uses`` are roles whose sections or
-    tables it imports; a host need not have them. ``short`` is the heading of its column during a run, two to four
-    letters; by default made from its name. ``provides`` are roles that it can replace on a host: a role that needs
-    ``driver`` accepts a role that provides ``driver``.
+    ``needs`` are roles that a host must also have; ``after`` are other roles that precede this role (``EVERY``: all
+    roles of the host). By default, both are copied from the role that it ``extends``, else they are empty. ``uses`` are
+    roles whose sections or tables it imports; a host need not have them. ``short`` is the heading of its column during
+    a run, two to four letters; by default made from its name. ``provides`` are roles that it can replace on a host: a
+    role that needs ``driver`` accepts a role that provides ``driver``.
 
     The role's name is the function's name. The type of its variables is the annotation of the first parameter: a frozen
     dataclass whose fields all have defaults. Raises ``TypeError`` for another annotation.
@@ -333,7 +334,7 @@ def place_of(error: BaseException, folder: str) -> str:
 
 
 def providers(need: str, roles: Iterable[Role]) -> tuple[Role, ...]:
-    """Those of these roles that are the role ``need`` or can replace it."""
+    """The role ``need`` and all roles that can replace it, as far as ``roles`` contains them."""
     return tuple(role for role in roles if need in (role.name, *role.provides))
 
 

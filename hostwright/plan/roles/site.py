@@ -34,7 +34,7 @@ STANDARD_ROLES = "hostwright.standard.roles"
 OWN_ROLES = "hostwright_site_"  #: prefix of the package names of sites' roles
 STANDARD = Path(hostwright.__file__).parent / "standard"
 _CHECKOUT = Path(hostwright.__file__).resolve().parent.parent
-#: folders of a site whose files are run, or determine what is run
+#: folders of a site whose files are run, or decide which programs are run
 _FOLDERS = ("inventory", "roles", "templates", "tests")
 
 

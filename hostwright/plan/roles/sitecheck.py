@@ -61,7 +61,7 @@ class SiteCheck:
     site: str
     hosts: int
     roles: tuple[str, ...]  #: the site's own
-    stacks: tuple[str, ...]  #: the site's own, and those of its hosts
+    stacks: tuple[str, ...]  #: the site's own stacks, and the stacks of its hosts
     mistakes: tuple[SiteRemark, ...]
     unread: tuple[SiteRemark, ...]
     notes: tuple[SiteRemark, ...]
@@ -72,7 +72,7 @@ def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
     hosts = tuple(roster.inventory.hosts.values())
     own = tuple(role for role in roster.roles if role.function.__module__.startswith(OWN_ROLES))
     stacks: dict[str, None] = {}
-    if roster.roles:  # otherwise a role cannot be read, and other errors may follow from that
+    if roster.roles:  # no roles: one of them cannot be read, and other errors may be a consequence
         stacks = _check_stacks(roster, hosts, found)
         _check_roles(roster, own, found)
         _gather(found, _no_roles(roster.site.root / "roles", {role.folder.resolve() for role in roster.roles}))
@@ -176,7 +176,7 @@ def _check_variables(roster: Roster, host: Host, found: Mistakes) -> None:
 def _fails(role: Role, target: TargetHost) -> BaseException | None:
     """Return the exception that a role raises for a host, from its states, probes, removals or audit values.
 
-    ``InputError`` is raised instead, because it has file and line.
+    An ``InputError`` is not returned but raised, because it has file and line.
     """
     variables = target.variables[role.name]
     try:

@@ -15,7 +15,7 @@ SoftwareKind = Literal["deb", "pypi", "driver", "archive", "file"]
 class Software:
     """One piece of software on a host: ``version`` was read on the host, and is empty if the software is missing.
 
-    ``wanted`` is the stack's version, empty if any version is accepted; ``flaw`` describes another difference.
+    ``wanted`` is the stack's version, empty if any version is accepted; ``flaw`` describes any other difference.
     ``artifact`` is the stack's file from which it was installed; ``sha256`` are the possible hashes of another source
     file. ``brought``: it was installed from a file or repository of the stack, otherwise from the distribution.
     ``supplier`` is set if neither the vendor of the stack's section nor the distribution supplies it. ``parts`` were

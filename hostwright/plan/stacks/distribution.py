@@ -51,7 +51,7 @@ def _is_plain(word: str) -> bool:
 
 
 def with_mirror(states: Iterable[S], mirror: PackageMirror) -> tuple[S, ...]:
-    """The states; those that install packages, also inside other states, use the mirror."""
+    """Return the states, with the mirror set in each state that installs packages, also inside other states."""
     return tuple(_changed(state, mirror) for state in states)
 
 
@@ -74,14 +74,16 @@ def packages_of(states: Iterable[object], facts: Facts | None) -> tuple[str, ...
 
 
 def archive_components(states: Iterable[object]) -> tuple[str, ...]:
-    """The components of the distribution's archive that these states need in addition to those of its sources."""
+    """The components of the distribution's archive that these states need in addition to the components of its
+    sources.
+    """
     return tuple(dict.fromkeys(name for state in _all(states) for name in state.archive_components()))
 
 
 def local_repositories(states: Iterable[object]) -> tuple[tuple[Artifact, ...], tuple[str, ...]]:
     """The repositories that these states put on the host's disk, and the packages that other states install from them.
 
-    Dependencies of those packages in the distribution come from the mirror as well.
+    The distribution's packages that those packages depend on also come from the mirror.
     """
     inside = tuple(_all(states))
     holders = {list_file: file for state in inside for list_file, file in state.repositories().items()}

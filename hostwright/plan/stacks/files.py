@@ -34,7 +34,8 @@ def mirror(
     search: PackageSearch | None = None,
     progress: TransferProgress,
 ) -> tuple[Mirrored, ...]:
-    """Fetch the files of a stack that hosts need to this machine; without a name, those of all hosts' stacks.
+    """Fetch the files of the stack ``name`` that hosts need to this machine; without a name, fetch the files of all
+    hosts' stacks.
 
     Files in ``source`` are taken from there; ``to`` is a directory to export all files to. ``pythons`` are assumed for
     every host, whatever its facts; ``search`` are the settings for packages of distributions.
@@ -96,7 +97,7 @@ def artifacts_for_hosts(roster: Roster, stack: Stack) -> tuple[Artifact, ...]:
 
 
 def files_of_roles(roster: Roster, stack: Stack, seen: Seen) -> tuple[RoleFile, ...]:
-    """The files that the states of the same hosts need in addition to the stack's artifacts.
+    """The files that the states of the stack's hosts (``hosts_having``) need in addition to the stack's artifacts.
 
     Raises ``ArtifactError``, and ``InputErrors`` with every error in the variables of these hosts.
     """
@@ -126,7 +127,7 @@ def _no_files(python: str) -> str:
 
 
 def hosts_having(roster: Roster, stack: Stack) -> tuple[Host, ...]:
-    """The hosts with a stack; all hosts if none has it."""
+    """The hosts with this stack; all hosts if no host has it."""
     hosts = tuple(roster.inventory.hosts.values())
     return tuple(host for host in hosts if roster.stack_name(host) == stack.name) or hosts
 

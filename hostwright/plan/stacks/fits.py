@@ -90,7 +90,9 @@ def _fit(
 
 
 def _order(fit: StackFit, files: int) -> tuple[object, ...]:
-    """``files``: a stack with more files than others is meant for hosts that the others do not fit."""
+    """Sort key for ``fits``. Stacks with fewer ``files`` come first: more files are meant for hosts that other stacks
+    do not fit.
+    """
     numbers = tuple(-int(number) for number in re.findall(r"[0-9]{1,9}", fit.stack))
     return len(fit.misfits) > 0, len(fit.old) if fit.fits else 0, len(fit.misfits), files, _family(fit.stack), numbers
 

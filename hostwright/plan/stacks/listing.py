@@ -29,7 +29,7 @@ class ListedStack:
 
 
 def list_stacks(roster: Roster) -> tuple[ListedStack, ...]:
-    """Return all stacks by name; of several with one name, the one that hosts get.
+    """Return all stacks, sorted by name. If several stacks have one name, only the one that hosts use is returned.
 
     Raises ``InputError`` for unreadable records of tests.
     """
