@@ -109,7 +109,9 @@ class Opening:
             raise Unreachable(self._host.name, sentence, passing=True, lead="") from error
 
     def _login(self, endpoint: Endpoint, *, own: bool) -> Login:
-        """Jump hosts never receive the inventory's key and password."""
+        """Return the login for a server. Only the host itself (``own``) receives the inventory's key and password,
+        never a jump host.
+        """
         return Login(
             self._host.name,
             endpoint,
@@ -147,7 +149,8 @@ class Opening:
             _sentence(error, endpoint, self.deadline, where),
             _CURES.get(getattr(error, "errno", 0)) == ONLINE,
         )
-        lead = "" if ours or isinstance(error, socket.gaierror) else None  # not the host: our resolver or network
+        # the fault is in our resolver or network, not in the host
+        lead = "" if ours or isinstance(error, socket.gaierror) else None
         return Unreachable(self._host.name, sentence, passing=_passes(error), lead=lead)
 
     def dial(self, endpoint: Endpoint, via: fabric.Connection | None) -> socket.socket | paramiko.Channel:

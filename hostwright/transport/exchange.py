@@ -27,7 +27,9 @@ class Target(Protocol):
 
     @property
     def connection(self) -> str:
-        """``ssh``, or ``local`` for this machine. With ``local``, only ``address`` is used of the following."""
+        """``ssh``, or ``local`` for this machine. With ``local``, all following properties except ``address`` are
+        ignored.
+        """
 
     @property
     def address(self) -> str | None:
@@ -83,7 +85,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The endpoints of a connection: ``local`` is this machine's address, ``remote`` the address or name under which
+    """The endpoints of a connection: ``local`` is this machine's address, ``remote`` is the address or name by which
     other hosts may reach the host. An unknown endpoint is empty.
     """
 
@@ -143,25 +145,28 @@ class Allowance:
     """Limits of SSH messages and bytes that one host may send in one run, over all of its connections.
 
     A timeout limits how long a host keeps us waiting, not how much work it causes: an SSH server may send unsolicited
-    messages of one byte each. So each connection and each command adds many times as much as an honest host needs, and
-    its end removes the rest. Sent data and elapsed time also add some, because they cause messages from the host.
+    messages of one byte each. So each connection and each command raises the limits by many times as much as an honest
+    host needs; at its end, the unused part is removed. Sent data and elapsed time also raise the limits, because they
+    cause messages from the host.
     """
 
     #: messages and bytes for a connection: keys, login, banner
     CONNECTION = (2_000, 2 << 20)
-    #: for a command, beyond its output limit: keepalives, errors, data in flight when the command was cut off
+    #: messages and bytes for a command, in addition to its output limit: keepalives, errors, data in flight at a
+    #: cut-off
     COMMAND = (20_000, 5 << 20)
-    MESSAGE_BYTES = 256  #: least average output in a message; sshd sends each write of a program
+    #: assumed average output in a message, at least; sshd sends each write of a program as a message
+    MESSAGE_BYTES = 256
     SENT_BYTES = 2048  #: sent bytes for which the host may send one window adjustment
-    PER_SECOND = (2.0, 256.0)  #: replies to our keepalives
-    RUN = (3_000_000, 512 << 20)  #: for a run; the logs of nine layers have 108 MiB at most
+    PER_SECOND = (2.0, 256.0)  #: messages and bytes for each second, for replies to our keepalives
+    RUN = (3_000_000, 512 << 20)  #: messages and bytes for a run; the logs of nine layers have at most 108 MiB
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self._clock = clock
         self._lock = threading.Lock()
         self._seen_s = clock()
         self._open_messages = self._open_bytes = 0  #: granted for the open connections and running commands
-        self._messages = self._bytes = 0.0  #: what is left of these grants
+        self._messages = self._bytes = 0.0  #: the unused part of these grants
         self._run_messages, self._run_bytes = map(float, self.RUN)
         self.fault = ""  #: error text once the allowance is spent
         self._begun_s: float | None = self._seen_s  #: creation time; None after the first message

@@ -28,7 +28,7 @@ _LINE = (
     '(eval "$program"); end="{nonce} $?."; '
     'printf %s%s hwend- "$end"; printf %s%s hwend- "$end" >&2\''
 )
-NOISE_KEPT_BYTES = 4096  #: of a login shell's own output, for a note to the operator
+NOISE_KEPT_BYTES = 4096  #: bytes kept of a login shell's own output, for a note to the operator
 NOISE_CAP_BYTES = 1 << 20  #: our choice: a login shell that prints more is considered endless
 
 UNREADABLE = 255  #: exit status if the end mark contains none, which only a malicious host sends

@@ -22,7 +22,7 @@ from hostwright.transport.session import ChannelSession
 from hostwright.transport.streams import Channel
 
 _PIPE_BYTES = 16 * 1024  #: least capacity of a pipe on macOS; Linux has 64 KiB
-_PIECE_BYTES = 64 * 1024  #: for one write: the usual capacity of a pipe on Linux
+_PIECE_BYTES = 64 * 1024  #: size of one write: the usual capacity of a pipe on Linux
 
 
 def open_local(target: Target) -> LocalSession:
@@ -224,7 +224,7 @@ def _home(account: pwd.struct_passwd) -> str:
 
 
 def _is_own(address: str) -> bool:
-    """Whether a name or an address is this machine's: only such an address can be bound."""
+    """Whether a name or an address belongs to this machine: a socket can be bound only to such an address."""
     with suppress(OSError, UnicodeError):
         for family, _, _, _, place in socket.getaddrinfo(address, None, type=socket.SOCK_DGRAM):
             with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as sock:

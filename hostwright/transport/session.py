@@ -183,7 +183,9 @@ class ChannelSession(Session):
         return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=not (in_time or text))
 
     def _failure(self, sentence: str) -> HostError:
-        """The error for a failed connection; a spent allowance takes precedence, because a retry does not fix it."""
+        """The error for a failed connection. A spent allowance is reported instead, because a retry does not help
+        then.
+        """
         if self._allowance.fault:
             return ProtocolError(self.host.name, f"{self._allowance.fault} ({self.endpoint})")
         return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=True)

@@ -60,8 +60,8 @@ class Certificate:
 def read(blob: bytes) -> Certificate:
     """Parse and verify a certificate in the wire format.
 
-    Raises ``ValueError`` if the certificate is damaged, or if its signature is wrong or of an unsupported kind (an
-    authority's key on a security token).
+    Raises ``ValueError`` if the certificate is damaged, or if its signature is wrong or of an unsupported kind, such as
+    one made with a security token.
     """
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import SSHCertificate, SSHCertificateType

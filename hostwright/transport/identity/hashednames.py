@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
-_SALT_BYTES = 20  #: as in ssh-keygen -H; OpenSSH ignores a line with another length
+_SALT_BYTES = 20  #: length used by ssh-keygen -H; OpenSSH ignores a line with another length
 _BLOCK_BYTES = 64  #: block size of SHA-1
 _INNER, _OUTER = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
 _sha1 = hashlib.sha1
@@ -41,7 +41,9 @@ class HashedName(NamedTuple):
 
 
 def named(name: str, lines: Iterable[tuple[HashedName, T]]) -> tuple[T, ...]:
-    """Return the lines with this name. The loop covers all lines of a file, so it calls only the hash."""
+    """Return the lines with this name. The loop runs over all lines of a file, so it calls nothing but the hash
+    functions.
+    """
     sha1, data, found = _sha1, name.encode(), list[T]()
     for (inner, outer, digest), line in lines:
         if sha1(outer + sha1(inner + data).digest()).digest() == digest:

@@ -178,8 +178,9 @@ def entry_name(host: str, port: int) -> str:
 class Known:
     """The ``known_hosts`` lines about one server.
 
-    ``portless`` are lines for the name without the port. As in OpenSSH, a key in them is accepted, but a different key
-    is not a changed key. ``others`` are used only for their revoked keys.
+    ``portless`` are lines for the name without the port. As in OpenSSH, a server with a key from these lines is
+    accepted. A server with a different key counts as unknown, not as changed. ``others`` are used only for their
+    revoked keys.
     """
 
     name: str
@@ -193,7 +194,7 @@ class Known:
         return tuple(dict.fromkeys(entry.key_type for entry in self.entries if not entry.marker and entry.whole))
 
     def expected(self, key_type: str) -> KnownHost | None:
-        """The line that a different key contradicts; preferably with a key of the same type."""
+        """The line with the key that was expected instead of a different key; preferably a key of the same type."""
         return contradicting(self.entries, key_type)
 
     @property
@@ -208,7 +209,9 @@ def has(entries: Iterable[KnownHost], blob: bytes, marker: str = "") -> bool:
 
 
 def contradicting(entries: Iterable[KnownHost], key_type: str) -> KnownHost | None:
-    """A line with a key, given that no line has the presented key; preferably one of type ``key_type``."""
+    """The first line with a valid key, preferably of type ``key_type``. Call this only if no line has the presented
+    key.
+    """
     keys = [entry for entry in entries if not entry.marker and entry.whole]
     return next((entry for entry in keys if entry.key_type == key_type), keys[0] if keys else None)
 

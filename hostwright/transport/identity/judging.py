@@ -117,8 +117,8 @@ class Judgement:
     def _judged(
         self, levels: Sequence[Sequence[KnownHost]], certificate: Certificate | None, *, top: bool = False
     ) -> bool:
-        """``levels`` are the lines with the port, then the lines without it, which apply if the first have no key of
-        the host.
+        """Apply the rules to ``levels``: the lines for the name with the port, then the lines for the name without the
+        port. The second level applies if the first has no key of the host.
         """
         entries, *portless = levels
         self._refuse_revoked((*entries, *(self.known.others if top else ())))

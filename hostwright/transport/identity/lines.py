@@ -72,7 +72,7 @@ def _other_names(names: str, name: str) -> str:
 
 
 def is_for(entry: KnownHost, name: str, names: str = "") -> bool:
-    """Whether a line applies to a server; with ``names``, whether the line would with these names."""
+    """Whether a line applies to a server; with ``names``, whether the line would apply if it had these names."""
     line = f"{names or entry.names} {entry.key_type} {entry.encoded}".encode()
     return any(KnownHosts.parse(entry.path, line).lookup(name))
 

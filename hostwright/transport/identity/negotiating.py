@@ -27,7 +27,8 @@ _FAST_CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
 _PACKET_BYTES = 256 * 1024 + 64  #: OpenSSH's limit of a packet, with a checksum
 _OPENSSH = "SSH-2.0-OpenSSH_"  #: prefix of OpenSSH's version line
 _KEX_KINDS = range(MSG_KEXINIT, 50)  #: RFC 4250, 4.1.2
-_KEX_BYTES = 64 * 1024  #: our choice: paramiko's time grows with the square of a number's length
+#: our choice: limit for a message of a key exchange; paramiko's time grows with the square of a number's length
+_KEX_BYTES = 64 * 1024
 _REKEYING = 200  #: our estimate: number of other messages that take as much work as a key exchange
 #: messages with a count of items; paramiko tries to read as many, even if the message is shorter
 _STRINGS_BEFORE_COUNT = {MSG_EXT_INFO: 0, MSG_USERAUTH_INFO_REQUEST: 3}

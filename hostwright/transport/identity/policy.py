@@ -86,7 +86,7 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         self._peer, self._accept_new, self._jump = peer, accept_new, jump
 
     def known(self, purpose: str, key: HostKey | None = None) -> Known:
-        """Return the lines about the server. Raises ``OSError`` for a file that cannot be read, ``Unreachable`` if
+        """Return the lines about the server. Raises ``OSError`` for a file that cannot be read, and ``Unreachable`` if
         KnownHostsCommand fails.
         """
         endpoint = self._endpoint
@@ -156,7 +156,7 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
             yield f"{files[0]} is not a regular file; set another UserKnownHostsFile to record the key"
 
     def _comparing(self) -> str:
-        """How to accept an unknown key. ``trust`` does not apply to keys of jump hosts."""
+        """Return the advice on how to accept an unknown key. The command ``trust`` cannot accept keys of jump hosts."""
         trust = "" if self._jump else f"with {Command('trust', hosts=self._host)}, "
         return (
             f"If its console shows this fingerprint, accept the key {trust}with --accept-new, or log in once with ssh"

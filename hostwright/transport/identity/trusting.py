@@ -65,7 +65,9 @@ def known(target: Target, options: Options) -> tuple[KnownHost, ...]:
 
 
 def refuse_revoked(target: Target, options: Options, keys: Sequence[HostKey]) -> None:
-    """Raise ``Refused`` if a line of any file revokes one of these keys for the host; also raise like ``known``."""
+    """Raise ``Refused`` if a line of any file revokes one of these keys for the host. Also raises the exceptions of
+    ``known``.
+    """
     server = _server(target, options)
     names = (server.name, *((server.portless,) if server.portless else ()))
     for path, content in _contents(server, (*server.files, *server.revoking)):

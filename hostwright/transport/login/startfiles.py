@@ -1,4 +1,4 @@
-"""Finds the start files of a login shell that print something before each command, once per session, for a note.
+"""Finds the start files of a login shell that print something before each command. Runs once per session.
 
 The frame removes such output (``hostwright.transport.frame``), but it may break scp, rsync and other programs, so the
 note names its origin.
@@ -26,8 +26,8 @@ _SHOWN = 60  #: characters of the shell's output in the note
 
 
 def noise_note(session: Session) -> str:
-    """A note on what the login shell prints before each command, with the start files that print; empty if nothing is
-    printed.
+    """A note about the login shell's output before each command, with the start files that print it; empty without
+    output.
     """
     if session.noise and not session.noise_note:
         script = sh_file(__file__, "startfiles.sh", limit_s=_LIMIT_S)

@@ -16,7 +16,7 @@ from hostwright.common.secret import Secret
 
 BECOME_FAILED_STATUS = 77  #: exit status of a wrapped program whose root part did not start
 _ASK = "--ask-become-pass"
-_ANSWER_BYTES = 300  #: of sudo's own message, for the error
+_ANSWER_BYTES = 300  #: bytes of sudo's own message in the error
 #: PATH on both sides of sudo. The login user's own PATH may begin with the user's directories, so it is appended as the
 #: login user, and not used as root.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -30,8 +30,8 @@ SUDO_TRUSTED = "-type f -uid 0 ! -perm /022"
 _BEGIN = "hostwright-begin"
 _DROP = f"while IFS= read -r l; do case $l in {_BEGIN}) break;; esac; done; "
 
-#: Root keeps only the proxy variables, whatever sudo passes on: with PYTHONPATH, BASH_ENV or TMPDIR, another user could
-#: choose what programs run or where they write.
+#: Root keeps only the proxy variables, even if sudo passes on more: with PYTHONPATH, BASH_ENV or TMPDIR, another user
+#: could make root run other code, or write elsewhere.
 _LOWER = tuple(f"{name}_proxy" for name in ("http", "https", "ftp", "all", "no"))
 PROXIES = (*_LOWER, *(name.upper() for name in _LOWER))
 _KEPT = "".join(f' ${{{name}+"{name}=${name}"}}' for name in PROXIES)

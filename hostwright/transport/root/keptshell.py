@@ -15,7 +15,8 @@ from hostwright.transport.session import CAP_BYTES
 
 LONGEST_S = 86_400.0  #: our choice: limit of the shell; each program has its own limit
 _END_S = 1.0  #: our choice: time for a shell to exit after the end of its input
-#: The marks are those of ``transport.frame``. Each program has its own shell, so it cannot end or change this one.
+#: The marks are the same as in ``transport.frame``. Each program has its own shell, so that it cannot end or change
+#: this shell.
 _PROGRAM = (
     "printf %%s%%s hwbegin- {nonce}; printf %%s%%s hwbegin- {nonce} >&2; /bin/sh -c %s </dev/null; "
     'end="{nonce} $?."; printf %%s%%s hwend- "$end"; printf %%s%%s hwend- "$end" >&2\n'
@@ -25,9 +26,9 @@ _PROGRAM = (
 class KeptShell:
     """Runs POSIX sh programs on one host, as root or as the login user, like ``attempt`` and ``as_login_user``.
 
-    The first program has its own channel, to check that sudo works. All others share one channel, which costs the host
-    a tenth. Background processes of a program must not write to its outputs. Several threads may use one shell; their
-    programs run one after another.
+    The first program has its own channel, to check that sudo works. All other programs share one channel, which costs
+    the host a tenth of a channel for each. Background processes of a program must not write to its outputs. Several
+    threads may use one shell; their programs run one after another.
     """
 
     def __init__(self, shell: RootShell, *, root: bool):
@@ -45,7 +46,7 @@ class KeptShell:
     def run(self, script: str, *, timeout_s: float) -> Output:
         """Run a program with an empty standard input; the caller checks its exit status.
 
-        Raises what ``RootShell.attempt`` raises.
+        Raises the exceptions of ``RootShell.attempt``.
         """
         with self._lock:
             output = self._in_kept(script, timeout_s) if self._proven else None
@@ -132,7 +133,8 @@ class _Talk:
 
     def _keep(self, root: bool) -> None:
         limits: ProgramLimits = {
-            "cap_bytes": 3 * CAP_BYTES,  # before the last program, from the last program, and in flight
+            # output before the last program, output of the last program, and data in flight
+            "cap_bytes": 3 * CAP_BYTES,
             "on_stdout": lambda data: self._take(self._stdout, data),
             "on_stderr": lambda data: self._take(self._stderr, data),
         }

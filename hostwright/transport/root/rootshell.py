@@ -56,7 +56,7 @@ class RootShell:
 
         On failure, the error begins with ``failure`` ("its lock cannot be changed") and ends with the last line of
         standard error. For ``limits``, see ``Session.run``. Raises ``ScriptFailed`` for an exit status other than 0,
-        and what ``attempt`` raises.
+        and the exceptions of ``attempt``.
 
         >>> shell.run("echo 3.5", timeout_s=10, failure="its load cannot be read").stdout
         b'3.5\\n'
@@ -70,11 +70,11 @@ class RootShell:
         return output
 
     def attempt(self, script: str, *, timeout_s: float, as_user: str = "", **limits: Unpack[ProgramLimits]) -> Output:
-        """Run a program as root, after ``as_user`` as the login user; the caller checks the exit status.
+        """Run ``as_user`` as the login user, then ``script`` as root; the caller checks the exit status.
 
-        Both have an empty standard input. ``timeout_s`` limits both together, in seconds. The status is that of the
-        root part; with an empty ``script``, that of the user part. Raises ``BecomeError`` if the login user cannot
-        become root, and ``Unreachable`` on a timeout, a lost connection, or if the program was killed.
+        Both programs have an empty standard input. ``timeout_s`` limits both together, in seconds. The status is that
+        of the root part; with an empty ``script``, that of the user part. Raises ``BecomeError`` if the login user
+        cannot become root, and ``Unreachable`` on a timeout, a lost connection, or if the program was killed.
 
         >>> shell.attempt("test -e /no/such/file", timeout_s=10).status
         1
@@ -96,7 +96,7 @@ class RootShell:
         piece.
 
         ``cap_bytes`` limits the output, compressed and unpacked. ``nonce`` is the part of the program that differs for
-        each host. On a host without gzip, the program is sent uncompressed. Raises what ``attempt`` raises, and
+        each host. On a host without gzip, the program is sent uncompressed. Raises the exceptions of ``attempt``, and
         ``ProtocolError`` if the compressed output is damaged or incomplete.
 
         >>> shell.collect("seq 100000; exit 4", timeout_s=10, cap_bytes=10**6).stdout.count(b"\\n")
@@ -135,7 +135,7 @@ class RootShell:
         return self.checked(self.session.run(command, stdin=opened, timeout_s=timeout_s, **limits))
 
     def failed(self, failure: str, output: Output) -> ScriptFailed:
-        """Return the error for a program that failed: ``failure``, the exit status and the last lines of standard
+        """Return the error for a program that failed, with ``failure``, its exit status and its last lines of standard
         error.
         """
         lines = [

@@ -54,7 +54,7 @@ def dial(address: str, port: int, deadline: Deadline, keepalive_s: float) -> soc
 
 
 def _resolve(address: str, port: int, deadline: Deadline) -> Sequence[_Address]:
-    """``getaddrinfo`` with a timeout. The resolver has none, so a thread runs it and may outlive the call."""
+    """Call ``getaddrinfo`` in a thread, because it has no timeout. After the deadline, the thread is left behind."""
     try:
         return socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except (socket.gaierror, UnicodeError):  # UnicodeError: an empty or too long label

@@ -1,4 +1,4 @@
-"""Shared connections to jump hosts: a hundred hosts behind a bastion need one login there.
+"""Shared connections to jump hosts: a hundred hosts behind a bastion need only one login on the bastion.
 
 Sharing is also needed because sshd drops logins above ``MaxStartups`` (10 at once by default).
 """
@@ -45,8 +45,8 @@ class Jumps:
     def borrow(self, key: Hashable, connect: Callable[[], fabric.Connection], deadline: Deadline) -> Lease:
         """Return the lease of ``key``; call ``give_back`` once for each call.
 
-        Raises what ``connect`` raised, here or in the thread that opened the connection (a dead bastion is tried once,
-        not once per host), and ``TimeoutError``.
+        Raises the exception of ``connect``, even if ``connect`` ran in another thread: a dead bastion is tried once,
+        not once per host. Also raises ``TimeoutError``.
         """
         with self._lock:
             lease = self._leases.get(key)

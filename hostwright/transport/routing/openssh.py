@@ -18,7 +18,7 @@ from pathlib import Path
 from hostwright.common.errors import InputError
 from hostwright.transport.routing.stanzas import Stanzas
 
-_READING_S = 30.0  #: for one run; a ``Match exec`` may query a directory service
+_READING_S = 30.0  #: limit of one run; a ``Match exec`` may query a directory service
 _AT_ONCE = 4  #: parallel runs; more would only compete for CPUs, with 10 MB each
 _WORKING_S = 0.5  #: a longer run waits for another program (``Match exec``), and no longer counts for ``_AT_ONCE``
 _LEARNING_S = 5.0  #: our choice: longest wait for the first run, which lists the files
@@ -92,7 +92,7 @@ class SshSettings:
         return tuple(name for name in self.text(keyword).split(",") if name)
 
     def unknown(self) -> list[str]:
-        """Keywords about host keys that Hostwright does not support: those of a later OpenSSH."""
+        """Keywords about host keys that Hostwright does not support, because only a later OpenSSH has them."""
         return [word for word in self._values if _TRUST.search(word) and word not in _UNDERSTOOD]
 
 
@@ -173,7 +173,7 @@ class OpenSsh:
         try:
             stdout, _ = self._ask(destination, ssh_config)
         except InputError:
-            group.apart = True  # report the error for each host
+            group.apart = True  # from now on, run ssh for each host, so that each one has its own error
             raise
         group.learn(name, stdout)
         return stdout

@@ -43,7 +43,7 @@ def config_of(options: Options) -> Path | None:
 
 
 def _with_own_file(endpoint: Endpoint, path: Path) -> Endpoint:
-    """Use the inventory's ``known_hosts`` file instead of all others, but keep their revoked keys."""
+    """Use only the inventory's ``known_hosts`` file. Keys that the other files revoke are still refused."""
     others = (*endpoint.known_hosts, *endpoint.system_known_hosts)
     return replace(endpoint, known_hosts=(path,), system_known_hosts=(), revoking=others)
 

@@ -75,7 +75,7 @@ class Tokens:
         return _TOKEN.sub(one, text)
 
     def path(self, text: str) -> Path:
-        """The path of a file name with tokens."""
+        """Expand the tokens of a file name; return its path."""
         return expanded(self.filled(text))
 
     def paths(self, setting: str, text: str) -> tuple[Path, ...]:
@@ -102,17 +102,17 @@ _USER_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
 class Trust:
     """Settings of ``ssh_config`` for a server's host key."""
 
-    alias: str = ""  #: HostKeyAlias
-    algorithms: tuple[str, ...] = ()  #: HostKeyAlgorithms
+    alias: str = ""  #: the setting HostKeyAlias
+    algorithms: tuple[str, ...] = ()  #: the setting HostKeyAlgorithms
     own_order: bool = False  #: whether the user set the order of the algorithms
-    ca_algorithms: tuple[str, ...] = ()  #: CASignatureAlgorithms
-    revoked: tuple[Path, ...] = ()  #: RevokedHostKeys
-    command: str = ""  #: KnownHostsCommand
-    rsa_bits: int = RSA_BITS  #: RequiredRSASize
-    address_too: bool = False  #: CheckHostIP
-    hashed: bool = False  #: HashKnownHosts
-    strict: bool = False  #: StrictHostKeyChecking yes
-    dns: bool = False  #: VerifyHostKeyDNS
+    ca_algorithms: tuple[str, ...] = ()  #: the setting CASignatureAlgorithms
+    revoked: tuple[Path, ...] = ()  #: the files of RevokedHostKeys
+    command: str = ""  #: the setting KnownHostsCommand
+    rsa_bits: int = RSA_BITS  #: the setting RequiredRSASize
+    address_too: bool = False  #: whether CheckHostIP is set
+    hashed: bool = False  #: whether HashKnownHosts is set
+    strict: bool = False  #: whether StrictHostKeyChecking is ``yes``
+    dns: bool = False  #: whether VerifyHostKeyDNS is set
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Endpoint:
     system_known_hosts: tuple[Path, ...] = ()
     revoking: tuple[Path, ...] = ()  #: files used only for their revoked keys
     trust: Trust = Trust()
-    asked: str = ""  #: the name given to ssh, before HostName
+    asked: str = ""  #: the name given to ssh, before HostName replaces it
 
     def __str__(self) -> str:
         return f"{self.user}@{self.place}"
@@ -222,7 +222,8 @@ def _trust(settings: SshSettings, tokens: Tokens) -> Trust:
     return Trust(
         alias=settings.text("hostkeyalias"),
         algorithms=algorithms,
-        own_order=algorithms[: len(default)] != default,  # ``+`` appends to the default and keeps its order
+        # a list that begins with ``+`` is appended to the default, whose order stays
+        own_order=algorithms[: len(default)] != default,
         ca_algorithms=settings.names("casignaturealgorithms"),
         revoked=tokens.paths("RevokedHostKeys", settings.text("revokedhostkeys")),
         command=settings.text("knownhostscommand"),

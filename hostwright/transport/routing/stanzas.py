@@ -25,7 +25,8 @@ class Stanzas:
     """The ``Host`` lines of all files."""
 
     named: dict[str, tuple[int, ...]]  #: host name → numbers of the lines with this name
-    patterns: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...]  #: of lines with wildcards: wanted, unwanted
+    #: lines with wildcards, each as two patterns: for wanted and for unwanted names
+    patterns: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...]
     final: bool  #: whether files are read a second time (``Match final``)
 
     @classmethod

@@ -23,15 +23,15 @@ import h11
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.transport.serving.places import Places, hang_up
 
-REQUESTS_AT_ONCE = 64  #: requests without a token yet; a host fetches one file after the other
-REQUESTS_BY_PEER = 8  #: of these for one address, which several hosts may share
-STRANGERS_AT_ONCE = 8  #: requests of peers that may fetch nothing, which receive an error
-REQUEST_TIMEOUT_S = 15.0  #: without a byte from or to the peer
-REQUEST_LONGEST_S = 60.0  #: for a request and a short response
-PIECE_BYTES = 8 * 1024 * 1024  #: of a file for one ``sendfile``
-PIECE_LONGEST_S = 64.0  #: for one piece: 1 Mbit/s
-REQUEST_BYTES = 8192  #: of a request with headers; wget's has 150, cloud-init's 200
-READ_BYTES = 4096  #: for one ``recv``
+REQUESTS_AT_ONCE = 64  #: parallel requests that have not shown a token yet; a host fetches one file after the other
+REQUESTS_BY_PEER = 8  #: parallel requests from one address, which several hosts may share
+STRANGERS_AT_ONCE = 8  #: parallel requests from peers that may fetch nothing, and receive an error
+REQUEST_TIMEOUT_S = 15.0  #: longest time without a byte from or to the peer
+REQUEST_LONGEST_S = 60.0  #: limit for a request and a short response
+PIECE_BYTES = 8 * 1024 * 1024  #: bytes of a file for one ``sendfile``
+PIECE_LONGEST_S = 64.0  #: limit for one piece: 1 Mbit/s
+REQUEST_BYTES = 8192  #: limit of a request with headers; a request of wget has 150, one of cloud-init 200
+READ_BYTES = 4096  #: bytes for one ``recv``
 VERSIONS = (b"1.0", b"1.1")
 TYPE = b"text/plain; charset=utf-8"
 
@@ -126,7 +126,9 @@ class Server(ThreadingMixIn, TCPServer):
         super().__init__((address, port), Handler)
 
     def get_request(self) -> tuple[Any, Any]:
-        """Accept a connection. Its TLS handshake runs in its own thread, because here it would block all others."""
+        """Accept a connection. Its TLS handshake runs in its own thread, because in this thread it would block all
+        other connections.
+        """
         connection, peer = super().get_request()
         if self.tls is not None:
             connection = self.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
