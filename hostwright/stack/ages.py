@@ -1,7 +1,7 @@
 """Ends of life of version series, and the oldest safe versions (floors) according to security bulletins.
 
 A role may have an ``advisories.json``. ``invoke mirror --advisories`` adds the floors of newer bulletins
-(``hostwright.stack.bulletins``). Product names are those of ``Stack.versions``.
+(``hostwright.stack.bulletins``). Products have the same names as in ``Stack.versions``.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from hostwright.common.errors import InputError
 from hostwright.common.input.adapter import adapter
 from hostwright.stack.stackvalues import StackPart
 
-FILE = "advisories.json"  #: in a role's folder, and in this machine's state folder
+FILE = "advisories.json"  #: name of a file in a role's folder, and in this machine's state folder
 
 #: a year, a month or a day, as precise as the source
 When = Annotated[str, Field(pattern=r"^20[0-9]{2}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$")]
 #: a version of numbers, or its first numbers
 Numbers = Annotated[str, Field(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9}){0,7}$")]
-_NUMBERS = re.compile(r"(?:[0-9]{1,4}:)?([0-9]{1,9}(?:\.[0-9]{1,9}){0,7})")  # after the epoch of a package
+# the numbers of a version, after an epoch, if any
+_NUMBERS = re.compile(r"(?:[0-9]{1,4}:)?([0-9]{1,9}(?:\.[0-9]{1,9}){0,7})")
 
 
 class End(StackPart):

@@ -21,17 +21,17 @@ from hostwright.common.text import printable
 from hostwright.common.untrusted import json_object
 from hostwright.stack.ages import Advisories, Floor, Product, numbers
 
-MAX_FILES = 20_000  #: in a directory tree; one vendor publishes 8,000 bulletins in ten years
-MAX_BYTES = 4 * 1024 * 1024  #: of a file; the largest known has 0.6 MB
-MAX_PRODUCTS = 20_000  #: in a bulletin
-MAX_DEPTH = 12  #: of a bulletin's product tree; real trees have 4 levels
+MAX_FILES = 20_000  #: limit for a directory tree; one vendor publishes 8,000 bulletins in ten years
+MAX_BYTES = 4 * 1024 * 1024  #: limit for a file; the largest known has 0.6 MB
+MAX_PRODUCTS = 20_000  #: limit for a bulletin
+MAX_DEPTH = 12  #: limit for the levels of a bulletin's product tree; real trees have 4
 
 _DAY = re.compile(r"(20[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]))(?:T[0-9:.Z+-]{1,32})?")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,79}")
 _CVE = re.compile(r"CVE-[0-9]{4}-[0-9]{4,9}")
 _VERSION = re.compile(r"[vV]?([0-9]{1,9}(?:\.[0-9]{1,9}){1,7})")
 _SERIES = re.compile(r"[^()]{1,80}\(R([0-9]{1,5})\)")
-_WINDOWS = re.compile(r"(?i)windows|vgpu|cloud gaming|virtual gpu")  #: unsupported platforms
+_WINDOWS = re.compile(r"(?i)windows|vgpu|cloud gaming|virtual gpu")  #: names of unsupported platforms
 
 
 @dataclass(frozen=True, slots=True)

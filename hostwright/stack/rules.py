@@ -1,7 +1,8 @@
 """Checks a stack, and a stack against a host, before any change to the host.
 
 ``check_stack`` needs no host; ``check_host`` needs ``HostFacts``. Both return misfits: the rule, a sentence, its
-source, and the nearest combination that works. The rules are those of the host's roles, and two for every host.
+source, and the nearest combination that works. The rules are the rules of the host's roles, and two rules for every
+host.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ def _first_that_fits(stack: Stack, roles: Sequence[RoleRules]) -> Combination:
 
 
 def distribution_is_of_the_stack(distribution: str, version: str, stack: Stack) -> Misfit | None:
-    """The stack supports the host's distribution."""
+    """Return a misfit unless the stack supports the host's distribution."""
     if version in stack.distributions.get(distribution, ()):
         return None
     supported = ", ".join(f"{name} {release}" for name, releases in stack.distributions.items() for release in releases)
@@ -145,7 +146,7 @@ def distribution_is_of_the_stack(distribution: str, version: str, stack: Stack) 
 
 
 def machine_is_of_the_stack(machine: str, stack: Stack) -> Misfit | None:
-    """The stack supports the host's machine type."""
+    """Return a misfit unless the stack supports the host's machine type."""
     want = stack.requirements.machine
     if machine == want:
         return None
@@ -157,12 +158,16 @@ _OF_EVERY_HOST: tuple[Rule, ...] = (distribution_is_of_the_stack, machine_is_of_
 
 
 def memory_is_enough(memory_bytes: int, stack: Stack) -> Misfit | None:
-    """The host has the memory that the stack requires; for roles that compile or load much data."""
+    """Return a misfit unless the host has the memory that the stack requires. For roles that compile or load much
+    data.
+    """
     return _room("memory", "memory", memory_bytes, stack.requirements.memory_bytes)
 
 
 def disk_is_enough(free_bytes: int, stack: Stack) -> Misfit | None:
-    """The host has the free disk space that the stack requires; for roles that install much data."""
+    """Return a misfit unless the host has the free disk space that the stack requires. For roles that install much
+    data.
+    """
     return _room("disk", "free disk space on /, /var or /tmp", free_bytes, stack.requirements.free_bytes)
 
 

@@ -136,7 +136,7 @@ class Section(StackPart):
 
     @property
     def opens(self) -> tuple[str, ...]:
-        """Further layers whose software this layer loads at run time, besides those that its role requires."""
+        """Layers whose software this layer loads at run time, in addition to the layers that its role requires."""
         return ()
 
     @property
@@ -249,7 +249,9 @@ class Stack(StackHead):
         return self.model_copy(update={"artifacts": {**more, **self.artifacts}}) if more else self
 
     def used_by(self, roles: Iterable[str]) -> tuple[Artifact, ...]:
-        """The artifacts that a host with these roles may need, without those of spare fields."""
+        """The artifacts that a host with these roles may need. Artifacts of spare fields (``Section.spare``) are left
+        out.
+        """
         here = set(roles)
         sections = [section for name, section in self.sections.items() if name in here]
         names = [name for section in sections for way, name in section.artifact_uses() if way[0] not in section.spare]

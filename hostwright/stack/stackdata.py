@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from hostwright.common.canonical import hash_of
 
-SCHEMA = 2  #: of the data for a digest; 1 was a dump of the model in the order of its fields
+SCHEMA = 2  #: schema of the data for a digest; schema 1 was a dump of the model in the order of its fields
 
 
 def plain(stack: BaseModel) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from hostwright.common.input.yamlfile import Document, Origin, Where, load_docum
 from hostwright.stack.stack import Section, Stack, StackHead, safe_stack_name
 from hostwright.stack.stackvalues import TextFile, marked
 
-DEFAULT_FILE = "default.txt"  #: in a folder of stacks; contains the name of the default stack
+DEFAULT_FILE = "default.txt"  #: file in a folder of stacks; contains the name of the default stack
 #: role → model of its section; ``None`` for a role without a section
 Kinds = Mapping[str, type[Section] | None]
 
@@ -106,7 +106,8 @@ def stack_names(search_dirs: Iterable[Path]) -> list[str]:
 def _extended(name: str, search_dirs: Sequence[Path], seen: tuple[str, ...], place: str | None = None) -> Document:
     """The document of a stack, merged over the parts that it includes and the stack that it extends.
 
-    ``seen`` are the stacks that led here; the last one names this stack at ``place``.
+    ``seen`` are the stacks that extend this one, directly or indirectly; ``place`` is the position of its name in the
+    last of them.
     """
     if name in seen:
         circle = " → ".join((*seen, name))
@@ -143,7 +144,9 @@ def _without(document: Document, *keys: str) -> Document:
 
 
 def _fragment(name: str, folders: Iterable[Path], place: str | None) -> Document:
-    """A part file, from the first of these folders that has it; ``place`` is its position in the stack file."""
+    """Read a part file from the first of these folders that has it; ``place`` is the position of its name in the stack
+    file.
+    """
     path = next((path for path in (folder / name for folder in folders) if path.is_file()), None)
     if path is None:
         raise InputError(f"include: file {name!r} does not exist; write its path relative to the stack's folder", place)
@@ -167,7 +170,9 @@ def _find(name: str, search_dirs: Sequence[Path], place: str | None) -> Path:
 
 
 def overlay(base: Document, top: Document) -> Document:
-    """Merge two documents: mappings key by key; other values of ``top`` replace those of ``base``. Origins follow."""
+    """Merge two documents. Mappings are merged key by key; other values of ``top`` replace values of ``base``. Each
+    value keeps its origin.
+    """
     origins = dict(base.origins)
     data = _merge(base.data, top.data, (), origins)
     origins.update(top.origins)

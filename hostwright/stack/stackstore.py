@@ -23,7 +23,8 @@ from hostwright.stack.stackdata import digest_of, plain
 from hostwright.stack.stackfile import Kinds, read_stack
 
 FOLDER = "stacks"
-SCHEMA: Literal[2] = 2  #: of a file; 1 had only a stack's model, and the model's digest as file name
+#: schema of a file; files of schema 1 contain only a stack's model, and are named by the model's digest
+SCHEMA: Literal[2] = 2
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 

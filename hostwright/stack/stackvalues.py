@@ -51,7 +51,7 @@ def _without_nulls(value: Any) -> Any:
     return {name: entry for name, entry in value.items() if entry is not None} if isinstance(value, Mapping) else value
 
 
-#: for a mapping: null removes an entry of the extended stack
+#: validator of a mapping: null removes an entry of the extended stack
 WithoutNulls = BeforeValidator(_without_nulls)
 
 

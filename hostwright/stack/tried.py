@@ -54,7 +54,9 @@ class Trial(StackPart):
         return self.stack, self.distribution, self.release, self.host, tuple(sorted(self.roles)), self.stand_ins
 
     def covers(self, other: Trial) -> bool:
-        """Whether ``other`` has only roles and verbs of this record, and is otherwise equal."""
+        """Whether ``other`` adds nothing to this record: its roles and verbs are among those of this record, and all
+        else is equal.
+        """
         alike = all(getattr(self, name) == getattr(other, name) for name in _ALIKE)
         return alike and {*other.roles} <= {*self.roles} and {*other.verbs} <= {*self.verbs}
 

@@ -1,7 +1,7 @@
 """Resolves the packages for hosts, with all their dependencies, in a distribution's archive.
 
-apt resolves for a host without any package, so that the files serve every host of the distribution. A host receives
-only packages that it lacks.
+apt resolves for a host without any package, so that the resulting files suffice for every host of the distribution. A
+host receives only packages that it lacks.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _locked(row: Mapping[str, str], url: str, needs: set[str]) -> LockedDeb:
 
 
 def _needs(rows: Mapping[str, Mapping[str, str]]) -> dict[str, set[str]]:
-    """The dependencies of each package among these packages, by name or by what they provide."""
+    """Package → the packages in ``rows`` that it depends on, by their names or by names that they provide."""
     provided: dict[str, set[str]] = {}
     for name, row in rows.items():
         for word in (name, *_names(row.get("Provides", ""))):

@@ -96,8 +96,9 @@ class Distribution:
 class AptArchive:
     """The archive to use: apt sources and signing keys.
 
-    ``sources`` is a file with apt sources, by default this machine's. ``keyring`` is a file with keys, by default that
-    of the distribution's keyring package on this machine. ``components`` are read in addition to those of the sources.
+    ``sources`` is a file with apt sources, by default this machine's. ``keyring`` is a file with keys, by default the
+    keyring of the distribution's keyring package on this machine. ``components`` are read in addition to the components
+    of the sources.
     """
 
     sources: Path | None = None
@@ -166,8 +167,8 @@ class PrivateApt:
         return keyring.absolute()
 
     def _repositories(self) -> Mapping[tuple[str, str], set[str]]:
-        """The archive's addresses and suites, with their components. Sources of another release of the same
-        distribution are used for this one.
+        """The archive's addresses and suites, with their components. If this machine has another release of the same
+        distribution, its sources are used with this release's suites.
         """
         found = list(self._targets(self._of.codename))
         mine = platform.freedesktop_os_release() if self._archive.sources is None else {}
@@ -195,7 +196,7 @@ class PrivateApt:
             options = ["-o", "Dir::Etc::SourceList=/dev/null", "-o", f"Dir::Etc::SourceParts={self._folder}/named"]
         asked = ["apt-get", *options, "indextargets", "--format", _TARGETS, "Created-By: Packages"]
         listed = _program(asked)
-        known = [line.split(" ") for line in listed.stdout.splitlines()]  # of downloaded lists, with their origins
+        known = [line.split(" ") for line in listed.stdout.splitlines()]  # downloaded lists, with their origins
         others = {(row[0], row[1]) for row in known if len(row) == 4 and row[3].casefold() != self._of.identity}
         all_of_them = _program([*asked[:-3], "--no-release-info", *asked[-3:]])
         components = _COMPONENTS.get(self._of.identity)
@@ -207,7 +208,7 @@ class PrivateApt:
                 yield uri, pocket, component
 
     def known(self, words: Iterable[str]) -> frozenset[str]:
-        """Those of the words for which a package exists."""
+        """The words for which a package exists (``name`` or ``name=version``)."""
         chosen = sorted(words)
         shown = {(stanza["Package"], stanza["Version"]) for stanza in self._show(chosen)}
         names = {name for name, _ in shown}
@@ -255,7 +256,8 @@ class PrivateApt:
     def _show(self, words: Sequence[str]) -> Iterator[dict[str, str]]:
         if not words:
             return
-        done = self._run("apt-cache", "show", *words)  # it fails if one word is unknown, but prints the others
+        # exits with an error if a word is unknown, but prints the other packages
+        done = self._run("apt-cache", "show", *words)
         for text in done.stdout.split("\n\n"):
             fields = [line.partition(":") for line in text.splitlines() if line[:1] not in {"", " ", "\t"}]
             stanza = {name: value.strip() for name, _, value in fields}

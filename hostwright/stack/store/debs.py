@@ -78,7 +78,7 @@ class LockedPackages:
     others: Mapping[Name, tuple[Name, ...]] = field(default_factory=dict)
 
     def lacking(self, words: Iterable[str]) -> tuple[str, ...]:
-        """Those of the words (``name`` or ``name=version``) that are neither in ``packages`` nor in ``others``."""
+        """The words (``name`` or ``name=version``) that are neither in ``packages`` nor in ``others``."""
         versions = {deb.package: deb.version for deb in self.packages}
 
         def is_here(word: str) -> bool:
@@ -171,7 +171,7 @@ class PackageMirror:
         return tuple(deb for debs in self.distributions.values() for deb in debs.values())
 
     def lacking(self, distribution: str, words: Iterable[str]) -> tuple[str, ...]:
-        """Those of the words (``name`` or ``name=version``) that the mirror lacks for this distribution."""
+        """The words (``name`` or ``name=version``) that the mirror lacks for this distribution."""
         return self.locked.get(distribution, LockedPackages()).lacking(words)
 
     def needed_by_others(self, distribution: str, names: Iterable[str]) -> tuple[str, ...]:

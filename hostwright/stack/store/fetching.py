@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import requests
 
 CHUNK_BYTES = 1024 * 1024
-TIMEOUTS_S = (15.0, 60.0)  #: to connect; between received bytes
-_RETRIES = 3  #: of a request that failed or received a status in _BUSY, after 0.5, 1 and 2 s
+TIMEOUTS_S = (15.0, 60.0)  #: for a connection, and between received bytes
+_RETRIES = 3  #: retries of a request that failed or received a status in _BUSY, after 0.5, 1 and 2 s
 _STALLS = 3  #: consecutive attempts without a new byte
 _BUSY = (429, 500, 502, 503, 504)
 

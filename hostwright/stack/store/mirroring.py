@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 ANOTHER = f"set {STORE_VARIABLE} to a directory elsewhere"
 ELSEWHERE = f"To use files that you already have, run {Command('mirror', from_='DIR')}"
 Came = Literal["was there", "taken", "fetched"]  #: how a file got into the store
-_INDEX = ""  #: the server name of every ``BroughtFile``
+_INDEX = ""  #: stands for the server of every ``BroughtFile``
 _INCOMING = "incoming"  #: the store's folder for incomplete files
 
 
@@ -192,7 +192,7 @@ class _Run:
         return False
 
     def _take(self, artifact: AnyArtifact, own: Path, part: Path) -> None:
-        """Link the user's file, or copy it from another file system."""
+        """Hard-link the user's file to the part; copy it if it is on another file system."""
         discard(part)
         size = own.stat().st_size
         self._progress.show(artifact.file, 0, size)
