@@ -65,7 +65,7 @@ def test_the_stack_that_is_written_is_the_nearest_with_what_differs(adopted: dic
     assert written["container"] == {"toolkit": {"version": "1.17.8-1", "mode": "auto"}}
     assert set(written) == {"extends", "description", "roles", "container"}
     assert "tensorflow" not in written["roles"]
-    assert "2.8.4 in /srv/research stays as it is" in adopted["left_out"]["tensorflow"]
+    assert "2.8.4 in /srv/research is left unchanged" in adopted["left_out"]["tensorflow"]
     assert adopted["misfits"] == []
 
 

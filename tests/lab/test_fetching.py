@@ -150,7 +150,7 @@ def test_a_part_that_is_complete_or_too_long(vendor: Vendor, store: Store) -> No
     for content in (CONTENT, CONTENT + b"more", b"x" * len(CONTENT)):
         (folder / "driver.run.part").write_bytes(content)
         if content[:1] == b"x":
-            with pytest.raises(ArtifactError, match="it was removed"):
+            with pytest.raises(ArtifactError, match="the file was removed"):
                 bring(store, artifact(vendor))
             assert not (folder / "driver.run.part").exists()
         else:

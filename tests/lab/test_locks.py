@@ -129,7 +129,7 @@ def test_a_controller_that_is_killed_keeps_nobody_waiting(lab: Lab, target: Targ
         assert controller.stdout is not None
         stack.callback(controller.kill)
         assert controller.stdout.readline() == b"held\n"
-        with pytest.raises(Locked, match=rf"it is process {controller.pid} on "):
+        with pytest.raises(Locked, match=rf"end its process {controller.pid} on "):
             take(stack, target, ours())
         controller.send_signal(signal.SIGKILL)
         controller.wait()

@@ -319,7 +319,7 @@ def test_a_server_that_is_none(server: Sshd) -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        with pytest.raises(Unreachable, match="it may be no SSH server"):
+        with pytest.raises(Unreachable, match="it is not an SSH server"):
             connect(server.target(port=listener.getsockname()[1]), options())
         thread.join()
 

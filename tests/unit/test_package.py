@@ -132,7 +132,7 @@ def test_an_installed_hostwright_makes_a_site_and_works_in_it(call: Place) -> No
     assert "motd_text: 'This host is kept" in call("vars", "--hosts", "gpu01", "--roles", "motd", cwd="ours")
     tested = call("-q", "-p", "no:cacheprovider", "tests/unit", cwd="ours", program=("python", "-B", "-m", "pytest"))
     assert "2 passed" in tested
-    assert "debian 11: plan, provision, verify" in call("stacks", cwd="ours")
+    assert "debian 11: audit, plan, provision, remove, verify" in call("stacks", cwd="ours")
     assert call("hosts", "--site", "ours") == call("hosts", cwd="ours")
     assert call("hosts", cwd="ours", program=("python", "-m", "invoke")) == call("hosts", cwd="ours")
     assert call("hosts", cwd="ours", program=("python", "-m", "hostwright")) == call("hosts", cwd="ours")

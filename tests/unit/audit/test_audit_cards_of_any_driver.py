@@ -168,5 +168,5 @@ def test_its_cards_are_proved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_without_provides_the_need_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = site(tmp_path, "gpudriver", "", "base", "gpudriver", "container")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="the role container needs the role driver, which is not named"):
+    with pytest.raises(InputError, match="the role container needs the role driver, which is not in the list"):
         Fleet.load(folder).targets("gpu01")

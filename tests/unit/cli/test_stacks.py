@@ -53,7 +53,7 @@ def test_a_stack_at_80_columns() -> None:
     assert "roles base, driver, cuda, cudnn, environment, tensorflow, container" in words
     assert "stand-ins" not in words.partition("on lab hosts")[0]
     assert "tried ubuntu 20.04, ubuntu 22.04: only planned, from made-up facts; never on a host" in words
-    assert "tried debian 11: plan, provision, verify on lab hosts (" in words
+    assert "tried debian 11: audit, plan, provision, remove, verify on lab hosts (" in words
     assert "stand-ins for container-toolkit-key, cuda-pin, cuda-repository, cudnn, driver, fabric-manager" in words
 
 
@@ -72,7 +72,7 @@ def test_json_is_one_document_with_every_role_on_every_release(site: Path, capsy
         cell for cell in found["tensorflow-2.9"]["matrix"] if (cell["release"], cell["role"]) == ("11", "tensorflow")
     )
     assert cell["state"] == "tried"
-    assert cell["trials"][0]["verbs"] == ["plan", "provision", "verify"]
+    assert cell["trials"][0]["verbs"] == ["audit", "plan", "provision", "remove", "verify"]
     assert set(cell["trials"][0]) == {"host", "verbs", "stand_ins", "tests", "date"}
 
 

@@ -145,7 +145,7 @@ def test_a_damaged_file_is_said_with_what_to_do(tmp_path: Path, damage: str):
             damage
         ]
     )
-    with pytest.raises(InputError, match=r"history\.sqlite: is damaged .* move it away"):
+    with pytest.raises(InputError, match=r"history\.sqlite: is damaged .* move the file away"):
         history.add(audit(1, host()))
     with pytest.raises(InputError, match="is damaged"):
         history.latest("inventory")
