@@ -42,7 +42,8 @@ def test_the_records_name_stacks_roles_releases_artifacts_and_tests_that_exist()
         assert one.release in stack.distributions[one.distribution]
         assert set(one.roles) <= roles
         assert set(one.versions) == set(stack.versions())
-        assert set(one.stand_ins) <= set(stack.artifacts)
+        # a stand-in with a label is one of the lab's own artifacts
+        assert {name for name in one.stand_ins if " (" not in name} <= set(stack.artifacts)
         assert one.roles
         assert one.verbs
         assert one.tests
