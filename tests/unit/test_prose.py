@@ -27,18 +27,28 @@ PLANTED = {
     "ThereIs": "On the host there is a package.",
 }
 MODULE = """
+LIMIT = 5
+
 class Busy(HostError):
     def __init__(self, host):
         super().__init__(f"{host}: another run is at work")
 
 class HostError(OSError): ...
 
-def _unfit(what) -> Refusal | None:
+def _unfit(sentence) -> Refusal | None:
     return None
 
+def _broken(host, how) -> HostError:
+    return HostError(host, f"the disk {how}")
+
 def f(ctx, name, sizes):
-    raise Busy("only one host")
+    raise Busy(name)
     raise ValueError(f"found {ctx.size} in {', '.join(sizes)}" if sizes else "no sizes are there: run " + f"{name!r}")
+    raise InputError(f"at most {LIMIT} hosts: run {Command('plan')}", ctx.name)
+    raise _broken(name, "does not answer")
+    sentence = f"{name} is full"
+    raise ValueError(sentence)
+    Misfit("a rule", "two versions differ", "a source")
     return _unfit("a file is missing"), other("a text of something else"), self._refuse(one or "two words", "no-word")
 """
 HARMLESS = "The module MODULE reports what it reads. There it is."
@@ -100,9 +110,12 @@ def test_messages_are_the_texts_of_what_carries_one_to_an_operator() -> None:
     assert messages({"a.py": MODULE, "b.py": "print('a text of something else')"}) == {
         "a.py": [
             "{host}: another run is at work",
-            "only one host",
             "found {size} in {sizes}",
-            "no sizes are there: run ",
+            "no sizes are there: run {name}",
+            "{ctx}: at most 5 hosts: run ``plan``",
+            "{host}: the disk does not answer",
+            "{name} is full",
+            "two versions differ",
             "a file is missing",
             "two words",
         ]
