@@ -83,7 +83,7 @@ class Change:
 
     def __post_init__(self) -> None:
         if not self.steps:
-            raise ValueError(f"a change without steps: {self.what}")
+            raise ValueError(f"the change {self.what} has no steps")
 
 
 @dataclass(frozen=True, slots=True)

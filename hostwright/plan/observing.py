@@ -35,7 +35,7 @@ def ask(shell: RootShell, probes: Sequence[Probe], *, timeout_s: float = probing
     deadline, rounds = Deadline(timeout_s), 0
     while left := [probe for probe in probes if probe not in answers]:
         if rounds == MOST_ROUNDS:
-            raise ProtocolError(shell.host, f"more than {rounds} of its answers are too long; they were discarded")
+            raise ProtocolError(shell.host, f"more than {rounds} answers of the host are too long; they were discarded")
         facts = _ask(shell, left, deadline.left_s(), alone=rounds > 0)
         answers.update({**facts, **facts.late})
         rounds += 1
@@ -55,5 +55,5 @@ def _ask(shell: RootShell, probes: Sequence[Probe], timeout_s: float, *, alone: 
             root, as_user=user, nonce=nonce, timeout_s=timeout_s, cap_bytes=cap_bytes, idle_s=SILENT_S
         )
     if output.truncated:
-        raise ProtocolError(shell.host, "it sent far more output than expected; its answers were discarded")
+        raise ProtocolError(shell.host, "the host sent far more output than expected; its answers were discarded")
     return probing.parse(probes, nonce, output.stdout, shell.host, alone=alone)

@@ -130,5 +130,5 @@ def test_an_answer_that_grows_is_cut_and_said_to_be_too_long(tmp_path: Path, mon
         (error,) = fleet.plan(targets).errors
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    assert error.sentence == "it sent far more output than expected; its answers were discarded"
+    assert error.sentence == "the host sent far more output than expected; its answers were discarded"
     assert peak <= 8 * CAPS_BYTES

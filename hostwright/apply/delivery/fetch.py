@@ -143,7 +143,7 @@ class _Transfer:
     @property
     def _handout(self) -> Handout:
         if self._fetcher.run.handout is None:
-            raise ValueError("a fetch by HTTP requires a handout")
+            raise ValueError("fetches over HTTP need a file server for the run (a handout)")
         return self._fetcher.run.handout
 
     def _await(self) -> Ticket:

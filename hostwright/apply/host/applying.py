@@ -413,7 +413,9 @@ class HostApply:
         ended = run_in_order(
             {name: busy[name].needs for name in urgency.roles},
             lambda name: self._run_role(plan, busy[name], urgency.left_s[name]),
-            skipped=lambda name, after: self._emit(events.Note(self.name, f"{name} not tried: {after} failed")),
+            skipped=lambda name, after: self._emit(
+                events.Note(self.name, f"the role {name} was not tried: {after} failed")
+            ),
         )
         ended = list(dict.fromkeys(ended))  # roles that waited for the same file have the same error
         lost = [error for error in ended if isinstance(error, JobLost)]

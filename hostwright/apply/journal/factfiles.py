@@ -80,7 +80,7 @@ class Parsed:
         part = zlib.decompressobj(_GZIP)
         text = part.decompress(data).removesuffix(_ANSWERS.encode())
         if not part.eof:
-            raise EOFError("the probes are cut off")
+            raise EOFError("the list of probes is truncated")
         probes = _probes(json.loads(text))
         _make_room(self._probes, _MOST_ASKED)
         self._probes[data[: -len(part.unused_data) or None]] = probes
@@ -152,7 +152,7 @@ def _read(data: bytes, parsed: Parsed) -> tuple[str, Facts]:
 def _time(document: Mapping[str, Any]) -> str:
     at = document["at"]
     if not isinstance(at, str):
-        raise ValueError("no time")
+        raise ValueError("the file has no timestamp")
     return at
 
 

@@ -82,7 +82,7 @@ def record_of_header(header: RunHeader, redactor: Redactor) -> dict[str, Any]:
 def header_of(record: Mapping[str, Any]) -> RunHeader:
     """Return the header in a run's first record. Raises ``ValueError`` for a different or damaged record."""
     if record.get("kind") != RUN_BEGAN:
-        raise ValueError("not the first record of a run")
+        raise ValueError("the record is not the first of a run")
     return adapter(RunHeader).validate_python(record)
 
 

@@ -316,7 +316,7 @@ def _claim(runs: Path, run: str) -> Path:
         with suppress(FileExistsError):
             make_folder(folder, exist_ok=False)
             return folder
-    raise AssertionError("counting ended")
+    raise AssertionError("internal error: itertools.count() ended")
 
 
 def _now() -> str:

@@ -24,7 +24,7 @@ def resume(request: Request, roster: Roster, run: str = "") -> tuple[str, Reques
     """
     if request.hosts:
         raise InputError(
-            "conflicts with --hosts, because the run that continues defines the hosts; remove one of them", "--resume"
+            "cannot be combined with --hosts, because the resumed run defines the hosts; remove one of them", "--resume"
         )
     last = to_resume(state_root(), roster.path, run)
     gone = [host for host in last.hosts if host not in roster.inventory.hosts]

@@ -147,7 +147,8 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alon
         if number >= len(caps) or number in answers:
             raise ProtocolError(
                 host,
-                "its answers to the probes are out of order; check whether a program on it rewrites command output",
+                "the answers to the probes are out of order; check whether a program on the host rewrites "
+                "command output",
             )
         if status is None:
             if len(answer) < caps[number]:
@@ -167,7 +168,7 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alon
     if missing and not cut:
         raise ProtocolError(
             host,
-            f"it answered {len(answered)} of {len(probes)} probes; the first unanswered probe is "
+            f"the host answered {len(answered)} of {len(probes)} probes; the first unanswered probe is "
             f"{probes[missing[0]].script.splitlines()[0][:80]!r}",
         )
     return Facts({probes[number]: answer for number, answer in answered.items()})

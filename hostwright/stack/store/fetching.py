@@ -128,7 +128,7 @@ def _begin(response: requests.Response, url: str, part: Path, start: int, size: 
     """The body's offset and the file's length. Raises an error for a response that cannot be the wanted file."""
     if response.status_code == 416:
         part.unlink(missing_ok=True)
-        raise _Again("the part was longer than the file")
+        raise _Again("the partial download is longer than the file")
     if not response.ok:
         raise ArtifactError(f"{url}: the server responded with {response.status_code} {response.reason}")
     if response.status_code != 206:

@@ -75,7 +75,7 @@ def test_a_plan_without_its_reboots_says_nothing_of_them():
 
 
 def test_a_change_has_something_to_run():
-    with pytest.raises(ValueError, match="a change without steps: driver"):
+    with pytest.raises(ValueError, match="the change driver has no steps"):
         Change("driver", "absent", "470", ())
 
 

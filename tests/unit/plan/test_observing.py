@@ -56,7 +56,7 @@ def test_the_probes_after_one_that_prints_without_end_are_asked_again() -> None:
 
 def test_a_host_of_which_every_answer_is_endless_is_left_after_some_rounds() -> None:
     session = Talking()
-    with pytest.raises(ProtocolError, match="more than 8 of its answers are too long"):
+    with pytest.raises(ProtocolError, match="more than 8 answers of the host are too long"):
         ask(RootShell(session), [Probe(f"yes {number}", cap_bytes=1000) for number in range(50)])  # type: ignore[arg-type]
     assert len(session.programs) == 8
 

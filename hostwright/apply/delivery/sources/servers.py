@@ -209,7 +209,7 @@ class PeerServer:
         finally:
             self._lifeline.end()
         if output.status != 0 and not reader.why:
-            raise HostError(self.host, str(shell.failed("its file server failed", output).sentence))
+            raise HostError(self.host, str(shell.failed("the file server on the host failed", output).sentence))
 
     def stop(self) -> None:
         """Stop the server."""

@@ -73,7 +73,7 @@ def vars_of(options: Request) -> dict[str, Any]:
 
 
 def test_resume_refuses_hosts(roster: Roster) -> None:
-    with pytest.raises(InputError, match="conflicts with --hosts"):
+    with pytest.raises(InputError, match="cannot be combined with --hosts"):
         resume(Request("gpu01"), roster)
     with pytest.raises(InputError, match="nothing to resume"):
         resume(Request(), roster)
