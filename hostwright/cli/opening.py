@@ -93,7 +93,7 @@ def _roles(fleet: Fleet, text: str) -> list[str]:
             raise InputError(f"there is no role {name!r}; {suggestion(name, known)}", "--roles")
     left = [name for name in named or known if name not in without] if without else named
     if without and not left:
-        raise InputError(f"{text!r} leaves no role", "--roles")
+        raise InputError(f"{text!r} excludes every role", "--roles")
     return left
 
 
@@ -106,7 +106,7 @@ def _tell_needed(targets: Targets) -> None:
             for left in (one for need in role.needs for one in providers(need, left_out)):
                 found.setdefault(left.name, {})[role.name] = None
     for need, roles in found.items():
-        warn(f"--roles leaves out {need}, needed by {', '.join(roles)}; it stays unchanged on the hosts")
+        warn(f"--roles leaves out {need}, needed by {', '.join(roles)}; {need} is not changed on the hosts")
 
 
 def outside_of(fleet: Fleet, hosts: Iterable[Host]) -> tuple[str, ...]:
@@ -131,8 +131,11 @@ def _inside(fleet: Fleet, pattern: str) -> str:
     named = set(outside) & named_by(fleet.inventory, pattern)
     if named or len(outside) == len(chosen):
         who = fold(host for host in outside if not named or host in named)
-        raise InputError(f"{who} gets no stack: it is not among hosts = {setting.value!r} of [site]", setting.origin)
-    warn(f"left out: {counted(outside)}, not among hosts = {setting.value!r} of [site] ({setting.origin})")
+        raise InputError(
+            f"hosts = {setting.value!r} of [site] does not include {who}; change hosts, or name other hosts",
+            setting.origin,
+        )
+    warn(f"left out: {counted(outside)}, which hosts = {setting.value!r} of [site] does not include ({setting.origin})")
     return f"{pattern},!{fold(outside)}"
 
 

@@ -96,7 +96,7 @@ def _choose(root: Path, stack: str) -> None:
 def _refuse(root: Path, existing: list[Path]) -> None:
     if existing:
         names = ", ".join(str(path.relative_to(root)) for path in existing)
-        raise InputError(f"already there: {names}; nothing is overwritten; name another directory", str(root))
+        raise InputError(f"{names} already exist; nothing was written; name another directory", str(root))
 
 
 def _is(path: Path) -> bool:

@@ -62,7 +62,7 @@ def sh_file(module: str, file: str, /, **values: object) -> str:
     text = _read(str(Path(module).parent / file))
     declared = {name: bool(full) for name, full in _DECLARED.findall(text)}
     if declared.keys() != values.keys():
-        raise ValueError(f"{file} takes {sorted(declared)}, not {sorted(values)}")
+        raise ValueError(f"{file} takes the values {sorted(declared)}, not {sorted(values)}")
     lists = {name: words(tuple(value)) if isinstance(value, tuple | list) else value for name, value in values.items()}
     empty = [name for name, full in declared.items() if full and not str(lists[name])]
     if empty:

@@ -189,11 +189,11 @@ def json_object(text: str) -> dict[str, Any] | None:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) != len(pairs):
-        raise ValueError("a duplicate key")
+        raise ValueError("the JSON has a duplicate key")
     return values
 
 
 def _int(digits: str) -> int:
     if len(digits) > DIGITS:
-        raise ValueError("a number is too long")
+        raise ValueError("the JSON has a number with too many digits")
     return int(digits)

@@ -278,7 +278,7 @@ def _command(value: Any) -> str:
         raise _Bad(f"found {describe(value)}, expected a command for /bin/sh that prints the password")
     if "{{" in text or "{%" in text:  # injection: a host's name, from a cloud's API, would become code
         raise _Bad(
-            'contains a template, which is not rendered in a command; use "$HOSTWRIGHT_HOST" for the host\'s name'
+            'the command contains a template, which is not rendered; use "$HOSTWRIGHT_HOST" for the host\'s name'
         )
     return text
 
@@ -292,7 +292,9 @@ def _way(value: Any) -> str:
         return "ssh"
     if plugin == "local":
         return "local"
-    raise _Bad(f"found {describe(value)}, expected ssh, or local for this machine; leave the host out with !NAME")
+    raise _Bad(
+        f"found {describe(value)}, expected ssh, or local for this machine; to skip the host, add !NAME to --hosts"
+    )
 
 
 def _root(value: Any) -> str:

@@ -50,7 +50,7 @@ def _environment() -> Environment:
         def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
             sizes = [len(side) if isinstance(side, (str, list, tuple)) else abs(side) for side in (left, right)]
             if operator == "**" or sizes[0] * sizes[1] > _MOST:
-                raise CannotRender("the template multiplies without limit")
+                raise CannotRender("a product or a power in the template is too large")
             return super().call_binop(context, operator, left, right)
 
     environment = _Bounded(undefined=StrictUndefined)

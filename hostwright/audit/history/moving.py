@@ -29,7 +29,7 @@ class FactChange:
         """The later fact, or the earlier one if there is no later one; both have the same kind, layer and name."""
         either = self.after or self.before
         if either is None:
-            raise ValueError("a change needs a fact before or after it")
+            raise ValueError("a change needs the fact before or after the change")
         return either
 
 

@@ -84,14 +84,16 @@ def migrate(db: sqlite3.Connection) -> None:
         return
     if version > len(MIGRATIONS):
         raise InputError(
-            f"was written by a newer Hostwright (schema {version}; this version reads up to "
+            f"the file was written by a newer Hostwright (schema {version}; this version reads up to "
             f"{len(MIGRATIONS)}); upgrade Hostwright here, or set HOSTWRIGHT_STATE to another directory"
         )
     db.execute("PRAGMA journal_mode=WAL")  # readers and the writer do not block each other
     db.execute("BEGIN IMMEDIATE")
     version = version_of(db)  # another process may have migrated the file
     if version == 0 and db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        raise InputError("is a database of another program; move it away, and the next audit creates a new history")
+        raise InputError(
+            "the file is a database of another program; move it away, and run an audit to create a new history"
+        )
     for statements in MIGRATIONS[version:]:
         for statement in statements:
             db.execute(statement)

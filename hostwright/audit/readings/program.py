@@ -67,7 +67,9 @@ def _places(places: Iterable[ReadPlace]) -> tuple[ReadPlace, ...]:
     lines: dict[str, ReadPlace] = {}
     for place in places:
         if lines.setdefault(place.line, place) != place:
-            raise ValueError(f"{place} and {lines[place.line]} would both be printed as {place.line!r}")
+            raise ValueError(
+                f"two places of audit values have the same name {place.line!r}: {place} and {lines[place.line]}"
+            )
     return tuple(lines.values())
 
 

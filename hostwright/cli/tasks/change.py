@@ -48,7 +48,7 @@ def remove(request: Request) -> int:
     fleet = open_fleet(request)
     targets = targets_of(fleet, request)
     if not request.check:
-        refuse_unasked("`remove` takes layers off hosts", yes=request.yes, as_json=request.json)
+        refuse_unasked("`remove` removes layers from hosts", yes=request.yes, as_json=request.json)
     removal = fleet.removal(targets)
     for sentence in removal.notes:
         warn(sentence)

@@ -195,7 +195,7 @@ def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
     if len(text) > LARGEST:
         raise InputError(f"is longer than {LARGEST // 1024} KiB, the limit for settings", str(file))
     if line := _overlong_key(text):
-        raise InputError(f"has a key of more than {MOST_PARTS} parts, expected one part", f"{file}:{line}")
+        raise InputError(f"has a key with more than {MOST_PARTS} parts; expected one part", f"{file}:{line}")
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -254,15 +254,15 @@ def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
         if content is not None or number >= len(lines):
             return f"{file}:{begins}"
         begins = number + 1
-    raise AssertionError("counting ended")
+    raise AssertionError("internal error: itertools.count() ended")
 
 
 def _checked(name: str, value: Any, origin: str) -> Any:
     """Return a value of the file as the option's value. Raises ``InputError``."""
     if name in TYPED:
         raise InputError(
-            f"{name}: cannot be set, only typed in each call; to limit which hosts get a stack, set hosts below "
-            f"[{SITE}]",
+            f"{name}: cannot be set in this file; pass --{name} in each call (hosts below [{SITE}] limits "
+            "which hosts get a stack)",
             origin,
         )
     if name in _KNOWN and _KNOWN[name].settable == "environment":
@@ -291,7 +291,7 @@ def _in_site(name: str, value: Any, origin: str) -> Any:
     if not path.exists():
         return value
     if path.is_relative_to(root) and not in_named_site(root) and (fault := fault_of(path)):
-        raise InputError(f"{name}: {fault}, and the file may be a program", origin)
+        raise InputError(f"{name}: {fault}, and Hostwright could run the file as a program", origin)
     return str(path)
 
 

@@ -97,7 +97,7 @@ def _way(path: Path) -> Iterator[tuple[str, os.stat_result]]:
             continue
         links += 1
         if links > _MOST_LINKS:
-            raise OSError(0, "too many links")
+            raise OSError(0, "too many symbolic links")
         target = Path(os.readlink(place))  # noqa: PTH115
         if target.is_absolute():
             here = "/"

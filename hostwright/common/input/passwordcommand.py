@@ -101,15 +101,15 @@ def first_line(command: str, host: str, timeout_s: float = TIMEOUT_S) -> str:
         status, out, err = _run(command, host, timeout_s)
     line = out.partition("\n")[0].removesuffix("\r")
     if status is None:
-        raise ValueError("it did not end in time")
+        raise ValueError("the command did not end in time")
     if status != 0:
         last = (err.strip().splitlines() or [""])[-1]
         hint = short(last.replace(line, MASK) if line else last)
-        raise ValueError(f"it ended with status {status}" + (f": {hint}" if hint else ""))
+        raise ValueError(f"the command ended with status {status}" + (f": {hint}" if hint else ""))
     if not line:
-        raise ValueError("its first line is empty")
+        raise ValueError("the first line of its output is empty")
     if len(line) > LONGEST or _CONTROL.search(line):
-        raise ValueError("its first line is too long, or contains a control character")
+        raise ValueError("the first line of its output is too long, or contains a control character")
     return line
 
 

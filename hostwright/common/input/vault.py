@@ -103,7 +103,7 @@ def _decoded(plain: bytes) -> str:
     try:
         return plain.decode()
     except UnicodeDecodeError as error:
-        raise ValueError("contains no UTF-8 text after decryption") from error
+        raise ValueError("the decrypted value is not UTF-8 text") from error
 
 
 def _parts(text: str) -> tuple[bytes, bytes, bytes]:
@@ -113,7 +113,9 @@ def _parts(text: str) -> tuple[bytes, bytes, bytes]:
     version, _, cipher = rest.partition(";")
     if version not in _VERSIONS or cipher.partition(";")[0] != _CIPHER:
         form = header.strip()[: len(HEADER) + 40]
-        raise ValueError(f"has the unsupported format {form!r}; `ansible-vault rekey` converts it to {_VERSIONS[-1]}")
+        raise ValueError(
+            f"the Ansible Vault format {form!r} is not supported; `ansible-vault rekey` converts it to {_VERSIONS[-1]}"
+        )
     try:
         salt, digest, ciphertext = map(unhexlify, unhexlify("".join(body.split())).split(b"\n", 2))
     except ValueError as error:  # includes binascii.Error

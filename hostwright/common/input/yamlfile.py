@@ -160,7 +160,7 @@ class Reader:
             if key.tag == _MERGE:
                 merged += self._merged(node, value, what)
             elif not isinstance(key, yaml.ScalarNode):
-                self.fail(key, f"found {describe_node(key)} as a name; expected plain text")
+                self.fail(key, f"found {describe_node(key)} as a key, expected plain text")
             elif key.value in own:
                 first = self.origin(own[key.value][0])
                 self.fail(key, f"{key.value!r} is given twice: first at {first}, again here; remove one")

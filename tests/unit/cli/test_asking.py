@@ -130,7 +130,7 @@ WIPE = {"from_": "reinstall"}
 
 @pytest.mark.parametrize(
     ("task", "words", "what"),
-    [(change.remove, {}, "`remove` takes layers off hosts"), (restore.power, OFF, "`power off` ends all that runs"),
+    [(change.remove, {}, "`remove` removes layers from hosts"), (restore.power, OFF, "`power off` ends all that runs"),
      (restore.power, CYCLE, "`power cycle` ends all that runs"), (restore.rebuild, WIPE, "overwrites disks")],
     ids=["remove", "power off", "power cycle", "rebuild"],
 )  # fmt: skip

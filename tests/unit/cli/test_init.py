@@ -70,7 +70,7 @@ def test_what_to_do_next_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "tasks.py").write_text("mine")
-    with pytest.raises(InputError, match=r"already there: tasks\.py; nothing is overwritten"):
+    with pytest.raises(InputError, match=r"tasks\.py already exist; nothing was written"):
         init(Request(), str(tmp_path))
     assert files_of(tmp_path) == {"tasks.py": "mine"}
 

@@ -66,7 +66,7 @@ def test_a_new_site_leads_editors_to_its_schemas_and_is_accepted(validator: Vali
             errors = Draft202012Validator(json.loads(schema.read_text("utf-8"))).iter_errors(data)
             assert [error.message for error in errors] == []
     assert led == {"hosts.yml": "inventory.json", "all.yml": "variables.json"}
-    with pytest.raises(InputError, match="already there"):
+    with pytest.raises(InputError, match="already exist"):
         init(Request(), str(tmp_path / "ours"))
 
 

@@ -39,7 +39,7 @@ def test_a_command_that_fails_is_the_error_of_its_host_and_is_not_run_again(tmp_
             secret.reveal()
         assert str(caught.value) == (
             "gpu01: the command of hostwright_become_password_command printed no password: "
-            "it ended with status 2: gpg: no *** key"
+            "the command ended with status 2: gpg: no *** key"
         )
     assert runs(tmp_path) == 1
 

@@ -233,8 +233,8 @@ def test_templates_are_rendered_with_the_hosts_variables(
     [
         ("{{ a }}", "in a cycle: a → b → a"),
         ("{{ hostvars['gpu01.rack'].a }}", "in a cycle: gpu01.rack's a → b → a → b"),
-        ("{{ 'a' * 10000000000 }}", "multiplies without limit"),
-        ("{{ 9 ** 9999999 }}", "multiplies without limit"),
+        ("{{ 'a' * 10000000000 }}", "in the template is too large"),
+        ("{{ 9 ** 9999999 }}", "in the template is too large"),
         ("{% for x in 'ab' %}{{ x }}{% endfor %}", "loops in templates"),
         ("{{ ''.__class__.__mro__ }}", "unsafe"),
         ("{{ a b }}", "cannot be parsed"),

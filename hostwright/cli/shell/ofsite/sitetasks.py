@@ -26,7 +26,7 @@ class _Beside(MetaPathFinder):
         spec = PathFinder.find_spec(name, [str(self._root)], target) if path is None else None
         place = spec and spec.origin
         if place and not in_named_site(self._root) and (fault := fault_of(Path(place))):
-            raise ImportError(f"{fault}, so it is not imported", name=name)
+            raise ImportError(f"{fault}, so the file is not imported", name=name)
         return spec
 
 

@@ -130,7 +130,7 @@ TYPED = {
         "plan gpu01 --ask-become-pass", ("--ask-become-pass", "no terminal", "ansible_become_password"), "plan gpu01", 1
     ),
     "a yes where there is no terminal": Mistake(
-        "remove gpu01", ("`remove` takes layers off", "nobody can be asked", "--yes"), "remove gpu01 --yes", 1
+        "remove gpu01", ("`remove` removes layers", "nobody can be asked", "--yes"), "remove gpu01 --yes", 1
     ),
     "a cycle where there is no terminal": Mistake("power cycle gpu01", ("`power cycle` ends all", "--yes")),
     "a Python that is none": Mistake("mirror --pythons 3.9.2", ("--pythons", "'3.9.2'", "3.9,3.10")),

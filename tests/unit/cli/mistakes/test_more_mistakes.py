@@ -59,7 +59,7 @@ def typed(capsys: pytest.CaptureFixture[str], line: str) -> tuple[int, str]:
         ("power gpu01", "power: there is no order 'gpu01'; valid: on, off, cycle, status"),
         ("power", "power needs ORDER; `hostwright --help power` explains it"),
         ("completion powershell", "completion: there is no completion for 'powershell'"),
-        ("init .", "already there: "),
+        ("init .", "already exist; "),
     ],
 )
 def test_a_slip_of_the_fingers(site: Path, capsys: pytest.CaptureFixture[str], line: str, sentence: str) -> None:
