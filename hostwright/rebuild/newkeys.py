@@ -78,7 +78,7 @@ def trust(
     """
     if fingerprint and len(targets) != 1:
         raise InputError(
-            f"belongs to one host, but --hosts names {len(targets)}: trust them one by one", "--fingerprint"
+            f"is for a single host, but --hosts selects {len(targets)} hosts; trust one host at a time", "--fingerprint"
         )
     by_name, commands = targets.by_name, read_console_commands(targets)
 
@@ -153,7 +153,9 @@ def _look(target: TargetHost, sources: Sources) -> OfferedKey:
 
 def _refuse_local(target: TargetHost) -> None:
     if target.host.local:
-        raise HostError(target.name, "it is this machine (ansible_connection: local), which has no recorded host key")
+        raise HostError(
+            target.name, "the host is this machine (ansible_connection: local), which has no recorded host key"
+        )
 
 
 def _forget(target: TargetHost) -> Told:

@@ -96,9 +96,13 @@ class Order:
         if self.boot.source and self.boot.source not in BOOTS:
             raise InputError(f"found {self.boot.source!r:.40}, expected one of {', '.join(BOOTS)}", "--boot")
         if self.boot.source and self.name not in STARTING:
-            raise InputError(f"applies only to {' and '.join(STARTING)}, which start it: found {self.name}", "--boot")
+            raise InputError(
+                f"applies only to {' and '.join(STARTING)}, which start the host; found {self.name}", "--boot"
+            )
         if bool(self.boot.image) != (self.boot.source == "media"):
-            raise InputError("--boot media needs --image URL, and nothing else takes one", "--image")
+            raise InputError(
+                "--boot media needs --image URL, and --image needs --boot media; give both or neither", "--image"
+            )
 
 
 def power(run: Run, order: Order) -> RunResults[Powered]:
@@ -109,7 +113,7 @@ def power(run: Run, order: Order) -> RunResults[Powered]:
     def power(name: str) -> Powered:
         notes = bmcs[name].notes
         if order.name in DISTURBING and by_name[name].host.local:
-            raise Refused(name, f"it is the machine that Hostwright runs on: `power {order.name}` would end this run")
+            raise Refused(name, f"Hostwright runs on this host: `power {order.name}` would end this run")
         if order.name in DISTURBING and not order.force:
             ends = _allowed(run.connections, by_name[name], order.name)
             for note in ends:  # warned now, because results are shown only after the orders
@@ -152,7 +156,7 @@ def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Po
     before, boot = controller.power(), order.boot
     if boot.source and order.name == "on" and before is Power.ON:
         cycle = Command("power", "cycle", boot=boot.source, image=boot.image)
-        sentence = f"it is already on, so this would apply to some later start: run {cycle}"
+        sentence = f"the host is already on, so the boot order would apply only to a later start; run {cycle}"
         raise Refused(controller.bmc.host, sentence)
     match boot.source:
         case "disk":
@@ -207,7 +211,9 @@ def _allowed(connections: Connections, target: TargetHost, order: str) -> tuple[
 
 
 def _unseen(target: TargetHost, error: HostError, order: str) -> Refused:
-    sentence = f"whether it is in use cannot be determined: {error.sentence}. To {_words(order)} it anyway: --force"
+    sentence = (
+        f"use of the host cannot be determined: {error.sentence}; to {_words(order)} the host anyway, pass --force"
+    )
     return Refused(target.name, sentence)
 
 
@@ -218,16 +224,17 @@ def refuse(host: str, facts: Facts, at_work: AtWork, order: str, now: datetime) 
         raise Locked(host, forbidden)
     run = locks.living(facts, locks.holder("power", host, now))
     if run is not None:
-        raise Locked(host, f"{locks.held_by(run)}, or give --force")
+        raise Locked(host, f"{locks.held_by(run)}, or pass --force")
     left = usage.jobs_left(facts)
     if left:
-        raise Refused(host, f"{left}: wait until that has ended, or give --force to {_words(order)} it")
+        raise Refused(host, f"{left}; wait until this work has ended, or pass --force to {_words(order)} the host")
     users = at_work.everyone
     if users:
         named = ", ".join(users[:5]) + (f" and {len(users) - 5} more" if len(users) > 5 else "")
         what = "the GPU" if not at_work.others else "the host"
         raise Refused(
-            host, f"{what} is in use by {named}: wait until that has ended, or give --force to {_words(order)} it"
+            host,
+            f"{what} is in use by {named}; wait until this work has ended, or pass --force to {_words(order)} the host",
         )
 
 

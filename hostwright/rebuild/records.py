@@ -69,8 +69,8 @@ def _prepare(db: sqlite3.Connection) -> None:
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version > VERSION:
         raise InputError(
-            f"was written by a newer Hostwright (schema {version}; this one reads up to {VERSION}): upgrade Hostwright "
-            "here, or set HOSTWRIGHT_STATE to another directory"
+            f"the file was written by a newer Hostwright (schema {version}; this version reads up to "
+            f"{VERSION}); upgrade Hostwright here, or set HOSTWRIGHT_STATE to another directory"
         )
     if version < VERSION:
         _give_form(db)
@@ -79,7 +79,9 @@ def _prepare(db: sqlite3.Connection) -> None:
 
 def _give_form(db: sqlite3.Connection) -> None:
     if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        raise InputError("is not a database of rebuilds but another program's: move it away, and a new one is created")
+        raise InputError(
+            "the file is a database of another program; move it away, and the next rebuild creates a new one"
+        )
     db.execute("PRAGMA journal_mode=WAL")  # readers and a writer do not block each other
     db.execute("BEGIN IMMEDIATE")
     for statement in _FORM:

@@ -170,7 +170,7 @@ class _Rebuilds:
         try:
             self.records.add(done)
         except HostwrightError as error:  # the rebuild itself has ended, with or without its record
-            self.run.emit(Note(rebuild.name, f"its times were not recorded: {error}"))
+            self.run.emit(Note(rebuild.name, f"the times of this rebuild were not recorded: {error}"))
         self.run.emit(HostEnded(rebuild.name, ENDED[done.outcome], done.sentence))
         return done
 
@@ -182,7 +182,7 @@ class _Rebuilds:
         try:
             self._installer(target, _ways(target)).finish()
         except HostError as error:
-            self.run.emit(Note(target.name, f"its host key is still the one of its seed: {error.sentence}"))
+            self.run.emit(Note(target.name, f"the host still uses the host key of its seed: {error.sentence}"))
 
     def _trust(self, target: TargetHost, error: HostKeyMismatch) -> None:
         """Record the new key if the console confirms it; the operator is not asked during a run."""
@@ -192,7 +192,7 @@ class _Rebuilds:
         sources = Sources(console=read_means(target.host).console_command)
         confirmed = confirm(target.host, error.offered, before, sources)
         replaced = replace(target.host, target.options, confirmed.keys)
-        sentence = f"its new key {error.offered} was confirmed by {confirmed.source} and recorded"
+        sentence = f"the new host key {error.offered} was confirmed by {confirmed.source} and recorded"
         self.run.emit(Note(target.name, f"{sentence} in {', '.join(map(str, replaced.files))}"))
 
 

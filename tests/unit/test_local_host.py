@@ -58,5 +58,5 @@ def test_it_is_audited_and_examined_without_sudo(targets: Targets, tmp_path: Pat
 def test_it_has_no_host_key_to_trust(targets: Targets, tmp_path: Path) -> None:
     for results in (fleet(targets, tmp_path).trust(targets), fleet(targets, tmp_path).forget(targets)):
         (error,) = results.errors
-        assert error.sentence == "it is this machine (ansible_connection: local), which has no recorded host key"
+        assert error.sentence == "the host is this machine (ansible_connection: local), which has no recorded host key"
     assert not (state_root() / "runs").exists()

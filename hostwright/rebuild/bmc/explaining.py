@@ -28,7 +28,7 @@ def explained(bmc: Bmc, link: BmcLink, what: str) -> Iterator[None]:
         raise BmcRefused(bmc.host, f"{place} cannot {what}: {bmc_text(str(error), link.secrets)}") from None
     except Exception as error:  # noqa: BLE001 - sushy trusts that an answer has Redfish's form
         kind = type(error).__name__
-        raise BmcError(bmc.host, f"{place} was asked to {what}, but its answer is not Redfish ({kind})") from None
+        raise BmcError(bmc.host, f"{place} did not {what}: its answer is not Redfish ({kind})") from None
 
 
 def _messages(error: Any, link: BmcLink) -> str:

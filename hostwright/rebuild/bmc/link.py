@@ -95,7 +95,7 @@ class BmcLink:
             where = bmc_text(link) or "an empty link"
             raise BmcError(
                 self._bmc.host,
-                f"the BMC at {self._bmc.url} returned a link to another server or an invalid path, {where}",
+                f"the BMC at {self._bmc.url} returned a link to another server or an invalid path: {where}",
             )
         return self._bmc.url + path
 
@@ -112,8 +112,9 @@ class BmcLink:
         if answer.status_code == _FORBIDDEN:
             raise BmcDenied(
                 self._bmc.host,
-                f"the user {self._bmc.user!r} of the BMC at {self._bmc.url} may not do that ({self._words(answer)}): "
-                "it needs the role Operator or Administrator, and no password that must be changed first",
+                f"the user {self._bmc.user!r} of the BMC at {self._bmc.url} is not permitted to do that "
+                f"({self._words(answer)}); give the user the role Operator or Administrator, and change its "
+                "password if the BMC requires that",
             )
         return answer
 
@@ -209,7 +210,8 @@ class BmcLink:
             if not path:
                 raise BmcError(
                     self._bmc.host,
-                    f"the BMC at {self._bmc.url} redirects to {bmc_text(target)}: if that is its address, set it",
+                    f"the BMC at {self._bmc.url} redirects to {bmc_text(target)}; if that is the BMC's address, set "
+                    "hostwright_bmc to it",
                 )
             url = self._bmc.url + path
         raise requests.TooManyRedirects

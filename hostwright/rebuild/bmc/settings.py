@@ -119,7 +119,7 @@ class _Variables:
         if not secrets:
             self._fail(ADDRESS, f"is set, but neither {PASSWORD} nor {PASSWORD_COMMAND} is")
         elif len(secrets) > 1:
-            self._fail(PASSWORD_COMMAND, f"is set, and {PASSWORD} as well: set one of them to null")
+            self._fail(PASSWORD_COMMAND, f"is set, but {PASSWORD} is set as well; set one of them to null")
         if values.get(ADDRESS, "").startswith("http://") and not values.get(INSECURE):
             self._fail(
                 ADDRESS,
@@ -155,7 +155,7 @@ def _text(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
         raise _Bad(f"found {describe(value)}, expected text")
     if _CONTROL.search(str(value)):
-        raise _Bad("contains a line break or another control character")
+        raise _Bad("the value contains a line break or another control character")
     return str(value).strip()
 
 
@@ -174,7 +174,7 @@ def _user(value: Any) -> str:
 
 def _password(value: Any) -> Secret:
     if not isinstance(value, Secret) or not value or _CONTROL.search(value.reveal()):
-        raise _Bad("is empty, not text, or contains a line break or another control character")
+        raise _Bad("the password is empty, not text, or contains a line break or another control character")
     return value
 
 
@@ -195,7 +195,10 @@ def _url(value: Any) -> str:
     """Parse ``bmc07``, ``10.0.0.7:8443``, ``2001:db8::7`` or a URL to ``https://NAME[:PORT]``."""
     text = _text(value)
     if "@" in text:  # checked first, so that no message shows the login
-        raise _Bad(f"contains a login: put that into {USER} and {PASSWORD} or {PASSWORD_COMMAND}")
+        raise _Bad(
+            f"the address contains a login; put the user into {USER}, and the password into {PASSWORD} or "
+            f"{PASSWORD_COMMAND}"
+        )
     try:
         parts = urlsplit(text if "://" in text else f"https://{_bracketed(text)}")
         name, port = (parts.hostname or "").lower(), parts.port

@@ -45,7 +45,7 @@ def free(tools: Tools, phases: Phases, effect: str, *, boots: bool) -> None:
     facts, request, name = probe_again(tools, phases), tools.run.request, tools.target.name
     left = usage.jobs_left(facts)
     if left and not request.force:
-        raise Refused(name, f"{left}, and this rebuild {effect}: wait, or give --force")
+        raise Refused(name, f"{left}, and this rebuild {effect}; wait, or pass --force")
     hit = tools.target.occupancy.at_work(facts, boots=boots)
     decision = draining.decide(effect, hit, hooks=tools.hooks, drain=request.drain, force=request.force)
     if decision.refusal:
@@ -83,7 +83,10 @@ def context(tools: Tools, reason: str) -> draining.Context:
 
 def _everyone(tools: Tools, *, boots: bool) -> tuple[str, ...]:
     if tools.run.stopping.is_set():
-        raise Stopped(tools.target.name, "stopped by the operator while waiting for its work to end; it stays drained")
+        raise Stopped(
+            tools.target.name,
+            "stopped by the operator during the wait for the end of work on the host; the host stays drained",
+        )
     occupancy = tools.target.occupancy
     with tools.connect() as shell:
         facts = ask(shell, occupancy.probes, timeout_s=usage.PROBE_TIMEOUT_S)

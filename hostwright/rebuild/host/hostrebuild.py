@@ -116,7 +116,9 @@ class HostRebuild:
             if self._took(decision):
                 return ("as desired" if self._taken == ["nothing"] else "rebuilt"), ""
             decision = decide_again(first, self._look(), self._start, went_down=self._went_down)
-        raise HostError(self.name, f"after {', '.join(self._taken)} it is still not as desired; check its console")
+        raise HostError(
+            self.name, f"the host is still not as desired after {', '.join(self._taken)}; check its console"
+        )
 
     def _as_it_is_now(self, shown: Decision) -> Decision:
         """Decide again from a new diagnosis; return the same way, or ``nothing`` if the host is as desired by now.
@@ -128,7 +130,7 @@ class HostRebuild:
             return replace(now, escalation=shown.escalation)
         if now.way == "nothing" and not now.refusal:
             return now
-        was = f"the way shown was {shown.way}, but when its turn came it was {now.way} ({'; '.join(now.reasons)})"
+        was = f"the way to rebuild was {shown.way} at first, but is {now.way} now ({'; '.join(now.reasons)})"
         raise Refused(self.name, f"{was}; run the same command again")
 
     def _require_free(self, way: Way) -> None:
@@ -229,7 +231,7 @@ class HostRebuild:
             self._rules += [known.rule] if known and known.rule not in self._rules else []
             how = "fails" if first.checked else f"could not be made ({first.why})"
             what = f"a check of {first.role} {how}: {first.sentence}{more}{because}"
-            raise HostError(self.name, f"nothing differs from its stack, but {what}")
+            raise HostError(self.name, f"the host matches its stack, but {what}")
 
     def _accept(self) -> None:
         """Run the requested proofs before the host returns to service. Raises ``NotAccepted``."""
@@ -247,7 +249,7 @@ class HostRebuild:
         try:
             freeing.keep_away(self._tools, self._phases, reason)
         except HostError as error:
-            self._emit(events.Note(self.name, f"it could not be drained: {error.sentence}"))
+            self._emit(events.Note(self.name, f"the host could not be drained: {error.sentence}"))
 
     def _power(self, way: Way, decision: Decision) -> None:
         """Switch the power or reboot, and wait until the host answers in another boot."""
@@ -263,7 +265,7 @@ class HostRebuild:
     def _trust(self) -> None:
         error = self._probed.error if self._probed else None
         if not isinstance(error, HostKeyMismatch):
-            raise HostError(self.name, "its host key is the recorded one; there is nothing to accept")
+            raise HostError(self.name, "the host presents the recorded host key; no other key needs to be accepted")
         self._tools.trust(error)
 
     def _back_to_work(self, *, changed: bool) -> None:

@@ -46,7 +46,10 @@ def _reboot(tools: Tools) -> None:
 def _order(tools: Tools, way: Way) -> None:
     """Send the order to the BMC, and wait for its power state."""
     if tools.ways.open_bmc is None:
-        raise HostError(tools.target.name, "the inventory names no BMC for it (hostwright_bmc): power-cycle it by hand")
+        raise HostError(
+            tools.target.name,
+            "the host has no BMC in the inventory; set hostwright_bmc, or power-cycle the host by hand",
+        )
     tools.run.emit(events.Waiting(tools.target.name, "its BMC"))
     try:
         with tools.ways.open_bmc() as bmc:

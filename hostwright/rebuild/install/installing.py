@@ -74,7 +74,7 @@ class Installer:
         elif reinstall := self.means.reinstall:
             self._by_command(reinstall, reason, phases, begun)
         else:
-            raise HostError(self.target.name, "no way to reinstall it is configured (set hostwright_install)")
+            raise HostError(self.target.name, "no way to reinstall the host is configured; set hostwright_install")
 
     def finish(self) -> None:
         """Complete an installation that was interrupted after its seed was fetched: generate the host's own key."""
@@ -135,7 +135,7 @@ class Installer:
 
     def _bmc(self) -> Controller:
         if self.open_bmc is None:
-            raise HostError(self.target.name, "the inventory names no BMC for it (hostwright_bmc)")
+            raise HostError(self.target.name, "the host has no BMC in the inventory; set hostwright_bmc")
         return self.open_bmc()
 
     def _by_command(self, reinstall: Reinstall, reason: str, phases: Phases, begun: Callable[[], None]) -> None:
@@ -155,7 +155,7 @@ class Installer:
             with self._await_login(reinstall.timeout_s) as shell:
                 if given:
                     self._rotate(shell, keys.public)
-        self.run.emit(Note(name, "it has a new operating system, and its new key is recorded"))
+        self.run.emit(Note(name, "the new operating system is installed, and its host key is recorded"))
 
     def _run(self, reinstall: Reinstall, reason: str, keys: KeyPair, seed: str, seed_ca: str) -> None:
         host = self.target.host
@@ -183,8 +183,8 @@ class Installer:
                 late = f"{place.came()} within {shown_limit(timeout_s)} of the power cycle"
                 raise HostError(
                     name,
-                    f"the installer did not fetch its seed{late}: check on its console that it boots from {boot}, "
-                    "and that its kernel is given the seed's address",
+                    f"the installer did not fetch its seed{late}: check on its console that the host boots from "
+                    f"{boot}, and that the kernel's command line has the seed's address",
                 )
             self.clock.sleep(POLL_S)
         self.run.emit(Note(name, "the installer has its seed"))
@@ -223,10 +223,10 @@ class Installer:
                     break
             if self.clock.now_s() >= end_s:
                 late = f"the installation did not finish within {shown_limit(timeout_s)}"
-                raise HostError(name, f"{late}; last seen: {last}. Check its console")
+                raise HostError(name, f"{late}; last seen: {last}. Check the host's console")
             self.clock.sleep(pause_s)
         replaced = replace(self.target.host, options, keys)
-        self.run.emit(Note(name, f"its new host key {keys[0]} is recorded in {', '.join(map(str, replaced.files))}"))
+        self.run.emit(Note(name, f"the new host key {keys[0]} is recorded in {', '.join(map(str, replaced.files))}"))
 
     def _from_console(self, shown: HostKey) -> tuple[list[HostKey], str]:
         """Keys that the console prints now, and a description for messages.
@@ -269,10 +269,10 @@ class Installer:
         try:
             made = rotate(shell, self.target.host, self.target.options, seeded, self.clock)
         except HostError as error:
-            self.run.emit(Note(name, f"its host key is still the one of its seed: {error.sentence}"))
+            self.run.emit(Note(name, f"the host still uses the host key of its seed: {error.sentence}"))
         else:
             pending.forget(name)
-            self.run.emit(Note(name, f"it generated its own host key {made}, which is now the only recorded key"))
+            self.run.emit(Note(name, f"the host generated the host key {made}, which is now the only recorded key"))
 
     def _require_system(self, shell: RootShell, install: Install) -> None:
         """Raise unless the system and release of the settings were installed: the site's PXE may choose others."""

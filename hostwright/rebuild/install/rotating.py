@@ -35,7 +35,7 @@ def rotate(
     try:
         made = HostKey.parse(output.stdout.decode("ascii", "replace"))
     except ValueError as error:
-        raise HostError(target.name, f"it generated no host key: {error}") from error
+        raise HostError(target.name, f"the host generated no host key: {error}") from error
     replace(target, options, [seeded, made])
     try:
         script = sh_file(__file__, "swapkey.sh", key=key, pid=pid)
@@ -44,7 +44,7 @@ def rotate(
     except HostError as error:
         raise HostError(target.name, f"{error.sentence}; {_both(seeded, made)}") from error
     if not shows:
-        raise HostError(target.name, f"it does not show its new host key {made}; {_both(seeded, made)}")
+        raise HostError(target.name, f"the host does not present its new host key {made}; {_both(seeded, made)}")
     replace(target, options, [made])
     return made
 

@@ -107,7 +107,7 @@ class SeedServers:
                 self._servers[where] = self._open.enter_context(SeedServer(*where, tls)), authority
             server, authority = self._servers[where]
         if https != (authority is not None):
-            raise InputError(f"{serve} serves seeds with https and without: use another port for one of them")
+            raise InputError(f"{serve} is used for seeds with both http and https; use another port for one of them")
         return server, authority
 
 

@@ -97,8 +97,8 @@ def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: 
             raise Refused(
                 host.name,
                 f"you gave the fingerprint {sources.fingerprint}, but the host presents {offered}; "
-                f"{_written(before)}. Compare the fingerprint of its {offered.key_type} key on the console: if it is "
-                "not that one, someone may be between you and the host. Nothing was changed",
+                f"{_written(before)}. Compare the fingerprint of its {offered.key_type} key on the console: if "
+                "the two differ, someone may be between you and the host. Nothing was changed",
             )
         return Confirmed((offered,), GIVEN)
     if sources.console:

@@ -55,31 +55,34 @@ def people(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 def _key_changed(diagnosis: Diagnosis) -> Iterator[Reason]:
     if diagnosis.reach == "key changed" and "trust" not in diagnosis.tried:
-        yield Reason(diagnosis.sentence or "it presents a different host key from the known one")
+        yield Reason(diagnosis.sentence or "the host presents another host key than the recorded one")
 
 
 def _off(diagnosis: Diagnosis) -> Iterator[Reason]:
     if diagnosis.reach == "silent" and diagnosis.off and "power on" not in diagnosis.tried:
         yield Reason(_silent(diagnosis))
-        yield Reason("its BMC reports that it is off")
+        yield Reason("the BMC reports that the host is off")
 
 
 def _stays_off(diagnosis: Diagnosis) -> Iterator[Reason]:
     if diagnosis.reach == "silent" and diagnosis.off:
-        yield Reason("it was powered on, but its BMC reports that it is off again: check its power and its BMC")
+        yield Reason(
+            "the host was powered on, but its BMC reports that the host is off again; check the power supply "
+            "and the BMC"
+        )
 
 
 def _no_bmc_answer(diagnosis: Diagnosis) -> Iterator[Reason]:
     if diagnosis.reach == "silent" and diagnosis.power == "unknown":
         sentence = diagnosis.power_sentence or "it does not report whether the power is on"
         # this order, because a lock stores only the beginning
-        yield Reason(f"its BMC cannot help: {sentence}; and {_silent(diagnosis)}")
+        yield Reason(f"the BMC cannot be used: {sentence}; and {_silent(diagnosis)}")
 
 
 def _silent_and_on(diagnosis: Diagnosis) -> Iterator[Reason]:
     if diagnosis.reach == "silent" and diagnosis.usable_bmc and "power cycle" not in diagnosis.tried:
         yield Reason(_silent(diagnosis))
-        yield Reason("its BMC reports that it is on")
+        yield Reason("the BMC reports that the host is on")
 
 
 def _still_silent(diagnosis: Diagnosis) -> Iterator[Reason]:
@@ -105,13 +108,13 @@ def _silent_for_good(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 def _not_let_in(diagnosis: Diagnosis) -> Iterator[Reason]:
     if diagnosis.reach != "answers":
-        yield Reason(diagnosis.sentence or f"it cannot be diagnosed: {diagnosis.reach}")
+        yield Reason(diagnosis.sentence or f"the host cannot be diagnosed: {diagnosis.reach}")
 
 
 def _unread(diagnosis: Diagnosis) -> Iterator[Reason]:
     if diagnosis.read is None:
         sentence = diagnosis.sentence or (diagnosis.audit.sentence if diagnosis.audit else "")
-        yield Reason(f"it answers but cannot be diagnosed: {sentence or 'no reason is known'}")
+        yield Reason(f"the host answers but cannot be diagnosed: {sentence or 'no reason is known'}")
 
 
 def _hardware(diagnosis: Diagnosis) -> Iterator[Reason]:
@@ -172,7 +175,7 @@ def _failed_before(diagnosis: Diagnosis) -> Iterator[Reason]:
     if last is None or last.outcome != "failed" or "relayer" in diagnosis.tried or not diagnosis.differs:
         return
     if "repair" in last.ways and "relayer" not in last.ways:
-        yield Reason(f"the rebuild of {last.at:%Y-%m-%d %H:%M} (run {last.run}) repaired it, and failed")
+        yield Reason(f"the rebuild of {last.at:%Y-%m-%d %H:%M} (run {last.run}) repaired the host but failed")
 
 
 def _stuck(diagnosis: Diagnosis) -> Iterator[Reason]:
@@ -185,7 +188,10 @@ def _stuck(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 def _repaired_in_vain(diagnosis: Diagnosis) -> Iterator[Reason]:
     if "repair" in diagnosis.tried and "relayer" not in diagnosis.tried:
-        yield from (Reason(f"it was repaired, but still: {problem.text}", problem.key) for problem in _wrong(diagnosis))
+        yield from (
+            Reason(f"the host was repaired, but a problem remains: {problem.text}", problem.key)
+            for problem in _wrong(diagnosis)
+        )
 
 
 def _differs(diagnosis: Diagnosis) -> Iterator[Reason]:
@@ -195,13 +201,15 @@ def _differs(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 def _in_vain(diagnosis: Diagnosis) -> Iterator[Reason]:
     for problem in _wrong(diagnosis):
-        yield Reason(f"after {' and '.join(diagnosis.tried)} it is still not as desired: {problem.text}", problem.key)
+        yield Reason(
+            f"after {' and '.join(diagnosis.tried)} the host is still not as desired: {problem.text}", problem.key
+        )
 
 
 def _not_verified(diagnosis: Diagnosis) -> Iterator[Reason]:
     """Failed checks on a host without differences. No ``relayer``, because the scheduler may be the cause."""
     if "nothing" in diagnosis.tried:
-        yield Reason("nothing differs, but its checks fail or it cannot return to service: see what failed")
+        yield Reason("the host matches its stack, but checks fail or it cannot return to service; see the failures")
 
 
 def _as_desired(diagnosis: Diagnosis) -> Iterator[Reason]:  # noqa: ARG001 - same signature as the other rules

@@ -119,7 +119,7 @@ def _by_rules(diagnosis: Diagnosis) -> Decision:
         reasons = list(rule.why(diagnosis))
         if reasons:
             return _decided(diagnosis, rule, reasons)
-    raise AssertionError("the last rule applies to every host")
+    raise AssertionError("internal error: no rule applies to the host")
 
 
 def _decided(diagnosis: Diagnosis, rule: Rule, reasons: list[Reason]) -> Decision:

@@ -270,7 +270,7 @@ def test_a_host_that_cannot_be_drained_ends_with_the_reason_of_its_proof(start):
     record = start(world, **settings)
     assert (record.outcome, record.sentence) == ("failed", error.sentence)
     notes = [event.text for event in world.events if isinstance(event, Note)]
-    assert "it could not be drained: scontrol: no such node" in notes
+    assert "the host could not be drained: scontrol: no such node" in notes
 
 
 def test_a_host_whose_checks_fail_is_not_proved(start):
@@ -295,7 +295,7 @@ def test_a_repair_that_fails_is_followed_by_what_was_announced(start):
     assert world.done == ["provision", "remove", "provision", "verify"]
     notes = [event.text for event in world.events if isinstance(event, Note)]
     assert notes[0] == "repair failed: it broke"
-    assert notes[1].startswith("relayer: it was repaired, but still: ")
+    assert notes[1].startswith("relayer: the host was repaired, but a problem remains: ")
 
 
 @pytest.mark.parametrize("error", [Refused("gpu07", "the GPU is in use"), ArtifactError("no such file")])
@@ -502,7 +502,7 @@ def test_a_host_that_waited_for_its_turn_is_looked_at_again(start, monkeypatch: 
     fell_ill = World([answers(differs=("cuda",)), silent()])
     record = start(fell_ill)
     assert (record.outcome, fell_ill.done) == ("failed", [])
-    assert "the way shown was repair, but when its turn came it was power cycle" in record.sentence
+    assert "the way to rebuild was repair at first, but is power cycle now" in record.sentence
     the_same = World([silent(), silent(), answers()])
     assert start(the_same).ways == ("power cycle", "nothing")
 

@@ -49,7 +49,7 @@ def test_the_key_of_the_seed_gives_way_at_the_first_login(world):
     installation = world([None, SEEDED])
     installation.install()
     assert installation.rotated == [installation.seeded]
-    assert f"it generated its own host key {OTHER}" in installation.notes
+    assert f"the host generated the host key {OTHER}" in installation.notes
     assert "its seed goes over plain HTTP" in installation.notes
 
 
@@ -57,7 +57,7 @@ def test_a_host_that_cannot_make_a_key_of_its_own_is_installed_and_said(world):
     installation = world([None, SEEDED])
     installation.cannot_rotate = "no space"
     installation.install()
-    assert "its host key is still the one of its seed: no space" in installation.notes
+    assert "the host still uses the host key of its seed: no space" in installation.notes
 
 
 @pytest.mark.parametrize("still", [True, False], ids=["it still has the seed's key", "it has another one by now"])
@@ -164,7 +164,7 @@ def test_a_bmc_that_lets_nobody_in_is_asked_once(world):
 
 
 def test_a_host_without_bmc_is_not_installed(world):
-    with pytest.raises(HostError, match="names no BMC"):
+    with pytest.raises(HostError, match="has no BMC in the inventory"):
         world([None]).install(bmc=False)
 
 

@@ -62,7 +62,7 @@ def is_hostname(text: str) -> bool:
 
 def endpoint(text: str) -> tuple[str, int]:
     """Parse ``10.0.0.1:8098`` or ``[fd00::1]:8098`` to address and port. Raises ``ValueError``."""
-    expected = "this machine's address and a port, as hosts reach it, like 10.0.0.1:8098"
+    expected = "an address and a port of this machine that hosts can reach, like 10.0.0.1:8098"
     address, colon, port = text.rpartition(":")
     bare = address[1:-1] if address.startswith("[") and address.endswith("]") else address
     try:
@@ -91,7 +91,9 @@ def _url(text: str) -> str:
     except ValueError:
         raise _wrong(text, expected) from None
     if parts.username is not None or parts.password is not None:
-        raise ValueError("a URL with a user or a password is not accepted: every user of the new host could read it")
+        raise ValueError(
+            "the URL contains a user or a password, which every user of the new host could read; remove it"
+        )
     if not named[0]:
         raise _wrong(text, expected)
     return text
@@ -148,7 +150,7 @@ def _hash(value: Any) -> Any:
     """Validate a crypt(5) hash; an invalid value is never shown, because it may be the password itself."""
     text = value.reveal() if isinstance(value, Secret) else value
     if not isinstance(text, str) or not _HASH.fullmatch(text):
-        raise ValueError("found something else (not shown), expected a password's hash as `mkpasswd -m sha-512` prints")
+        raise ValueError("found another value (not shown), expected a password hash from `mkpasswd -m sha-512`")
     return Secret(text)
 
 

@@ -181,10 +181,12 @@ class SeedServer:
     def _check_free(self, host: str, path: str) -> None:
         other = next((name for name, published in self._hosts.items() if published.path == path), None)
         if other is not None:
-            raise InputError(f"{host} and {other} have the same path {path!r} for their seeds: give each its own")
+            raise InputError(
+                f"{host} and {other} have the same path {path!r} for their seeds; give each host its own path"
+            )
 
     def _url(self, path: str) -> str:
         if self._server is None:
-            raise HostwrightError("seeds are served only while the server's context lasts")
+            raise HostwrightError("the seed server is not running; use its context manager")
         shown = f"[{self._address}]" if ":" in self._address else self._address
         return f"{'https' if self._tls else 'http'}://{shown}:{self._server.server_address[1]}/{path}"

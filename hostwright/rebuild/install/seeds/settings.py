@@ -65,9 +65,9 @@ class Network:
         if self.interface and self.mac:
             raise ValueError("interface and mac are both given; give one of them")
         if not self.fixed and (self.gateway or self.nameservers):
-            raise ValueError("gateway and nameservers go with a fixed address; with dhcp the server gives them")
+            raise ValueError("gateway and nameservers need a fixed address; with dhcp, the DHCP server provides them")
         if self.fixed and not (self.interface or self.mac):
-            raise ValueError("a fixed address needs the interface that gets it: give interface or mac")
+            raise ValueError("a fixed address needs an interface; give interface or mac")
         if self.gateway and ipaddress.ip_address(self.gateway) not in self.ip.network:
             raise ValueError(f"the gateway {self.gateway} is not within {self.ip.network}")
 

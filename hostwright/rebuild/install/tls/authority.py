@@ -128,7 +128,7 @@ def _read(file: Path) -> Authority:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
     from cryptography.x509 import load_pem_x509_certificate
 
-    again = "remove it, run this again, and give your boot loaders the new part"
+    again = "remove the file, run the command again, and give your boot loaders the new certificate"
     if file.stat().st_mode & OTHERS:
         raise HostwrightError(f"{file} is accessible to other users, who could impersonate your seed server: {again}")
     content = file.read_bytes()

@@ -236,4 +236,4 @@ def test_the_inventory_chooses_among_several_systems_of_a_bmc() -> None:
     for name in ("2", "node2"):
         with opened(machine, system=name) as controller:
             assert controller.power() is Power.ON
-    assert "has no system" in str(failure(Machine(systems=())))
+    assert "reports no system" in str(failure(Machine(systems=())))

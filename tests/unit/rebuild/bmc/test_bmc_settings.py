@@ -115,7 +115,7 @@ def test_whatever_is_written_is_a_plain_url_or_refused(text: str) -> None:
 @pytest.mark.parametrize("text", ["https://admin:hunter22@bmc07", "admin:hunter22@bmc07", "https://a:hunter[22@b"])
 def test_a_login_in_the_address_is_refused_and_not_repeated(text: str) -> None:
     (line,) = mistakes(**{**ENOUGH, "hostwright_bmc": text})
-    assert "contains a login: put that into hostwright_bmc_user" in line
+    assert "contains a login; put the user into hostwright_bmc_user" in line
     assert "hunter" not in line
 
 
@@ -140,7 +140,7 @@ def test_one_source_of_the_password_is_needed_and_no_more() -> None:
     (line,) = mistakes(hostwright_bmc="bmc07", hostwright_bmc_user="admin")
     assert "neither hostwright_bmc_password nor hostwright_bmc_password_command" in line
     (line,) = mistakes(**ENOUGH, hostwright_bmc_password_command="pass show bmc")
-    assert "hostwright_bmc_password as well: set one of them to null" in line
+    assert "hostwright_bmc_password is set as well; set one of them to null" in line
 
 
 def test_a_bmc_without_tls_wants_to_be_meant_and_is_noted() -> None:
@@ -191,7 +191,7 @@ def test_the_first_line_of_the_command_is_the_password() -> None:
     ("text", "why"),
     [
         ("echo 'gpg: decryption failed: No secret key' >&2; exit 2", "status 2: gpg: decryption failed: No secret key"),
-        ("true", "its first line is empty"),
+        ("true", "the first line of its output is empty"),
         ("printf 'a\\033b'", "control character"),
         ("head -c 5000 /dev/zero | tr '\\0' a", "too long"),
         ("nonesuch-command", "status 127"),
@@ -211,7 +211,7 @@ def test_what_a_failing_command_printed_is_not_repeated() -> None:
 
 def test_endless_command_is_ended_with_its_children(tmp_path: Path) -> None:
     record = shlex.quote(str(tmp_path / "pid"))
-    with pytest.raises(BmcError, match="it did not end in time"):
+    with pytest.raises(BmcError, match="the command did not end in time"):
         password_of(command(f"sleep 300 & echo $! >{record}; wait"), timeout_s=6)  # time for the child to be noted down
     pid = int((tmp_path / "pid").read_text())
     deadline_s = time.monotonic() + 60

@@ -164,7 +164,7 @@ def test_the_machine_that_hostwright_runs_on_is_not_switched_off(
     path = site.folder / "hosts.yml"
     path.write_text(path.read_text().replace("ansible_host:", "ansible_connection: local\n    ansible_host:"))
     assert site.power(order, force=True) == 1
-    assert f"it is the machine that Hostwright runs on: `power {order}` would end this run" in capsys.readouterr().err
+    assert f"Hostwright runs on this host: `power {order}` would end this run" in capsys.readouterr().err
     assert site.machines["gpu01"].orders == []
     assert site.power("status") == 0
 
@@ -184,7 +184,7 @@ def test_a_host_that_answers_and_cannot_be_asked_is_left_alone(
     assert site.power(order, json=True) == 1
     (told,) = json.loads(capsys.readouterr().out)["errors"]
     assert told["kind"] == "Refused"
-    assert f"whether it is in use cannot be determined: {error.sentence}. To" in told["sentence"]
+    assert f"use of the host cannot be determined: {error.sentence}; to" in told["sentence"]
     assert site.machines["gpu01"].asked == []
 
 
@@ -193,20 +193,20 @@ def test_a_host_that_answers_and_cannot_be_asked_is_left_alone(
     [
         ({"lock": locked_by("eve@login2")}, Locked, "locked by eve@login2 .* The lock is not yours"),
         ({"lock": "there\nnonsense\n"}, Locked, "its lock file .* cannot be read"),
-        ({"run": run_of("another machine")}, Locked, r"in use by eve@login2 .* or give --force"),
+        ({"run": run_of("another machine")}, Locked, r"in use by eve@login2 .* or pass --force"),
         (
             {"jobs": "20261121t1100-driver {}\n"},
             Refused,
-            r"job from an earlier run is still running .*-driver\): wait .* --force",
+            r"job from an earlier run is still running .*-driver\); wait .* --force",
         ),
-        ({"holders": "4711 - python3\n"}, Refused, r"in use by python3 \(4711\): wait .* --force to restart it"),
+        ({"holders": "4711 - python3\n"}, Refused, r"in use by python3 \(4711\); wait .* --force to restart the host"),
         (
             {"holders": "".join(f"{pid} - python3\n" for pid in range(10, 17))},
             Refused,
             r"python3 \(14\) and 2 more",
         ),
         ({"containers": "812 3f2a1b2c3d4e 812 - train\n"}, Refused, "container 3f2a1b2c3d4e"),
-        ({"docker": DATABASE}, Refused, rf"the host is in use by container {'d' * 12} \(pid 900\) db: wait"),
+        ({"docker": DATABASE}, Refused, rf"the host is in use by container {'d' * 12} \(pid 900\) db; wait"),
         ({"docker": "unlisted\n"}, Refused, "in use by containers that Docker did not name in time"),
     ],
 )

@@ -140,7 +140,7 @@ def test_a_host_that_goes_on_showing_the_seeds_key_keeps_both(server: Sshd, monk
     seeded = HostKey.parse(server.public_host_key)
     monkeypatch.setattr(rotating, "SHOW_TIMEOUT_S", 0.2)
     monkeypatch.setattr(rotating, "scan_key", lambda *_: seeded)
-    with pytest.raises(HostError, match=r"does not show its new host key .*; both keys, .* stay in known_hosts"):
+    with pytest.raises(HostError, match=r"does not present its new host key .*; both keys, .* stay in known_hosts"):
         rotate(server)
     assert len(known(server)) == 2
     restarted(server)

@@ -70,9 +70,9 @@ all:
         ({"os": "fedora"}, "hostwright_install.os: found 'fedora', expected 'ubuntu' or 'debian'"),
         ({"release": 20.04}, "hostwright_install.release: found number 20.04, expected text; put it in quotes"),
         ({"release": "18.04"}, "release: found '18.04', expected a release of Ubuntu that takes autoinstall"),
-        ({"serve": "0.0.0.0:80"}, "expected this machine's address and a port"),
-        ({"serve": "controller:80"}, "expected this machine's address and a port"),
-        ({"serve": "10.0.0.1:80000"}, "expected this machine's address and a port"),
+        ({"serve": "0.0.0.0:80"}, "expected an address and a port of this machine"),
+        ({"serve": "controller:80"}, "expected an address and a port of this machine"),
+        ({"serve": "10.0.0.1:80000"}, "expected an address and a port of this machine"),
         ({"disk": "sda"}, "expected a disk like /dev/nvme0n1"),
         ({"disk": "/dev/../etc/passwd"}, "expected a disk like /dev/nvme0n1"),
         ({"disk": "/dev/disk/by-id/x"}, "give serial or model"),
@@ -98,7 +98,7 @@ all:
         ({"os": "debian", "release": "12", "network": {**FIXED, "gateway": ""}}, "needs gateway and nameservers"),
         ({"boot": "media"}, "image: is needed to boot from media"),
         ({"image": "ftp://x/y"}, "expected a URL like"),
-        ({"proxy": "http://me:word@10.0.0.1:3128"}, "a URL with a user or a password is not accepted"),
+        ({"proxy": "http://me:word@10.0.0.1:3128"}, "the URL contains a user or a password"),
         ({"ssh_keys": []}, "ssh_keys: is empty: nobody could log in"),
         ({"ssh_keys": ["ssh-ed25519 AAAA"]}, "expected one public key as in a .pub file"),
         ({"ssh_keys": [f'command="x" {USER_KEY}']}, "expected one public key as in a .pub file"),
@@ -107,11 +107,11 @@ all:
         ({"user": "Ops"}, "expected a user name"),
         ({"hostname": "gpu_07"}, "expected a host's name without its domain"),
         ({"network": {"interface": "eno1", "mac": "0c:42:a1:00:00:07"}}, "interface and mac are both given"),
-        ({"network": {"address": "10.0.0.7/24"}}, "a fixed address needs the interface that gets it"),
+        ({"network": {"address": "10.0.0.7/24"}}, "a fixed address needs an interface"),
         ({"network": {**FIXED, "address": "10.0.0.7"}}, "expected an address with its prefix"),
         ({"network": {**FIXED, "address": "10.0.0.0/24"}}, "expected an address with its prefix"),
         ({"network": {**FIXED, "gateway": "10.0.1.1"}}, "the gateway 10.0.1.1 is not within 10.0.0.0/24"),
-        ({"network": {"gateway": "10.0.0.1"}}, "gateway and nameservers go with a fixed address"),
+        ({"network": {"gateway": "10.0.0.1"}}, "gateway and nameservers need a fixed address"),
         ({"late_commands": ["echo {{ inventory_hostname }}"]}, "found the template '{{ inventory_hostname }}'"),
         ({"late_commands": "echo"}, "found 'echo', expected a list"),
         ({"kernel_arguments": ["a b"]}, "expected one argument like console=ttyS0"),
@@ -146,7 +146,7 @@ def test_all_mistakes_at_once() -> None:
 
 @pytest.mark.parametrize("wrong", ["hunter2", 12345678, ["hunter2"], "$1$salt$hunter2hunter2hunter2", "$6$a b$hunter2"])
 def test_a_password_in_the_place_of_its_hash_is_not_shown(wrong: Any) -> None:
-    with pytest.raises(InputError, match="expected a password's hash") as error:
+    with pytest.raises(InputError, match="expected a password hash") as error:
         read_install(host({**MINIMUM, "password_hash": wrong}))
     shown = f"{error.value!r} {error.value.__context__!r} {error.value.__cause__!r}"
     assert "hunter2" not in shown
@@ -218,5 +218,5 @@ def test_addresses_to_serve_at() -> None:
     assert endpoint("10.0.0.1:8098") == ("10.0.0.1", 8098)
     assert endpoint("[fd00::1]:8098") == ("fd00::1", 8098)
     for wrong in ("fd00::1:8098", "[10.0.0.1]:80", "10.0.0.1", ":80", "10.0.0.1:", "10.0.0.1:0", "224.0.0.1:80"):
-        with pytest.raises(ValueError, match="expected this machine's address"):
+        with pytest.raises(ValueError, match="expected an address and a port"):
             endpoint(wrong)

@@ -228,7 +228,9 @@ def test_a_key_that_others_can_read_or_that_is_none_is_refused(authority: Author
 
 def test_one_that_expires_is_refused_before_it_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authorities, "AUTHORITY_LASTS", timedelta(days=29))
-    with pytest.raises(HostwrightError, match=r"is valid only until 20[0-9-]{8}: remove it, run this again, and give"):
+    with pytest.raises(
+        HostwrightError, match=r"is valid only until 20[0-9-]{8}: remove the file, run the command again, and give"
+    ):
         open_authority(tmp_path)
 
 
@@ -273,7 +275,7 @@ def test_a_port_has_one_protocol(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
             until(lambda: bool(place.came()))
             assert "(it came, but HTTPS failed with 127.0.0.1: tlsv1 alert unknown ca: does it get" in place.came()
         with (
-            pytest.raises(InputError, match="serves seeds with https and without"),
+            pytest.raises(InputError, match="is used for seeds with both http and https"),
             servers.place("x", install(serve=serve)),
         ):
             pass

@@ -278,7 +278,7 @@ def test_forgetting_asks_no_host(tmp_path: Path, told: Callable[[], str]) -> Non
     ("options", "said"),
     [
         ({"fingerprint": "SHA256:x"}, "expected SHA256: and 43 characters"),
-        ({"fingerprint": OLD.fingerprint, "hosts": "gpu07,gpu08"}, "belongs to one host, but --hosts names 2"),
+        ({"fingerprint": OLD.fingerprint, "hosts": "gpu07,gpu08"}, "is for a single host, but --hosts selects 2 hosts"),
         ({"fingerprint": OLD.fingerprint, "forget": True}, "pass only one of them"),
         ({"hosts": ""}, "no hosts are named"),
     ],
