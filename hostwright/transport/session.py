@@ -154,7 +154,7 @@ class ChannelSession(Session):
             raise self._failure("")
         if not in_time and (frame.stdout.begun or (deadline.passed() and not frame.noise)):
             if frame.noise_bytes > NOISE_CAP_BYTES:
-                raise self._failure(f"it keeps sending data that is not output of {name}")
+                raise self._failure(f"the host keeps sending data that is not output of {name}")
             waited = f"{timeout_s:g} s" if deadline.passed() else f"{idle_s:g} s without output"
             raise self._failure(f"{name} did not end within {waited}: the host hangs, or the command needs longer")
         if not frame.stdout.begun:
@@ -212,7 +212,9 @@ class SshSession(ChannelSession):
         try:
             channel: paramiko.Channel = self._open(transport, deadline)
         except ChannelException as error:
-            sentence = f"it refuses another channel: {error.text}; probably MaxSessions in its sshd_config is too low"
+            sentence = (
+                f"the host refuses another channel: {error.text}; probably MaxSessions in its sshd_config is too low"
+            )
             raise self._failure(sentence) from error
         except (SSHException, EOFError, OSError) as error:
             raise self._failure(self._silence(deadline)) from error
@@ -220,7 +222,7 @@ class SshSession(ChannelSession):
             channel.exec_command(command)
         except (SSHException, EOFError, OSError) as error:
             if transport.is_active():
-                raise self._failure("it allows this user to log in, but not to run commands") from error
+                raise self._failure("the host allows this user to log in, but not to run commands") from error
             raise self._failure(self._silence(deadline)) from error
         return channel
 

@@ -222,7 +222,7 @@ def wheels_run_on_the_c_library(distribution: str, version: str, section: Enviro
         return None
     return Misfit(
         "glibc",
-        f"{needed[1]} needs glibc 2.{needed[0]}, and {distribution} {version} has 2.{have}",
+        f"{needed[1]} needs glibc 2.{needed[0]}, but {distribution} {version} has 2.{have}",
         "PEP 600, the names of wheels",
         f"a distribution with glibc 2.{needed[0]} or newer",
     )

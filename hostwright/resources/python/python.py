@@ -128,7 +128,7 @@ class Venv(Resource):
         recipe, interpreter = chosen
         audit = facts[self.probes()[1]]
         if audit.status == NO_PERL:
-            sentence = "perl is missing, which compares the venv's files with pip's records; install "
+            sentence = "perl, which compares the venv's files with pip's records, is missing; install "
             return Refusal(f"venv {self.path}", "no perl", "perl-base", "perl", f"{sentence}perl-base")
         venvs = parse_audit(audit.text)
         venv = venvs.homes.get(recipe.home)

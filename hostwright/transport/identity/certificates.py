@@ -70,7 +70,7 @@ def read(blob: bytes) -> Certificate:
     try:
         found = load(f"{_type(blob)} {base64.b64encode(blob).decode()}".encode())
         if not isinstance(found, SSHCertificate):
-            raise ValueError("it is not a certificate")
+            raise ValueError("the data is not an OpenSSH certificate")
         found.verify_cert_signature()
         return Certificate(
             blob,
@@ -84,9 +84,9 @@ def read(blob: bytes) -> Certificate:
             _signed_with(blob),
         )
     except InvalidSignature as error:
-        raise ValueError("its signature is wrong") from error
+        raise ValueError("the signature of the certificate is wrong") from error
     except (UnsupportedAlgorithm, TypeError, IndexError) as error:
-        raise ValueError(f"it cannot be verified here: {error}") from error
+        raise ValueError(f"the certificate cannot be verified here: {error}") from error
 
 
 def plain(blob: bytes) -> bytes:
@@ -115,7 +115,7 @@ def _line(key: object) -> str:
 def _type(blob: bytes) -> str:
     found = blob[4 : 4 + int.from_bytes(blob[:4], "big")].decode("ascii", errors="replace")
     if not re.fullmatch(r"[a-z0-9@.-]+", found):
-        raise ValueError("it is not a certificate")
+        raise ValueError("the data is not an OpenSSH certificate")
     return found
 
 

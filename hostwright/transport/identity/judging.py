@@ -77,12 +77,12 @@ def _in_krl(path: Path, line: str) -> bool:
             )
         except FileNotFoundError:
             raise ValueError(
-                "it is a KRL, which needs ssh-keygen on this machine; run: apt install openssh-client"
+                "the file is a KRL, which needs ssh-keygen on this machine; run: apt install openssh-client"
             ) from None
         except subprocess.TimeoutExpired:
-            raise ValueError("ssh-keygen did not finish in time") from None
+            raise ValueError("ssh-keygen did not read the file in time") from None
     if ran.returncode not in (0, _REVOKED):
-        raise ValueError(f"ssh-keygen cannot read it: {(ran.stderr.strip().splitlines() or ['no reason'])[-1]}")
+        raise ValueError(f"ssh-keygen cannot read the file: {(ran.stderr.strip().splitlines() or ['no reason'])[-1]}")
     return ran.returncode == _REVOKED
 
 

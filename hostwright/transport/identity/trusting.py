@@ -178,7 +178,7 @@ def _put(path: Path, content: bytes, seen: os.stat_result) -> bool:
     ssh and ssh-keygen write without a lock, so a change is possible.
     """
     if not stat.S_ISREG(seen.st_mode):
-        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        raise OSError(errno.EINVAL, "the path is not a regular file", str(path))
     descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as new:

@@ -123,7 +123,7 @@ def test_a_host_without_perl_is_refused_and_not_taken_for_whole(site: Path, tmp_
     venv = Venv("/opt/tf", (Recipe("tf", "3.9", "tf==2.9", ""),))
     planned = venv.plan(facts_for(venv, {"python3.14": "/usr/bin/python3.9 3.9\n", "users_files": Answer(NO_PERL, "")}))
     assert isinstance(planned, Refusal)
-    assert planned.sentence.endswith("pip's records; install perl-base")
+    assert planned.sentence.endswith("pip's records, is missing; install perl-base")
 
 
 def test_names_that_a_record_quotes_are_left_out(site: Path) -> None:
