@@ -33,7 +33,7 @@ class ContainersPass(Pass):
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
         """Return that no container runs."""
         if text != "(standard input)\n":
-            raise ValueError("not what grep prints")
+            raise ValueError("grep printed unexpected output")
         return dict.fromkeys(asked, "none")
 
 

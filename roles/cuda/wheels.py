@@ -185,8 +185,8 @@ def one_cuda(section: EnvironmentSection) -> Iterator[Misfit]:
             named = " and ".join(f"{wheel} (CUDA {major})" for major, wheel in sorted(found.items()))
             yield Misfit(
                 "cuda-wheels-mixed",
-                f"{section.stem}.constraints for Python {python} pin {named}: wheels of both contain the same files, "
-                "such as nvidia/cudnn/lib/libcudnn.so.9, and the later silently replaces the earlier",
+                f"{section.stem}.constraints for Python {python} pin {named}: their wheels contain the same "
+                "files, such as nvidia/cudnn/lib/libcudnn.so.9, which replace each other silently",
                 "the file lists of nvidia-cudnn-cu12 and -cu13, measured",
                 "two environments, one for each CUDA",
             )

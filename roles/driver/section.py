@@ -111,12 +111,12 @@ class DriverSection(Section):
         named = "packages" if self.packages else "runfile"
         if self.source not in (None, named):
             raise ValueError(
-                f"source is {self.source}, and the stack names the {named}; name the {self.source} instead"
+                f"source is {self.source}, but the stack names the {named}; name the {self.source} instead"
             )
         if self.artifact and (self.components or self.repository or self.precompiled):
             raise ValueError(
-                "components, repository and precompiled are for packages, and the driver comes from its .run; remove "
-                "them"
+                "components, repository and precompiled are for packages, but the driver comes from its .run; "
+                "remove them"
             )
         if self.components and self.repository:
             raise ValueError("both repository and components are set; remove one")
@@ -128,7 +128,7 @@ class DriverSection(Section):
         parts = {"fabric_manager": manager, "fabric_manager.subnet_manager": manager and manager.subnet_manager}
         for name, part in {**parts, "imex": self.imex}.items():
             if part and not part.artifact and not self.packages:
-                raise ValueError(f"{name} has no artifact, and the driver comes from its .run; name the .deb of {name}")
+                raise ValueError(f"{name} has no artifact, but the driver comes from its .run; name the .deb of {name}")
         return self
 
     @model_validator(mode="after")
@@ -138,11 +138,11 @@ class DriverSection(Section):
         if wrong or (self.packages and self.version not in found.values()):
             names = ", ".join(f"{name} {self.packages[name]}" for name in wrong) or "no package of that version"
             raise ValueError(
-                f"driver version is {self.version}, and packages have {names}; use one version for all parts"
+                f"driver version is {self.version}, but packages have {names}; use one version for all parts"
             )
         if self.packages and self.module not in ("auto", self.kind):
             raise ValueError(
-                f"module is {self.module}, and packages contain the {self.kind} module; name the other package"
+                f"module is {self.module}, but packages contain the {self.kind} module; name the other package"
             )
         return self
 

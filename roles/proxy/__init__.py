@@ -90,6 +90,8 @@ def names_of_people(v: Proxy, spaces: Sequence[Workspace]) -> dict[str, tuple[Wo
         if not re.fullmatch("[a-z0-9]([a-z0-9-]*[a-z0-9])?", space.owner):
             raise InputError(f"{name!r} is not a valid host name; rename {space.owner} in workspaces_users", _PEOPLE)
         if name in map(str.lower, v.names):
-            raise InputError(f"{name!r} names the host and {space.owner}'s pages; change the domain or names", _PEOPLE)
+            raise InputError(
+                f"{name!r} is the name of both the host and {space.owner}'s pages; change the domain or names", _PEOPLE
+            )
         names[name] = (*names.get(name, ()), space)
     return names

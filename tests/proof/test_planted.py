@@ -131,7 +131,7 @@ def test_one_of_two_cards_that_is_missing_is_missed(hosts: Bench) -> None:
 @pytest.mark.parametrize(
     ("faults_of_card", "proof", "sentence"),
     [
-        ('STUCK="0 9438000 5"', "cuda.memory", "the card's memory does not keep what is written to it"),
+        ('STUCK="0 9438000 5"', "cuda.memory", "the card's memory returned other data than was written"),
         ("GARBLED=0", "cuda.bandwidth", "bytes changed on the way to the card and back"),
         ('FLIP="0 3"', "cuda.burnin", "the same product gave different results under load"),
         ("WRONG=0", "cuda.burnin", "the card's results differ from the processor's"),

@@ -47,7 +47,7 @@ def clock_off(ctx: AuditContext) -> Iterator[str]:
     """The host's clock is a minute ahead of this machine's, or two and a half minutes behind."""
     answer = ctx.text(CLOCK).strip()
     if not (answer.isascii() and answer.isdigit() and len(answer) < 12):
-        raise Unread("date does not print the time")
+        raise Unread("the command date printed no valid time")
     ahead = int(answer) - ctx.now.timestamp()
     if ahead > AHEAD_S or ahead < -BEHIND_S:
         way = "ahead of" if ahead > 0 else "behind"

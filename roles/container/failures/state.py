@@ -108,11 +108,11 @@ def settings(ctx: AuditContext) -> Mapping[str, Any]:
     try:
         document = json.loads(text.text, parse_constant=_no_constant)
     except RecursionError:
-        raise NotJson("nested too deeply") from None
+        raise NotJson("the JSON is nested too deeply") from None
     except ValueError as error:
         raise NotJson(str(error)) from None
     if not isinstance(document, dict):
-        raise NotJson("not an object")
+        raise NotJson("the JSON is not an object")
     return document
 
 

@@ -143,7 +143,10 @@ def _through(one: _Push, at: str) -> int:
         with redirect_stdout(printed) if one.request.json else nullcontext():
             status = one.reach(targets, state, at)
         if status == DIFFERS and others:
-            warn(f"then {', '.join(target.name for target in others)} would pull missing images from {at}")
+            warn(
+                f"the other hosts would then pull missing images from {at}: "
+                f"{', '.join(target.name for target in others)}"
+            )
         if status != AS_DESIRED:
             break
     print(printed.getvalue(), end="")

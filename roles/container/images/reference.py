@@ -61,18 +61,18 @@ def read_image_name(text: str) -> ImageName:
     if registry == HUB and "/" not in path:
         path = _OFFICIAL + path
     if len(registry) > _MOST_REGISTRY or len(path) > _MOST_PATH:
-        raise ValueError(f"it is longer than {_MOST_PATH} characters")
+        raise ValueError(f"the name is longer than {_MOST_PATH} characters")
     if registry and not _REGISTRY.fullmatch(registry) and ":" not in registry:
         registry, path = "", f"{registry}/{path}"  # a directory such as a_b.c has a dot but is not a registry
     if registry and not _REGISTRY.fullmatch(registry):
-        raise ValueError("the part before its first / is not a registry")
+        raise ValueError("the part before the first / is not a registry")
     if not _PATH.fullmatch(path):
         capitals = path != path.lower() and _PATH.fullmatch(path.lower())
-        raise ValueError("its path has uppercase letters" if capitals else "its path is invalid")
+        raise ValueError("the path has uppercase letters" if capitals else "the path is invalid")
     if colon and not _TAG.fullmatch(tag):
-        raise ValueError("the part after its : is not a tag")
+        raise ValueError("the part after the : is not a tag")
     if at and not _DIGEST.fullmatch(digest):
-        raise ValueError("the part after its @ is not a digest, such as sha256:… with 64 hexadecimal digits")
+        raise ValueError("the part after the @ is not a digest, such as sha256:… with 64 hexadecimal digits")
     return ImageName(registry, path, tag, digest)
 
 
@@ -86,7 +86,7 @@ def familiar(text: str) -> str:
     """
     name = read_image_name(text)
     if not name.tag or name.digest:
-        raise ValueError("it has no tag" if not name.tag else "it has a digest")
+        raise ValueError("the name has no tag" if not name.tag else "the name has a digest")
     return name.shown
 
 

@@ -58,7 +58,7 @@ def within(measured: Measurements, name: str, tolerance: float, what: str) -> It
     """Check that every device's difference of this name is within the tolerance, and that at least one was measured."""
     found = measured.named(name)
     if not found:
-        yield ProofFinding(f"{what} was not compared: the program ended before", CPU)
+        yield ProofFinding(f"{what} was not compared, because the program ended too early", CPU)
     for each in found:
         if each.value in NO_NUMBERS:
             yield ProofFinding(f"{what}: the result has no numbers", each.device, measured=str(each.value))
@@ -153,8 +153,8 @@ def _device(card: Gpu) -> str:
 
 def agreement(measured: Measurements) -> Iterator[ProofFinding]:
     """Check that distributed training ends with the weights of training on one device, and with NumPy's."""
-    yield from within(measured, "learned beside one device", LEARNED, "what was learned together")
-    yield from within(measured, "learned beside numpy", LEARNED, "what was learned together")
+    yield from within(measured, "learned beside one device", LEARNED, "the result of joint training")
+    yield from within(measured, "learned beside numpy", LEARNED, "the result of joint training")
 
 
 def _word(value: float | str | bool | None) -> str:

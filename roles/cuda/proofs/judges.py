@@ -96,7 +96,7 @@ def bandwidth(measured: Measurements, expected: Expected) -> tuple[ProofFinding,
 def memory(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
     """Check that every word of the GPUs' memory keeps its value."""
     places = {one.device: f" (first at {one.value})" for one in measured.named("first wrong word")}
-    wrong = not_zero(measured, "wrong words", "the card's memory does not keep what is written to it", places)
+    wrong = not_zero(measured, "wrong words", "the card's memory returned other data than was written", places)
     return (*missing(measured, expected), *wrong, *neighbours(measured, ("patterns through memory",)))
 
 
@@ -213,7 +213,7 @@ def _lost(measured: Measurements) -> Iterator[ProofFinding]:
             continue
         lost = 1 - one.number / first
         if lost > LOST_UNDER_LOAD:
-            sentence = f"it lost {lost:.0%} of its throughput under load: {_shown(one)}, at first {first:.4g}"
+            sentence = f"the card lost {lost:.0%} of its throughput under load: {_shown(one)}, at first {first:.4g}"
             yield ProofFinding(
                 sentence, one.device, "failed", _shown(one), f"{(1 - LOST_UNDER_LOAD) * first:.4g} {one.unit}"
             )

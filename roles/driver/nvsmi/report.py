@@ -124,17 +124,17 @@ def _open(text: str) -> tuple[Element, tuple[str, ...]]:
     if not text.strip():
         raise ValueError("nvidia-smi printed nothing")
     if len(text) > MAX_REPORT_BYTES:
-        raise ValueError(f"it is larger than {MAX_REPORT_BYTES // 2**20} MiB")
+        raise ValueError(f"the report is larger than {MAX_REPORT_BYTES // 2**20} MiB")
     begin, end = _BEGIN.search(text), text.rfind(_END)
     if begin is None or f"<{_ROOT}" not in text:
         raise ValueError(f"nvidia-smi printed no report: {_glimpse(text)}")
     if end < begin.start():
-        raise ValueError("it is cut off before its end")
+        raise ValueError("the report is truncated")
     end += len(_END)
     around = (text[: begin.start()] + "\n" + text[end:]).replace("\ufeff", "").splitlines()
     notices = [" ".join(line[: 10 * MAX_CHARACTERS].split())[:MAX_CHARACTERS] for line in around if line.strip()]
     if any(line.startswith("<") for line in notices):  # otherwise the last end tag would not be the root's
-        raise ValueError("it is inside other XML")
+        raise ValueError("the report is inside other XML")
     return _parsed(text[begin.start() : end]), tuple(notices[:_MAX_NOTICES])
 
 
@@ -144,9 +144,9 @@ def _parsed(xml: str) -> Element:
     try:
         return fromstring(sound, forbid_dtd=False, forbid_entities=True, forbid_external=True)
     except DefusedXmlException:
-        raise ValueError("it declares entities, which nvidia-smi never does") from None
+        raise ValueError("the report declares entities, which nvidia-smi never does") from None
     except ParseError as error:
-        raise ValueError(f"it is not well-formed XML (line {error.position[0]})") from None
+        raise ValueError(f"the report is not well-formed XML (line {error.position[0]})") from None
 
 
 def _escaped(line: re.Match[str]) -> str:

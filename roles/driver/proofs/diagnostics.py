@@ -35,7 +35,7 @@ def diagnosis(text: str) -> "dict[str, Any]":
         whole = json.loads(text[text.index("{") : text.rindex("}") + 1])
         root = next(whole[name] for name in ROOTS if name in whole)
     except (ValueError, RecursionError, StopIteration, TypeError):
-        raise NoDiagnosis("dcgmi printed no diagnosis but: " + plain(text)[:80]) from None
+        raise NoDiagnosis("dcgmi printed no diagnosis, but this: " + plain(text)[:80]) from None
     if not isinstance(root, dict):
         raise NoDiagnosis("DCGM: " + plain(root))
     begun = any(items(category.get("tests")) for category in items(root.get("test_categories")))
@@ -158,7 +158,7 @@ def main(arguments: str) -> int:
         root = diagnosis(text)
         every, hardware = list(rows(root, devices)), list(rows(root, devices, software=False))
         if not every:
-            raise NoDiagnosis("DCGM's diagnosis holds no test: " + plain(text)[:80])
+            raise NoDiagnosis("DCGM's diagnosis contains no test: " + plain(text)[:80])
     except NoDiagnosis as error:
         print(json.dumps({"error": str(error)}))
         return 1

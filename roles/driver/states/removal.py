@@ -124,8 +124,8 @@ class DriverGone(Resource):
         shown = "" if self.force or not remains.loaded else display(facts)
         if shown:
             sentence = (
-                f"the driver must be taken away and the GPU drives a display ({shown}): stop it first, or set "
-                "driver_force: true to stop it"
+                f"the driver must be removed, but the GPU drives a display ({shown}); stop the display first, or "
+                "set driver_force: true to stop it"
             )
             return Refusal(what, have, ABSENT, "display", sentence)
         unload = Step(steps.unload(force=self.force, build=False), timeout_s=300)

@@ -88,7 +88,9 @@ def _assigned(ctx: AuditContext) -> tuple[Assignment, ...]:
     answer = ctx.answer(VARIABLES)
     if not answer.ok:
         raise Unread(
-            f"the home directories did not respond within {LOOK_S} s" if answer.status in {124, 137} else "not readable"
+            f"the home directories did not respond within {LOOK_S} s"
+            if answer.status in {124, 137}
+            else "the home directories are not readable"
         )
     return _parse(answer.text)
 

@@ -57,7 +57,7 @@ def _parts(data: memoryview, wanted: int) -> Iterator[memoryview]:
         key, place = _varint(data, place)
         number, kind = key >> 3, key & 7
         if not number or kind not in (_VARINT, _FIXED64, _BYTES, _FIXED32):
-            raise ValueError(f"no field at byte {place}")
+            raise ValueError(f"no valid field at byte {place}")
         if kind == _VARINT:
             _, place = _varint(data, place)
             continue
@@ -81,4 +81,4 @@ def _varint(data: memoryview, place: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << shift
         if not byte & 0x80:
             return value, place
-    raise ValueError(f"no varint at byte {place}")
+    raise ValueError(f"no valid varint at byte {place}")

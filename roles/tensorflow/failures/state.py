@@ -77,7 +77,9 @@ def outside(ctx: AuditContext) -> Iterator[tuple[str, dict[str, str]]]:
     answer = ctx.answer(OUTSIDE)
     if not answer.ok:
         raise Unread(
-            f"the home directories did not respond within {LOOK_S} s" if answer.status in {124, 137} else "not readable"
+            f"the home directories did not respond within {LOOK_S} s"
+            if answer.status in {124, 137}
+            else "the home directories are not readable"
         )
     places: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for row in (line.split("\t") for line in answer.text.splitlines()):

@@ -87,7 +87,7 @@ def _image(text: str) -> str:
         expected = "expected an image such as pytorch/pytorch:2.14.1-cuda13.0-cudnn9-runtime"
         raise ValueError(f"found {short(text)!r}, {expected}: {error}") from None
     if name.tag == "latest":
-        raise ValueError(f"{text}: latest changes every few weeks; name an exact tag")
+        raise ValueError(f"{text}: the tag latest changes every few weeks; name an exact tag")
     if not name.tag and not name.digest:
         raise ValueError(f"{text}: tag or digest is missing; name an exact tag ({text}:TAG) or a digest (@sha256:…)")
     return text
@@ -193,7 +193,9 @@ def _variable(name: Any, value: Any) -> str:
     if not isinstance(text, str):
         raise ValueError(f"{name}: found {describe(value)}, expected text or a number; put it in quotes")
     if len(text) > 4096 or not text.isprintable():
-        raise ValueError(f"{name}: longer than 4096 characters, or with a control character, such as a line break")
+        raise ValueError(
+            f"{name}: the value is longer than 4096 characters, or has a control character, such as a line break"
+        )
     return checked_zone(text) if name == "TZ" else text
 
 
@@ -223,7 +225,7 @@ def _script(text: str) -> str:
 
 def _word(text: str) -> str:
     if "\0" in text:
-        raise ValueError("contains a NUL character, which arguments cannot have; remove it")
+        raise ValueError("the argument contains a NUL character; remove it")
     return text
 
 

@@ -93,17 +93,17 @@ def section(**values: object) -> DriverSection:
     [
         ({"artifact": "driver"}, "the driver has both artifact and packages"),
         ({"packages": {}}, "no driver; set artifact (its .run)"),
-        ({"source": "runfile"}, "source is runfile, and the stack names the packages"),
+        ({"source": "runfile"}, "source is runfile, but the stack names the packages"),
         (
             {"source": "packages", "packages": {}, "artifact": "driver"},
-            "source is packages, and the stack names the ru",
+            "source is packages, but the stack names the ru",
         ),
         ({"packages": {}, "artifact": "driver", "components": ("contrib",)}, "the driver comes from its .run"),
         ({"packages": {"libcuda1": "535.309.01-0+deb12u1"}}, "packages have libcuda1 535.309.01-0+deb12u1; use one"),
         ({"packages": {"nvidia-support": "1.0"}}, "no package of that version"),
         ({"packages": {"libcuda1": ""}}, "String should match pattern"),
         ({"packages": {"libcuda1": "latest"}}, "String should match pattern"),
-        ({"module": "proprietary"}, "module is proprietary, and packages contain the open module"),
+        ({"module": "proprietary"}, "module is proprietary, but packages contain the open module"),
         (
             {"components": ("main",), "repository": AptRepository(name="n", uri="https://example.org", key="k")},
             "both repository and components",

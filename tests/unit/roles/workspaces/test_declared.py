@@ -112,7 +112,7 @@ def test_a_file_beside_the_hosts_gives_a_host_its_workspaces(tmp_path: Path) -> 
         ("{user: alice, kind: jupyter, memory: 1_000}", "found number 1_000, expected text; put it in quotes"),
         ("{user: on, kind: jupyter}", "found true, expected text"),
         ("{user: alice, kind: batch, command: [sleep, 0644]}", "found number 0644, expected text; put it in quotes"),
-        ('{user: alice, kind: jupyter, environment: {A: "x\\ny"}}', "with a control character"),
+        ('{user: alice, kind: jupyter, environment: {A: "x\\ny"}}', "has a control character"),
         ("{user: alice, kind: jupyter, environment: {TZ: Europe/Berln}}", "did you mean 'Europe/Berlin'?"),
         ("{user: alice, kind: jupyter, environment: {TZ: berlin}}", "did you mean 'Europe/Berlin'?"),
         (

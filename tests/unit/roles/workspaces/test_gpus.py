@@ -133,7 +133,7 @@ def test_what_a_workspace_sees_is_its_mig_device_and_not_the_card() -> None:
     [
         ("['0:1']", "numbers of MIG devices change"),
         ("[MIG-1]", "or MIG-… of a MIG device"),
-        (f"[{OLD}, {A100}]", "one is a MIG device on the other"),
+        (f"[{OLD}, {A100}]", "one of the two is a MIG device on the other"),
         (f"[{PART}, {PART}]", "it is named twice"),
     ],
 )

@@ -115,7 +115,7 @@ def test_a_card_that_keeps_its_clocks_passes() -> None:
 @pytest.mark.parametrize(
     ("figures", "sentence"),
     [
-        ({"products": 8600.0}, "it lost 11% of its throughput under load"),
+        ({"products": 8600.0}, "the card lost 11% of its throughput under load"),
         ({"slowed_down_by_heat": 12.0}, "heat lowers its clocks under load: in 12 % of the samples, at up to 71 °C"),
         ({"slowed_down_by_the_hardware": 3.0}, "its hardware lowers its clocks under load"),
         ({"wrong_results": 1.0}, "the same product gave different results under load: 1 times"),

@@ -127,7 +127,7 @@ def test_a_bit_that_sticks_is_found_in_its_place(run: Run) -> None:
     assert measured.number("wrong words", FIRST) == 0
     (finding,) = failures(judges.memory(measured, EXPECTED))
     assert finding.device == SECOND
-    assert "does not keep what is written to it" in finding.sentence
+    assert "returned other data than was written" in finding.sentence
     place = next(str(one.value) for one in measured.named("first wrong word"))
     assert place == f"byte {9 * MIB + 8000}: wrote 0000000000000000, read 0000000000200000"
 

@@ -54,14 +54,17 @@ def refusal(text: str) -> str:
         ),
         ("\x1b[2J\x1b]0;owned\x07\u202e", "nvidia-smi printed no report: \ufffd[2J\ufffd]0;owned\ufffd\ufffd"),
         ("<html><body>proxy</body></html>", "nvidia-smi printed no report: <html><body>proxy</body></html>"),
-        ("<nvidia_smi_log>\n<gpu>", "it is cut off before its end"),
-        ("</nvidia_smi_log>\n<nvidia_smi_log>\n", "it is cut off before its end"),
-        ("<log>\n<nvidia_smi_log>\n</nvidia_smi_log></log>", "it is inside other XML"),
-        ("<?xml version='1.0' ?><log><nvidia_smi_log></nvidia_smi_log>", "it is not well-formed XML (line 1)"),
-        ("<nvidia_smi_log>\n<gpu></cpu>\n</nvidia_smi_log>", "it is not well-formed XML (line 2)"),
-        ("<?xml version='1.0' ?><log/>\n<nvidia_smi_log>\n</nvidia_smi_log>", "it is not well-formed XML (line 2)"),
-        ("<!DOCTYPE log>\n<log><nvidia_smi_log/></log>", "it is cut off before its end"),
-        ("<nvidia_smi_log>&undeclared;</nvidia_smi_log>", "it is not well-formed XML (line 1)"),
+        ("<nvidia_smi_log>\n<gpu>", "the report is truncated"),
+        ("</nvidia_smi_log>\n<nvidia_smi_log>\n", "the report is truncated"),
+        ("<log>\n<nvidia_smi_log>\n</nvidia_smi_log></log>", "the report is inside other XML"),
+        ("<?xml version='1.0' ?><log><nvidia_smi_log></nvidia_smi_log>", "the report is not well-formed XML (line 1)"),
+        ("<nvidia_smi_log>\n<gpu></cpu>\n</nvidia_smi_log>", "the report is not well-formed XML (line 2)"),
+        (
+            "<?xml version='1.0' ?><log/>\n<nvidia_smi_log>\n</nvidia_smi_log>",
+            "the report is not well-formed XML (line 2)",
+        ),
+        ("<!DOCTYPE log>\n<log><nvidia_smi_log/></log>", "the report is truncated"),
+        ("<nvidia_smi_log>&undeclared;</nvidia_smi_log>", "the report is not well-formed XML (line 1)"),
     ],
 )
 def test_what_is_no_report_is_refused_in_a_sentence(text, sentence):
@@ -72,7 +75,7 @@ def test_what_is_no_report_is_refused_in_a_sentence(text, sentence):
 def test_a_report_cut_anywhere_is_refused(name):
     text = fixture(name)
     for end in range(200, len(text) - 2, len(text) // 23):
-        assert refusal(text[:end]) == "it is cut off before its end"
+        assert refusal(text[:end]) == "the report is truncated"
 
 
 BOMBS = {
@@ -87,7 +90,7 @@ BOMBS = {
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_entities_are_refused(bomb):
     text = BOMBS[bomb] + "<nvidia_smi_log>\n<driver_version>&d;</driver_version>\n</nvidia_smi_log>\n"
-    assert refusal(text) == "it declares entities, which nvidia-smi never does"
+    assert refusal(text) == "the report declares entities, which nvidia-smi never does"
 
 
 def test_the_document_type_is_never_fetched(tmp_path):
@@ -96,13 +99,13 @@ def test_the_document_type_is_never_fetched(tmp_path):
     head = f'<!DOCTYPE nvidia_smi_log SYSTEM "file://{tmp_path}/evil.dtd">\n'
     text = f"{head}<nvidia_smi_log>\n<driver_version>1%s</driver_version>\n</nvidia_smi_log>"
     assert read_report(text % "").driver == "1"
-    assert refusal(text % "&d;") == "it is not well-formed XML (line 3)"
+    assert refusal(text % "&d;") == "the report is not well-formed XML (line 3)"
 
 
 def test_megabytes_are_refused_unread():
-    assert refusal("<nvidia_smi_log>" + "A" * 10_000_000 + "</nvidia_smi_log>") == "it is larger than 4 MiB"
+    assert refusal("<nvidia_smi_log>" + "A" * 10_000_000 + "</nvidia_smi_log>") == "the report is larger than 4 MiB"
     assert refusal("\x00\xff<" * 1_000_000).startswith("nvidia-smi printed no report: ")
-    assert refusal("<process_name>" * 200_000 + "<nvidia_smi_log></nvidia_smi_log>").startswith("it is inside")
+    assert refusal("<process_name>" * 200_000 + "<nvidia_smi_log></nvidia_smi_log>").startswith("the report is inside")
 
 
 def test_depth_is_no_matter():

@@ -153,13 +153,13 @@ def test_a_host_without_dcgm_is_not_diagnosed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "dcgmi printed no diagnosis but:"),
-        ("Segmentation fault", "dcgmi printed no diagnosis but: Segmentation fault"),
-        ("{" * 5000 + "}" * 5000, "dcgmi printed no diagnosis but: {{{"),
-        ('{"a": ' * 5000 + "1" + "}" * 5000, "dcgmi printed no diagnosis but:"),
+        ("", "dcgmi printed no diagnosis, but this:"),
+        ("Segmentation fault", "dcgmi printed no diagnosis, but this: Segmentation fault"),
+        ("{" * 5000 + "}" * 5000, "dcgmi printed no diagnosis, but this: {{{"),
+        ('{"a": ' * 5000 + "1" + "}" * 5000, "dcgmi printed no diagnosis, but this:"),
         ('{"DCGM Diagnostic": []}', "DCGM: []"),
-        ('{"DCGM Diagnostic": {}}', "DCGM's diagnosis holds no test:"),
-        ('{"DCGM Diagnostic": {"test_categories": 7}}', "DCGM's diagnosis holds no test:"),
+        ('{"DCGM Diagnostic": {}}', "DCGM's diagnosis contains no test:"),
+        ('{"DCGM Diagnostic": {"test_categories": 7}}', "DCGM's diagnosis contains no test:"),
         (
             document("DCGM Diagnostic", {"name": "a", "results": [{"status": "Pass"}]}, runtime_error="nvvs died"),
             "DCGM: nvvs died",

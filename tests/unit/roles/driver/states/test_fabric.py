@@ -159,7 +159,7 @@ def test_parts_of_another_version_are_refused() -> None:
 
 
 def test_a_part_without_a_source_is_refused() -> None:
-    with pytest.raises(ValidationError, match=r"imex has no artifact, and the driver comes from its \.run"):
+    with pytest.raises(ValidationError, match=r"imex has no artifact, but the driver comes from its \.run"):
         DriverSection(version=V, artifact="driver", imex={"version": f"{V}-1"})
 
 

@@ -84,7 +84,7 @@ def test_a_wrong_result_is_a_failure_of_its_device(name: str, value: float | str
 def test_a_result_that_was_never_compared_is_a_failure() -> None:
     rows = {key: value for key, value in WHOLE.items() if key[0] != "product"}
     assert [finding.sentence for finding in found(rows)] == [
-        "a product of whole numbers was not compared: the program ended before"
+        "a product of whole numbers was not compared, because the program ended too early"
     ]
 
 
