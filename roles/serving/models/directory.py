@@ -90,9 +90,9 @@ def _place(folder: Path, version: int | None) -> Path:
         raise InputError("no such directory; name the directory that tf.saved_model.save wrote", str(folder))
     below: dict[int, Path] = {}
     for child in sorted(child for child in folder.iterdir() if child.name.isascii() and child.name.isdigit()):
-        twin = below.setdefault(int(child.name), child)
-        if twin is not child:
-            raise InputError(f"{twin.name} and {child.name} are the same version; move one of them away", str(folder))
+        other = below.setdefault(int(child.name), child)
+        if other is not child:
+            raise InputError(f"{other.name} and {child.name} are the same version; move one of them away", str(folder))
     with_model = {number: child for number, child in below.items() if (child / FILE).is_file()}
     if version is not None and version in with_model:
         return with_model[version]
