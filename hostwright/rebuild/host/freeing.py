@@ -85,7 +85,7 @@ def _everyone(tools: Tools, *, boots: bool) -> tuple[str, ...]:
     if tools.run.stopping.is_set():
         raise Stopped(
             tools.target.name,
-            "stopped by the operator during the wait for the end of work on the host; the host stays drained",
+            "stopped by the operator during the wait for the end of work on the host; the host is still drained",
         )
     occupancy = tools.target.occupancy
     with tools.connect() as shell:
