@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from benchmarks.measuring.machine import own_program
 from benchmarks.measuring.measure import HOST_CPU
 from benchmarks.places.hosts import Hosts
 from benchmarks.places.places import Places
+from hostwright.common.quoting import sh
 from lab.machine import console
 
 NAME = "rebuild"
@@ -48,7 +50,9 @@ class Ready:
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
     """Create enough clones for the largest size."""
     hosts, sizes = places.hosts(), wanted.of(SIZES)
-    yield Ready(hosts, hosts.clones(max(sizes)), sizes)
+    names = hosts.clones(max(sizes))
+    yield Ready(hosts, names, sizes)
+    hosts.remove(names)  # the known keys of a host that was not brought back are wrong
 
 
 def check(ready: Ready) -> str:
@@ -74,7 +78,9 @@ def rebuild(ready: Ready, names: Sequence[str]) -> Command:
         for machine in machines:
             console(machine, "sh", "-ec", BREAK)
 
-    words = ("rebuild", "--inventory", str(ready.hosts.inventory), "--hosts", ",".join(names))
+    keys = sh("%s -m lab host-keys --name %s", sys.executable, ready.hosts.lab.name) + ' --hosts "$HOSTWRIGHT_HOST"'
+    chosen = ("--inventory", str(ready.hosts.inventory), "--hosts", ",".join(names))
+    words = ("rebuild", *chosen, "--var", f"hostwright_host_keys={keys}")
     return Command(
         REBUILD, len(names), (own_program("hostwright"), *words), env=ready.hosts.environment, before=before,
         hosts=tuple(machine.cgroup for machine in machines),
