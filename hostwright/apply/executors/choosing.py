@@ -1,4 +1,4 @@
-"""Chooses the executor of a run: this machine, or the workers of an optional package."""
+"""Chooses the executor of a run: threads on this machine, or the workers of an optional package."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROVE = f"proofs run only from this machine; provision without --prove, then run
 
 
 class Workers(Protocol):
-    """The functions of a module with its own executor."""
+    """The functions that a module with an executor of its own must have."""
 
     def executor_for(
         self, address: str, roster: Roster, targets: Targets, password: Secret | None
@@ -31,10 +31,10 @@ class Workers(Protocol):
         """Connect to the workers. Raises ``InputError`` if they cannot work on these hosts."""
 
     def take_over(self, address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
-        """Make workers release the hosts of a run whose machine died, and complete the journal of the run."""
+        """Make the workers of a run whose own machine died release their hosts, and complete the run's journal."""
 
 
-#: value of ``--executor`` → its module, and the packages of the extra with the same name
+#: value of ``--executor`` → name of its module, and packages that the extra of the same name installs
 EXTRAS = {"dask": ("hostwright.apply.executors.cluster.cluster", ("dask", "distributed"))}
 
 
@@ -42,7 +42,7 @@ EXTRAS = {"dask": ("hostwright.apply.executors.cluster.cluster", ("dask", "distr
 def executor_for(
     roster: Roster, targets: Targets, request: Request, password: Secret | None
 ) -> Iterator[OpenExecutor | None]:
-    """Yield the executor of these hosts; ``None`` for this machine.
+    """Yield the executor for these hosts. ``None`` stands for threads on this machine.
 
     Raises ``InputError`` before any change of a host.
     """
@@ -57,10 +57,10 @@ def executor_for(
 
 
 def take_over_left(run: RunSummary, roster: Roster, request: Request) -> None:
-    """Complete a run whose machine died: its workers release their hosts, and their records are added to the journal.
-    Does nothing for other runs.
+    """Complete the journal of a run whose own machine died. Does nothing for other runs.
 
-    Raises ``InputError`` if the workers do not answer.
+    Its workers release their hosts, and the records of the workers are added to the journal. Raises ``InputError`` if
+    the workers do not answer.
     """
     from hostwright.apply.journal.redaction import secrets_in
 
@@ -81,7 +81,7 @@ def is_left(run: RunSummary) -> bool:
 
 
 def workers_of(request: Request) -> Workers | None:
-    """Return the module of the requested executor; ``None`` for this machine. Raises ``InputError``."""
+    """Return the module of the requested executor; ``None`` for threads on this machine. Raises ``InputError``."""
     name, option = request.executor, f"--executor {request.executor}"
     if name not in EXTRAS:
         if request.scheduler and not name:

@@ -1,4 +1,4 @@
-"""Base classes of the executors that work on hosts: ``concurrent.futures`` with a number of slots."""
+"""Base classes of the executors that work on hosts: ``concurrent.futures.Executor`` with a number of slots."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ class HostExecutor(Executor):
     @property
     @abstractmethod
     def slots(self) -> int:
-        """The number of hosts that the executor can work on now."""
+        """The number of hosts that the executor can work on at the same time."""
 
 
 class RunExecutor(HostExecutor):
-    """An executor on other machines, for one run. Its context connects to the workers and ends with the run."""
+    """An executor on other machines, for one run. Its context connects to the workers and ends the run on them."""
 
     @abstractmethod
     def cut(self) -> None:
-        """Release every host at once. Jobs on the hosts continue."""
+        """Release every host at once. Jobs that run on the hosts continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkEnded(Generic[T]):
-    """The end of a host's work: ``future`` is done."""
+    """The work on a host has ended: ``future`` is done."""
 
     host: str
     future: Future[T]
 
     @property
     def error(self) -> BaseException | None:
-        """The exception of the work, if any. An unexpected exception becomes an error of this host."""
+        """The exception that the work raised, if any. An unexpected exception is converted to an error of this host."""
         try:
             with guarded(self.host):
                 self.future.result()

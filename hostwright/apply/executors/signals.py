@@ -1,4 +1,4 @@
-"""Converts Ctrl-C and SIGTERM to messages for a loop."""
+"""Converts Ctrl-C and SIGTERM to calls, which the loop of a run can handle as messages."""
 
 from __future__ import annotations
 

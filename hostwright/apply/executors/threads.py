@@ -22,8 +22,8 @@ T = TypeVar("T")
 class DaemonThreads(HostExecutor):
     """At most ``slots`` daemon threads.
 
-    A thread is started for new work if all others are busy, takes more work after its own, and ends when no work is
-    waiting. So no idle threads are kept.
+    If all threads are busy, new work starts another thread. A thread that has finished its work takes the next work
+    that waits, and ends if there is none. So no idle threads are kept.
 
     >>> with DaemonThreads(2) as threads:
     ...     [future.result() for future in [threads.submit(str.upper, "gpu01"), threads.submit(int, "7")]]
@@ -45,7 +45,7 @@ class DaemonThreads(HostExecutor):
         return self._slots
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Call ``fn`` in a thread. The future has its return value or any exception."""
+        """Call ``fn`` in a thread. The future receives its return value or its exception."""
         future: Future[T] = Future()
         with self._lock:
             if self._closed:
@@ -57,9 +57,10 @@ class DaemonThreads(HostExecutor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Accept no more work.
+        """Accept no further work.
 
-        ``cancel_futures`` cancels the work that has not begun. ``wait`` waits for all other work, even if it hangs.
+        ``cancel_futures`` cancels work that has not begun. ``wait`` waits until all other work has ended, even if it
+        hangs.
         """
         with self._lock:
             self._closed = True
@@ -77,7 +78,7 @@ class DaemonThreads(HostExecutor):
             work.run()
 
     def _next(self) -> _Work[Any] | None:
-        """Return the next work of the calling thread; ``None`` to end the thread."""
+        """Return the next work for the calling thread. ``None`` ends the thread."""
         with self._lock:
             if self._waiting:
                 return self._waiting.popleft()
@@ -94,7 +95,7 @@ class _Work(Generic[T]):
     call: Callable[[], T]
 
     def run(self) -> None:
-        """Run the call unless it was cancelled. Exceptions go to the future."""
+        """Run the call, unless it was cancelled, and set its result or exception in the future."""
         if not self.future.set_running_or_notify_cancel():
             return
         try:

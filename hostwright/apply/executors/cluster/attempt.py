@@ -37,7 +37,7 @@ OTHER = (
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """Values shared by all attempts of a run on one worker: the run, its site, and the worker's address and name."""
+    """Values that all attempts of a run on one worker share: the run, its site, and the worker's address and name."""
 
     brief: Brief
     roster: Callable[[], Roster]
@@ -45,11 +45,11 @@ class Workplace:
     name: str
     send: Callable[[dict[str, Any]], None]
     mailbox: Mailbox = field(default_factory=Mailbox)
-    past: PastRuns = field(default_factory=lambda: PastRuns(state_root()))  #: read once for all attempts
+    past: PastRuns = field(default_factory=lambda: PastRuns(state_root()))  #: read once for all attempts of the worker
 
 
 class Attempt:
-    """One attempt at one host. ``key`` is the cluster's name of the task."""
+    """One attempt of a worker at one host. ``key`` is the name that the cluster gave to the task."""
 
     def __init__(self, place: Workplace, task: Task, key: str = ""):
         self.id = new_attempt()
@@ -65,14 +65,14 @@ class Attempt:
         self._stopping = threading.Event()
 
     def go(self, go: Go) -> None:
-        """Allow the attempt to begin. Later calls change nothing."""
+        """Allow the attempt to begin. Only the first call has an effect."""
         with self._change:
             if self._go is None:
                 self._go = go
             self._change.notify_all()
 
     def stop(self) -> None:
-        """Start nothing new on the host."""
+        """Start no further job on the host."""
         self._stopping.set()
 
     def leave(self) -> None:
@@ -91,7 +91,7 @@ class Attempt:
             threading.Thread(target=connections.close, name="leave", daemon=True).start()
 
     def tell(self, event: Event) -> None:
-        """Report an event of the run or of the host."""
+        """Report an event of the whole run or of the host."""
         self._reporter(event)
 
     def run(self, handout: Handout | None = None) -> None:
@@ -121,7 +121,8 @@ class Attempt:
         self._reporter.text = redactor.text
         host, password = unsealed(self._task, texts)
         roster = place.roster()
-        target = roster.target(host, frozenset(brief.roles) or None, check=False)  # checked on the operator's machine
+        # the operator's machine has checked the host before
+        target = roster.target(host, frozenset(brief.roles) or None, check=False)
         self._refuse_other(target)
         agreed = self._task.agreed
         run = Run(

@@ -30,18 +30,19 @@ T = TypeVar("T")
 
 OPTION = "--scheduler"
 TLS = "tls://"
-CONNECT_S = 10.0  #: our choice: a scheduler in the same network answers in milliseconds
-ANSWER_S = 30.0  #: our choice: a busy worker answers within seconds
-SNIFF_S = 1.0  #: our choice: wait for the first message, which a scheduler sends at once
-LONGEST = 1 << 20  #: maximum bytes of a scheduler's first message, which has a few hundred
-CLOSE_S = 3.0  #: our choice: wait at the end of a run for a cluster that hangs
-AT_ONCE = 32  #: parallel calls
+#: time limit in seconds for connecting; a scheduler in the same network answers in milliseconds (our choice)
+CONNECT_S = 10.0
+ANSWER_S = 30.0  #: time limit in seconds for the answer of a worker; a busy worker answers within seconds (our choice)
+SNIFF_S = 1.0  #: time limit in seconds for the first message, which a scheduler sends at once (our choice)
+LONGEST = 1 << 20  #: maximum number of bytes of a scheduler's first message, which has a few hundred
+CLOSE_S = 3.0  #: seconds to wait for a cluster that hangs at the end of a run (our choice)
+AT_ONCE = 32  #: maximum number of parallel calls to workers
 _SETTINGS = (
     "set distributed.comm.tls.ca-file and distributed.comm.tls.client.cert and .key in Dask's configuration, or "
     "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …__TLS__CLIENT__CERT and …__TLS__CLIENT__KEY"
 )
-_LENGTH = struct.Struct("<Q")  #: header of a Dask message (distributed/comm/tcp.py)
-_LOUD = ("distributed", "tornado", "asyncio")  #: loggers that would disturb the view of the run
+_LENGTH = struct.Struct("<Q")  #: the header of a Dask message, which contains a length (distributed/comm/tcp.py)
+_LOUD = ("distributed", "tornado", "asyncio")  #: loggers whose messages would disturb the display of the run
 
 
 @contextmanager
@@ -72,7 +73,7 @@ def _client(address: str, name: str) -> Client:
     except Exception as error:  # noqa: BLE001 - Dask raises any error in received data
         sentence = _why_not(address, error, tls=tls)
         error.__traceback__ = None
-    gc.collect()  # closes the incomplete client now, not at exit with warnings
+    gc.collect()  # Closes the incomplete client here. At exit, it would print warnings.
     raise InputError(sentence, OPTION)
 
 
@@ -88,7 +89,7 @@ def _place(address: str) -> tuple[str, int]:
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether only this machine can reach the address of a scheduler or host."""
+    """Return whether a scheduler's or host's address can be reached only from this machine."""
     host = urlsplit(address).hostname if "://" in address else address
     try:
         return ipaddress.ip_address(host or "").is_loopback
@@ -97,12 +98,12 @@ def is_loopback(address: str) -> bool:
 
 
 def is_open(address: str) -> bool:
-    """Return whether other machines can use a scheduler without TLS."""
+    """Return whether a scheduler without TLS can be used from other machines."""
     return not address.startswith(TLS) and not is_loopback(address)
 
 
 def _security() -> tuple[Security, ssl.SSLContext | None]:
-    """Return the TLS settings of Dask's configuration, and the context for them (``None`` without settings)."""
+    """Return the TLS settings of Dask's configuration, and the SSL context for them; ``None`` without settings."""
     try:
         security = Security()
         context: ssl.SSLContext | None = security.get_connection_args("client")["ssl_context"]
@@ -112,7 +113,10 @@ def _security() -> tuple[Security, ssl.SSLContext | None]:
 
 
 def _reach(address: str, host: str, port: int, context: ssl.SSLContext | None) -> None:
-    """Raise ``InputError`` for a missing server or an untrusted certificate, which Dask's errors do not name."""
+    """Raise ``InputError`` if no server listens at the address, or its certificate is untrusted.
+
+    Dask's own errors do not name these causes.
+    """
     try:
         with socket.create_connection((host, port), CONNECT_S) as plain:
             if context is not None:
@@ -147,12 +151,12 @@ def _is_other(plain: socket.socket) -> bool:
     try:
         head = plain.recv(_LENGTH.size, socket.MSG_WAITALL)
     except TimeoutError:
-        return False  # a TLS server waits for the client
+        return False  # A TLS server sends nothing before the client does.
     return len(head) == _LENGTH.size and _LENGTH.unpack(head)[0] > LONGEST
 
 
 def _why_not(address: str, error: Exception, *, tls: bool) -> str:
-    """Return the error message for a server that is incompatible with Dask."""
+    """Return the error message for a server to which Dask's client could not connect."""
     text = short(str(error)).rpartition("Error: ")[2] or type(error).__name__
     if tls:
         return f"{address} closed the connection ({text}); check whether it accepts this machine's certificate"
@@ -161,7 +165,7 @@ def _why_not(address: str, error: Exception, *, tls: bool) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence Dask's loggers, unless Hostwright runs at debug level."""
+    """Hide the messages of Dask's loggers, unless Hostwright runs at debug level."""
     if logging.getLogger("hostwright").isEnabledFor(logging.DEBUG):
         yield
         return
@@ -178,8 +182,9 @@ def _quiet() -> Iterator[None]:
 
 
 def in_time(call: Callable[[], T], timeout_s: float) -> T | None:
-    """Return the value of a call; ``None`` if the call raises, or exceeds the time. A call that exceeds the time
-    continues in its thread.
+    """Return the value of a call. ``None`` if the call raises, or takes longer than ``timeout_s``.
+
+    A call that takes longer continues in its thread.
     """
     future = DaemonThreads(1, "dask").submit(call)
     wait([future], timeout_s)
@@ -191,8 +196,8 @@ def ask_each(
 ) -> tuple[Mapping[str, Any], Mapping[str, BaseException]]:
     """Call a function or coroutine in each worker's process in parallel.
 
-    Return the values, and the errors of workers that raised or did not answer in time (``TimeoutError``). A worker that
-    hangs delays no other.
+    Return the values, and the errors of workers that raised or did not answer in time (``TimeoutError``), by the
+    worker's address. A worker that hangs does not delay the calls to other workers.
     """
     threads = DaemonThreads(AT_ONCE, "dask")
 
@@ -215,7 +220,7 @@ def ask_each(
 
 
 def meaning_of(host: str, error: BaseException, then: str) -> HostError:
-    """Convert an error of the cluster to an error of a host. ``then`` is the next action."""
+    """Convert an error of the cluster to an error of a host. ``then`` tells the operator what to do next."""
     if isinstance(error, KilledWorker):
         last = getattr(error.last_worker, "address", error.last_worker)
         lost = f"{error.allowed_failures + 1} workers with this host were lost, the last of them {last}"

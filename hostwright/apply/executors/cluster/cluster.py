@@ -50,12 +50,14 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LOOK_S = 1.0  #: our choice: interval between requests for the list of workers
-ALONE_S = 120.0  #: our choice: wait for workers or the scheduler; a nanny restarts a worker in seconds
-RECOVER_S = 5.0  #: our choice: wait for the records of a lost worker
-CUT_S = 1.5  #: wait for workers to receive the order to release hosts; shorter than in the run's loop
+LOOK_S = 1.0  #: seconds between two requests for the list of workers (our choice)
+#: seconds to wait without any worker or without the scheduler (our choice). Dask's nanny restarts a worker in seconds.
+ALONE_S = 120.0
+RECOVER_S = 5.0  #: seconds to wait for the records of a lost worker (our choice)
+#: seconds to wait until workers have received the order to release their hosts; less than the run's loop waits
+CUT_S = 1.5
 OPEN = "anyone who can connect to %s can use the workers' logins to all hosts; enable TLS (tls://)"
-NOBODY = "nobody"  #: placeholder for a worker's address
+NOBODY = "nobody"  #: address that stands for a worker while none is available
 THEN = f"a running job on the host continues, and {Command('provision', resume='%s')} re-attaches to it"
 
 
@@ -95,22 +97,22 @@ class ClusterExecutor(RunExecutor):
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._heartbeats = Heartbeats(self._client, brief.session, self._heartbeat, self._heard)
         self._dispatch = Dispatch(run, self._heartbeats.poke, recover=self._recover)
-        self._known: dict[str, str] = {}  #: checked worker → why it is unfit; empty if it is fit
-        self._workers: dict[str, int] = {}  #: available fit worker → its number of slots
-        self._futures: dict[str, Future[Any]] = {}  #: host → its latest future
+        self._known: dict[str, str] = {}  #: address of each checked worker → why it is unfit; empty if it is fit
+        self._workers: dict[str, int] = {}  #: address of each fit worker that is available → its number of slots
+        self._futures: dict[str, Future[Any]] = {}  #: host → the future of its latest task
         self._recovered: dict[str, list[Message]] = {}
         self._then = THEN % run.id
-        self._lost = ""  #: why no worker is left; empty while the run continues
+        self._lost = ""  #: why the run has no worker left; empty while the run continues
         self._over = threading.Event()
 
     @property
     def slots(self) -> int:
-        """The number of hosts that the workers can work on now: one per thread."""
-        # one slot, so that the run's loop submits a host, which ends with the reason
+        """The number of hosts that the workers can work on at the same time: one per thread of each worker."""
+        # one slot, so that the run's loop submits each host, which then ends with this reason
         return 1 if self._lost else sum(self._workers.values())
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **_: P.kwargs) -> Future[T]:  # noqa: ARG002
-        """Send a host to the cluster. ``fn`` is the run's work: its values are sent, not the function."""
+        """Send a host to the cluster. The workers receive the host from ``args``; ``fn`` itself is not sent."""
         future: Future[Outcome] = Future()
         host = str(args[0])
         target = self._run.targets.by_name[host]
@@ -126,7 +128,10 @@ class ClusterExecutor(RunExecutor):
         return cast("Future[T]", future)
 
     def cut(self) -> None:
-        """Make every worker release its hosts, and wait up to ``CUT_S`` for delivery. Jobs on the hosts continue."""
+        """Make every worker release its hosts. Wait up to ``CUT_S`` until the workers have received this order.
+
+        Jobs on the hosts continue.
+        """
         self._do(self._dispatch.cut)
         done = threading.Event()
         self._do(done.set)
@@ -162,9 +167,9 @@ class ClusterExecutor(RunExecutor):
             self._note(OPEN % self._address)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002
-        """End the run: workers release its hosts and delete their records of it, because its journal is complete.
+        """End the run. Workers release its hosts and delete their records of the run, because the journal is complete.
 
-        A worker that hangs delays no other, and is not awaited.
+        A worker that hangs delays neither other workers nor the end of the run.
         """
         self._over.set()
         self._heartbeats.end()
@@ -181,7 +186,7 @@ class ClusterExecutor(RunExecutor):
     # ---------------------------------------------------------------- in the thread that handles messages
 
     def _take(self) -> None:
-        """Run the calls of the inbox in order. An error here ends the run, whose loop raises it."""
+        """Run the calls of the inbox in order. An error in a call ends the run, whose loop then raises the error."""
         while call := self._inbox.get():
             try:
                 call()
@@ -189,7 +194,7 @@ class ClusterExecutor(RunExecutor):
                 self._dispatch.fail(error)
 
     def _send(self, host: str, given: Task) -> None:
-        """Send a host to the current workers."""
+        """Send a host to the workers that are available."""
         if self._lost:
             self._dispatch.lose(self._lost, self._then)
             return
@@ -198,7 +203,7 @@ class ClusterExecutor(RunExecutor):
         if (before := self._futures.pop(host, None)) is not None:
             before.cancel()
         if not workers:
-            return  # the host waits for a worker
+            return  # The host waits until a worker is available.
         try:
             future = self._executor.submit(sessions.run_task, given, workers=workers)
         except Exception as error:  # noqa: BLE001 - the client may be closing
@@ -226,7 +231,7 @@ class ClusterExecutor(RunExecutor):
         self._dispatch.lose(self._lost, self._then)
 
     def _strand(self) -> None:
-        """Send the hosts of lost workers to other workers, if there are any."""
+        """Send the hosts of lost workers to other workers, if any are available."""
         if self._workers:
             self._dispatch.strand(self._workers)
 
@@ -251,7 +256,7 @@ class ClusterExecutor(RunExecutor):
         self._inbox.put(call)
 
     def _hear(self, event: tuple[float, Any]) -> None:
-        """Callback of the client's event loop for each message, in order."""
+        """Queue a message from a worker. The client's event loop calls this for each message, in order."""
         self._do(partial(self._receive, event[1]))
 
     def _heartbeat(self, worker: str) -> Heartbeat:
@@ -261,7 +266,7 @@ class ClusterExecutor(RunExecutor):
         self._dispatch.heard(worker, heartbeat)
 
     def _watch(self) -> None:
-        """List the workers periodically, and end the run if there are none for ``ALONE_S``."""
+        """List the workers periodically. End the run if none were available for ``ALONE_S``."""
         alone_s, stopping = 0.0, False
         while not self._over.wait(LOOK_S):
             if self._run.stopping.is_set() and not stopping:
@@ -279,7 +284,7 @@ class ClusterExecutor(RunExecutor):
                 return
 
     def _list(self) -> bool:
-        """List the workers, and check new ones. Return whether the scheduler answered."""
+        """List the workers, and check those that are new. Return whether the scheduler answered."""
         found = in_time(self._client.nthreads, LOOK_S * 5)
         if found is None:
             return False
@@ -291,7 +296,10 @@ class ClusterExecutor(RunExecutor):
         return True
 
     def _check(self, workers: list[str]) -> None:
-        """Check that workers are fit and have their session. A worker without a session is checked again later."""
+        """Check that new workers are fit, and that each has a session of the run.
+
+        A worker that does not have its session yet is checked again later.
+        """
         demands = self._cluster.demands
         machines, errors = ask_each(self._client, workers, this_machine, demands.artifacts)
         ready, _ = ask_each(self._client, list(machines), sessions.hear, self._brief.session, Heartbeat())

@@ -1,7 +1,7 @@
 """Assigns the hosts of a run to workers, and handles messages of workers. This module does not contact the cluster.
 
 Each host has one worker at a time: the one with the latest claim. If the cluster loses a worker and assigns its host to
-another worker, the first worker must leave. Its completed work counts, and its later messages are ignored.
+another worker, the lost worker must leave the host. Its finished work counts, and its later messages are ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from hostwright.apply.run import Run
 from hostwright.common.errors import ExecutorLost, HostError, Stopped
 from hostwright.plan.model import Plan, RoleResult
 
-AGAIN = 3  #: our choice: how often a host is sent again after a worker released it; Dask's default
+#: number of times that a host is sent again after a worker was lost or released it; Dask's default (our choice)
+AGAIN = 3
 LET_GO = "%d workers released this host, the last of them %s; a running job on the host continues; run again"
 LOST = (
     "%d workers with this host were lost, the last of them %s; check their logs; a running job on the host continues; "
@@ -37,33 +38,34 @@ class HostAssignment:
 
     host: str
     future: Future[Outcome]
-    send: Callable[[], None]  #: sends the host to the cluster; may be repeated
-    texts: tuple[str, ...] = field(default=(), repr=False)  #: secrets of the host, as texts
-    worker: str = ""  #: address of the worker
+    send: Callable[[], None]  #: function that sends the host to the cluster; may be called several times
+    texts: tuple[str, ...] = field(default=(), repr=False)  #: texts of the secrets that work on the host needs
+    worker: str = ""  #: address of the host's worker
     name: str = ""
     mailbox: bytes = b""
     attempt: str = ""
-    number: int = 0  #: number of the last recorded message
-    given: frozenset[str] = frozenset()  #: the workers that may claim the host
-    sent: int = 0  #: how often the host was sent to the cluster
-    taken: bool = False  #: whether a worker has claimed the host
-    times: int = 0  #: how often workers were lost or released the host
-    plan: Plan | None = None  #: the first plan
-    results: tuple[RoleResult, ...] = ()  #: results of this attempt
+    number: int = 0  #: number of the last message of the worker that was recorded
+    given: frozenset[str] = frozenset()  #: addresses of the workers that may claim the host
+    sent: int = 0  #: number of times that the host was sent to the cluster
+    taken: bool = False  #: whether the worker has claimed the host
+    times: int = 0  #: number of times that a worker was lost with the host or released it
+    plan: Plan | None = None  #: the first plan that a worker reported
+    results: tuple[RoleResult, ...] = ()  #: results of roles in the current attempt
     reboots: int = 0
-    before: tuple[tuple[RoleResult, ...], int] = ((), 0)  #: results and reboots of lost attempts
-    jobs: dict[str, str] = field(default_factory=dict)  #: role → its current job
-    ended: frozenset[str] = frozenset()  #: jobs whose end was reported
-    was_lost: bool = False  #: whether a worker was lost with this host
+    #: results of roles, and number of reboots, in the attempts of lost workers
+    before: tuple[tuple[RoleResult, ...], int] = ((), 0)
+    jobs: dict[str, str] = field(default_factory=dict)  #: role → ID of its running job
+    ended: frozenset[str] = frozenset()  #: IDs of the jobs whose end was reported
+    was_lost: bool = False  #: whether an earlier worker was lost while it had the host
 
     @property
     def go(self) -> Go:
-        """The permission for the attempt to begin."""
-        begun = self.number > 1  # the claim is the first message
+        """The permission to begin, for the attempt that has claimed the host."""
+        begun = self.number > 1  # The first message is the claim.
         return Go(b"" if begun else encrypted_for(self.texts, self.mailbox), self.ended if self.was_lost else None)
 
     def note(self, event: Event) -> None:
-        """Store an event for the case that the worker is lost."""
+        """Store the data of an event that the next worker needs if this worker is lost."""
         match event:
             case events.Observed(plan=plan):
                 self.plan = self.plan or plan
@@ -76,13 +78,13 @@ class HostAssignment:
                 self.reboots += 1
 
     def lose(self) -> None:
-        """Record the loss of the worker: its results so far count as earlier results."""
+        """Record that the worker was lost. Its results so far become results of earlier attempts."""
         done, reboots = self.before
         self.before = ((*done, *self.results), reboots + self.reboots)
         self.results, self.reboots, self.was_lost = (), 0, True
 
     def whole(self, outcome: Outcome) -> Outcome:
-        """Return the outcome including the work of lost workers."""
+        """Return the outcome with the work of lost workers added."""
         done, reboots = self.before
         return replace(
             outcome,
@@ -93,11 +95,11 @@ class HostAssignment:
 
 
 class Dispatch:
-    """The hosts of one run that were sent to a cluster.
+    """The hosts of one run that were sent to a cluster and have not ended.
 
     One thread calls all methods except ``add``, ``heartbeat`` and ``heard``, and emits every event of a host. ``speak``
-    is called with a worker that needs a new heartbeat. ``recover`` returns records from the machine of a lost worker:
-    the messages of these attempts after these numbers.
+    is called with the address of a worker that needs a new heartbeat. ``recover`` receives a lost worker's address and
+    the number of the last known message of each attempt. It returns the later messages from the worker's machine.
     """
 
     def __init__(
@@ -109,7 +111,7 @@ class Dispatch:
     ):
         self._run, self._emit, self._speak, self._recover = run, run.emit, speak, recover
         self._lock = threading.Lock()  # guards the fields below
-        self._assignments: dict[str, HostAssignment] = {}  #: hosts that have not ended
+        self._assignments: dict[str, HostAssignment] = {}  #: assignments of hosts that have not ended, by host
         self._leave: dict[str, set[str]] = {}
 
     def add(self, assignment: HostAssignment) -> None:
@@ -128,7 +130,7 @@ class Dispatch:
             return Heartbeat(self._run.stopping.is_set(), going, frozenset(self._leave.get(worker, ())))
 
     def sent(self, host: str, workers: Iterable[str]) -> int:
-        """Record that a host was sent to the cluster, for one of these workers. Return the number of the task."""
+        """Record that a host was sent to the cluster, for one of these workers. Return the number of this task."""
         with self._lock:
             if (assignment := self._assignments.get(host)) is None:
                 return 0
@@ -168,10 +170,10 @@ class Dispatch:
             self._give_again(assignment, LET_GO)
 
     def strand(self, workers: Collection[str]) -> None:
-        """Send hosts again whose workers are all gone. ``workers`` are the available workers.
+        """Send each host again whose possible workers are all gone. ``workers`` are the available workers.
 
-        The loss counts against a host that a lost worker had claimed, because the host may crash workers. If no host
-        was claimed, the loss counts against each, so that no host is sent forever.
+        The loss counts against a host that a lost worker had claimed, because that host may crash workers. If no host
+        was claimed, the loss counts against each of them, so that no host is sent again forever.
         """
         stranded = [
             assignment for assignment in self._left() if assignment.given and assignment.given.isdisjoint(workers)
@@ -197,14 +199,17 @@ class Dispatch:
             self._end(assignment, error)
 
     def known(self) -> dict[str, int]:
-        """Return the number of the last received message, by attempt."""
+        """Return the number of the last received message of each attempt."""
         with self._lock:
             return {
                 assignment.attempt: assignment.number for assignment in self._assignments.values() if assignment.attempt
             }
 
     def _give_again(self, assignment: HostAssignment, why: str, *, counts: bool = True) -> None:
-        """Send a host to the current workers, unless too many workers had it."""
+        """Send a host to the available workers again. After more than ``AGAIN`` attempts, end it with an error.
+
+        The call counts as an attempt if ``counts`` is true; ``why`` is the message of the error.
+        """
         assignment.times += counts
         if assignment.times > AGAIN:
             self._end(assignment, HostError(assignment.host, why % (assignment.times, assignment.name or "unknown")))
@@ -240,13 +245,13 @@ class Dispatch:
         self._speak(message.worker)
 
     def _lose(self, assignment: HostAssignment, successor: str) -> None:
-        """Recover unsent messages of the lost worker, and make it leave if it is still alive."""
+        """Recover the messages that the lost worker could not send. If the worker is alive, make it leave the host."""
         for message in self._recover(assignment.worker, {assignment.attempt: assignment.number}):
             if message.attempt == assignment.attempt and isinstance(message.body, Reported):
                 self._hear(assignment, message)
         self._dismiss(assignment.worker, assignment.attempt)
         assignment.lose()
-        # the origin puts this attempt into the journal even if it reported nothing
+        # This event adds the attempt to the journal even if the attempt has reported nothing.
         origin = EventOrigin(assignment.worker, assignment.attempt, 0)
         self._emit(
             Note(assignment.host, f"the worker {assignment.name} was lost; {successor} continues", origin=origin)
@@ -255,7 +260,7 @@ class Dispatch:
     def _hear(self, assignment: HostAssignment, message: Message) -> None:
         if message.number:
             if message.number <= assignment.number:
-                return  # already recovered
+                return  # recovered by an earlier call
             with self._lock:
                 assignment.number = message.number
         origin = EventOrigin(message.worker, message.attempt, message.number)

@@ -35,23 +35,23 @@ from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.artifacts import Store
 
-FEW = 3  #: missing files that are named; the others are counted
+FEW = 3  #: number of missing files that a message lists; the other files are only counted
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The software and identity of one process of a cluster. ``missing`` are the names of missing files."""
+    """The software and identity of one process of a cluster. ``missing`` are the files that its machine lacks."""
 
     version: str
-    code: str  #: a digest of Hostwright's own files
-    python: str  #: major and minor version
+    code: str  #: digest of the files of the Hostwright package
+    python: str  #: major and minor version of Python
     dask: str
-    machine: str  #: machine ID
+    machine: str  #: ID of the machine, as in /etc/machine-id
     missing: tuple[str, ...] = ()
 
 
 def this_machine(artifacts: Sequence[Artifact] = ()) -> Machine:
-    """Return the data of this process, with the files of ``artifacts`` that are missing here."""
+    """Return the software and identity of this process, and which of these artifacts are missing on this machine."""
     store, missing = Store.default(), []
     for artifact in artifacts:
         try:
@@ -64,7 +64,7 @@ def this_machine(artifacts: Sequence[Artifact] = ()) -> Machine:
 
 @cache
 def code_digest() -> str:
-    """Return a digest of the package with its standard roles: two checkouts of one version may differ."""
+    """Return a digest of the package with its standard roles. Two checkouts of one version may differ."""
     root = Path(hostwright.__file__).parent
     digest = hashlib.sha256()
     for path, name in files_below([(root, "")]):
@@ -74,7 +74,7 @@ def code_digest() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """The requirements for workers: the same software as ``ours``, these files, and TLS if secrets are sent."""
+    """The requirements for workers: the software of ``ours``, the files of the stack, and TLS if secrets are sent."""
 
     ours: Machine
     artifacts: tuple[Artifact, ...] = ()
@@ -84,7 +84,7 @@ class Demands:
 def misfits(
     demands: Demands, machines: Mapping[str, Machine], errors: Mapping[str, BaseException]
 ) -> Mapping[str, str]:
-    """Return why a process is unfit, by address. ``errors`` are the errors of processes without a report."""
+    """Return the address of each unfit process with the reason. ``errors`` are those of processes without a report."""
     found = {address: _unreported(error) for address, error in errors.items()}
     found |= {address: why for address, machine in machines.items() if (why := _misfit(demands, machine))}
     if demands.tls:
@@ -96,7 +96,7 @@ def misfits(
 def _unreported(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return f"hangs ({error})"
-    text = f"{type(error).__name__}: {error}"  # Dask may send an error as text
+    text = f"{type(error).__name__}: {error}"  # Dask may send an error as text instead of an exception.
     if any(kind in text for kind in ("ModuleNotFoundError", "ImportError", "AttributeError")):
         return "has no Hostwright, or another version; install the same version there"
     return f"did not report its versions ({short(text)})"
@@ -124,7 +124,7 @@ def _misfit(demands: Demands, machine: Machine) -> str:
 
 
 def files_of(targets: Iterable[TargetHost]) -> tuple[Artifact, ...]:
-    """Return the files that a worker may need for these hosts, without files that hosts fetch themselves."""
+    """Return the files that a worker may need for these hosts. Files that hosts fetch themselves are omitted."""
     found: dict[str, Artifact] = {}
     for target in targets:
         settings = read_file_settings(target.host)
@@ -161,8 +161,9 @@ def refuse_holding(address: str, archive: SiteArchive, roster: Roster, targets: 
 
 
 def check(client: Client, address: str, demands: Demands, targets: Iterable[TargetHost]) -> None:
-    """Raise ``InputErrors`` unless the scheduler and all workers are fit, and the hosts' addresses are valid on the
-    workers.
+    """Check the scheduler, its workers, and the addresses of the hosts as seen from the workers.
+
+    Raises ``InputErrors`` with all problems.
     """
     workers = tuple(in_time(client.nthreads, ANSWER_S) or ())
     if not workers:
@@ -178,7 +179,10 @@ def check(client: Client, address: str, demands: Demands, targets: Iterable[Targ
 
 
 def _scheduler(client: Client) -> tuple[Mapping[str, Machine], Mapping[str, BaseException]]:
-    """Return the data of the scheduler, which unpickles tasks and so needs the same packages as workers."""
+    """Return the software of the scheduler, or its error, by address.
+
+    The scheduler unpickles tasks, and so needs the same packages as the workers.
+    """
     threads = DaemonThreads(1, "dask")
     future: Future[Machine] = threads.submit(client.run_on_scheduler, this_machine)
     try:
@@ -188,7 +192,7 @@ def _scheduler(client: Client) -> tuple[Mapping[str, Machine], Mapping[str, Base
 
 
 def elsewhere(targets: Iterable[TargetHost], ours: Machine, others: Mapping[str, Machine]) -> Iterator[InputError]:
-    """Yield an error for each host whose address refers to a different machine when a worker uses it."""
+    """Yield an error for each host whose address means a different machine if a worker on that machine uses it."""
     away = [name for name, machine in others.items() if machine.machine != ours.machine]
     for target in targets:
         if target.host.local:
@@ -211,7 +215,7 @@ class Cluster:
     address: str
     demands: Demands
     archive: SiteArchive
-    roles: tuple[str, ...] = ()  #: the roles selected with ``--roles``
+    roles: tuple[str, ...] = ()  #: roles selected with ``--roles``
     password: Secret | None = field(default=None, repr=False)
 
 

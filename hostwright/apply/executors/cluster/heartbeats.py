@@ -1,6 +1,6 @@
 """Sends the state of the run to each of its workers periodically.
 
-Each worker has its own thread, so that a worker that hangs delays no other.
+Each worker has a thread of its own, so that a worker that hangs does not delay the messages to other workers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hostwright.apply.executors.cluster.session import HEARTBEAT_S, hear
 
 @dataclass(eq=False)
 class _Line:
-    """The state for one worker: the number of requested and of sent heartbeats."""
+    """The heartbeats for one worker: how many were requested, and how many were sent."""
 
     due: int = 0
     sent: int = 0
@@ -45,7 +45,7 @@ class Heartbeats:
         self._over = False
 
     def know(self, workers: Iterable[str]) -> None:
-        """Set the available workers."""
+        """Set the workers that receive heartbeats."""
         there = set(workers)
         with self._change:
             for worker in self._lines.keys() - there:
@@ -56,7 +56,7 @@ class Heartbeats:
             self._change.notify_all()
 
     def poke(self, *workers: str) -> None:
-        """Send a heartbeat to these workers now; without arguments, to all."""
+        """Send a heartbeat to these workers at once; without arguments, to all workers."""
         with self._change:
             for worker in workers or tuple(self._lines):
                 if worker in self._lines:
@@ -64,12 +64,12 @@ class Heartbeats:
             self._change.notify_all()
 
     def wait_until_sent(self, timeout_s: float) -> bool:
-        """Wait until all requested heartbeats were sent. Return whether that succeeded in time."""
+        """Wait until all requested heartbeats were sent. Return ``False`` if that took longer than ``timeout_s``."""
         with self._change:
             return self._change.wait_for(lambda: all(one.sent >= one.due for one in self._lines.values()), timeout_s)
 
     def end(self) -> None:
-        """Stop sending."""
+        """Send no further heartbeats."""
         with self._change:
             self._over = True
         self.know(())
@@ -83,7 +83,7 @@ class Heartbeats:
                 due = line.due
             heartbeat = self._heartbeat(worker)
             if heartbeat.going or heartbeat.leave or due > line.sent:
-                with suppress(Exception):  # any error of Dask: the next heartbeat may arrive
+                with suppress(Exception):  # Dask may raise any error. The next heartbeat may arrive.
                     found = self._client.run(hear, self._session, heartbeat, workers=[worker], on_error="ignore")
                     if found.get(worker):
                         self._received(worker, heartbeat)

@@ -39,20 +39,21 @@ class Brief:
 
     stamp: RunStamp
     verb: str
-    request: Request  #: the request for workers (``of_workers``)
-    roles: tuple[str, ...]  #: the roles of ``--roles``; empty: all
-    files: Mapping[str, FileSettings]  #: host → its settings, if it fetches files by HTTP from its worker
+    request: Request  #: the operator's request without secrets (``of_workers``)
+    roles: tuple[str, ...]  #: roles selected with ``--roles``; empty for all roles
+    #: host → its file settings, for each host that fetches files by HTTP from its worker
+    files: Mapping[str, FileSettings]
     roster: type[Roster]
     site: SiteArchive
 
     @property
     def session(self) -> str:
-        """The name of the run's session on each worker, and of the topic of its messages."""
+        """The name of the run's session on each worker. The topic of the workers' messages has the same name."""
         return session_name(self.stamp.id)
 
 
 def of_workers(request: Request) -> Request:
-    """Return the request for workers, without values of variables and commands, which may contain secrets."""
+    """Return the request that workers receive: without values of variables and commands, which may contain secrets."""
     return replace(request, var=(), notify="", own={})
 
 
@@ -67,8 +68,8 @@ class Task:
 
     session: str
     host: str
-    sealed: Sealed  #: contains a ``_Sent``
-    wanted: str  #: ``fingerprint`` of the host's desired state
+    sealed: Sealed  #: the sealed ``_Sent`` value
+    wanted: str  #: hash of the host's desired state (``fingerprint``)
     agreed: Agreed | None = field(default=None, repr=False)
 
 
@@ -88,7 +89,7 @@ def needed(target: TargetHost, password: Secret | None) -> frozenset[Secret]:
 
 
 def named(target: TargetHost, password: Secret | None) -> str:
-    """Return a description of the first secret that work on a host needs; empty if none."""
+    """Return a description of the first secret that work on a host needs; empty if it needs none."""
     if password is not None:
         return "the sudo password (--ask-become-pass)"
     if target.host.password:
@@ -104,14 +105,14 @@ def named(target: TargetHost, password: Secret | None) -> str:
 
 
 def _known(target: TargetHost) -> set[str]:
-    """Return the texts of a host's secrets that are known without running a command."""
+    """Return the texts of those secrets of a host that are known without running a command."""
     return {secret.reveal() for secret in secrets_in((target.host,))}
 
 
 def task_of(
     session: str, target: TargetHost, password: Secret | None, agreed: Agreed | None = None
 ) -> tuple[Task, tuple[str, ...]]:
-    """Return the task of a host, and the texts of the required secrets.
+    """Return the task of a host, and the texts of the secrets that the work needs.
 
     Raises ``HostError`` if the command that prints a secret fails.
     """
@@ -122,13 +123,13 @@ def task_of(
 
 
 def unsealed(given: Task, texts: tuple[str, ...]) -> tuple[Host, Secret | None]:
-    """Return the host of a task with its secrets, and the sudo password for all hosts."""
+    """Return the host of a task with its secrets restored, and the sudo password for all hosts."""
     sent = opened(given.sealed, texts, given.host)
     return sent.host, sent.password
 
 
 def fingerprint(target: TargetHost) -> str:
-    """Return a hash of a host's desired state: equal if two machines compute the same desired state."""
+    """Return a hash of a host's desired state, which shows whether two machines compute the same desired state."""
     desired = target.desired
     roles = [[role.name, list(role.needs), desired_sha256(role)] for role in desired.roles]
     return hash_of([desired.host, desired.stack.digest(), roles])
@@ -136,7 +137,7 @@ def fingerprint(target: TargetHost) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """Permission for an attempt to begin, with its encrypted secrets until its first report.
+    """Permission for an attempt to begin. Until the attempt's first report, it contains the encrypted secrets.
 
     ``ended`` are the jobs whose end was reported by lost workers that had the host before; ``None`` for the first
     worker.
@@ -161,7 +162,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A worker has a task and requests permission to begin. ``mailbox`` is the public key for the task's secrets."""
+    """A worker has a task and requests permission to begin. ``mailbox`` is the public key that encrypts its secrets."""
 
     worker: str  #: name of the worker
     mailbox: bytes
@@ -169,7 +170,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """An event of the host."""
+    """An event on the host, reported by its worker."""
 
     event: Event
 
@@ -203,7 +204,10 @@ class Message:
 
     @classmethod
     def unpacked(cls, body: bytes) -> Message:
-        """Invert ``packed``. Workers are trusted with pickled data, because they can log in to every host."""
+        """Return the message that ``packed`` has converted.
+
+        Workers are trusted with pickled data, because they can log in to every host.
+        """
         message = pickle.loads(zlib.decompress(body))  # noqa: S301
         if not isinstance(message, Message):
             raise TypeError(f"not a message: {type(message).__name__}")

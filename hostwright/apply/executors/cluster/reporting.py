@@ -33,16 +33,20 @@ from hostwright.plan.model import Answer, Facts
 
 T = TypeVar("T")
 
-SHOWN_S = 1.0  #: our choice: interval of progress reports, which are only shown
-_DURABLE = (events.RoleFinished, events.HostEnded)  #: events synced to disk, as in a journal
-FOLDER = "attempts"  #: below the state directory: a directory per run with a file per attempt
-LONGEST = 64 << 20  #: maximum bytes of one message; facts of a host take a few hundred kB
+SHOWN_S = 1.0  #: seconds between two progress reports, which are shown but not recorded (our choice)
+#: events that are synced to disk before they are sent, as in a journal
+_DURABLE = (events.RoleFinished, events.HostEnded)
+FOLDER = "attempts"  #: directory below the state directory; contains a directory per run with a file per attempt
+LONGEST = 64 << 20  #: maximum number of bytes of one message. The facts of a host take a few hundred kB.
 _LENGTH = struct.Struct(">I")
 _RUN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,120}")
 
 
 class Reporter:
-    """Reports the events of one attempt at a host. Call it with each event, from any thread. ``text`` masks secrets."""
+    """Reports the events of one attempt at a host. Call it with each event, from any thread.
+
+    ``text`` is a function that masks the secrets in a text.
+    """
 
     def __init__(
         self,
@@ -57,7 +61,7 @@ class Reporter:
     ):
         self._host, self._attempt, self._worker = host, attempt, worker
         self._send, self._record, self._clock = send, record, clock
-        self.text = text  #: masks secrets; set when the secrets are known
+        self.text = text  #: function that masks secrets in a text; replaced as soon as the secrets are known
         self._lock = threading.Lock()  # guards the fields below, the record, and the order of messages
         self._number = 0
         self._over = False
@@ -70,7 +74,7 @@ class Reporter:
     def __call__(self, event: Event) -> None:
         """Report an event of the host."""
         if isinstance(event, events.HostEnded) or not self._is_due(event):
-            return  # ``end`` reports the end of the host with the outcome
+            return  # ``end`` reports the end of the host, together with the outcome.
         self._send_body(Reported(masked(event, self.text)), sync=isinstance(event, _DURABLE))
 
     def end(self, outcome: Outcome | None, error: HostwrightError | None) -> None:
@@ -82,7 +86,7 @@ class Reporter:
             self._record.close()
 
     def leave(self) -> None:
-        """Send nothing more: another worker continues with the host, or the run is over."""
+        """Send nothing more, because another worker continues with the host or the run is over."""
         with self._lock:
             self._over = True
             self._record.close()
@@ -104,7 +108,7 @@ class Reporter:
     def _is_due(self, event: Event) -> bool:
         """Return whether to send an event.
 
-        Progress events are sent on a new step, and otherwise once per ``SHOWN_S``.
+        A progress event is sent if the step is new, or if ``SHOWN_S`` have passed since the last one.
         """
         stage: Any
         match event:
@@ -151,7 +155,7 @@ def masked_error(error: HostwrightError, text: Callable[[str], str]) -> Hostwrig
 
 
 def _remade(value: Any, text: Callable[[str], str]) -> Any:
-    """Return a dataclass with masked fields, without calling ``__init__``, whose checks have passed before."""
+    """Return a dataclass with masked fields. ``__init__`` is not called, because its checks have passed before."""
     made = object.__new__(type(value))
     for part in fields(value):
         object.__setattr__(made, part.name, _part(part.name, getattr(value, part.name), text))
@@ -159,7 +163,7 @@ def _remade(value: Any, text: Callable[[str], str]) -> Any:
 
 
 def _part(name: str, value: Any, text: Callable[[str], str]) -> Any:
-    """Return the masked value of a field; names of ``IDENTIFIERS`` stay."""
+    """Return the masked value of a field. The value of a field in ``IDENTIFIERS`` is returned unchanged."""
     return value if name in IDENTIFIERS and isinstance(value, str) else masked(value, text)
 
 
@@ -175,7 +179,10 @@ def folder_of(run: str, root: Path | None = None) -> Path:
 
 
 class AttemptRecord:
-    """The file of one attempt, append-only. A write error is ignored, so that a full disk does not stop the work."""
+    """The file of one attempt, to which messages are appended.
+
+    A write error is ignored, so that a full disk does not stop the work.
+    """
 
     def __init__(self, path: Path):
         self._path = path
@@ -200,14 +207,14 @@ class AttemptRecord:
         try:
             whole = _LENGTH.pack(len(body)) + body
             if os.write(self._fd, whole) < len(whole):
-                self.close()  # data after half a message would be unreadable
+                self.close()  # After an incomplete message, later messages would be unreadable.
             elif sync:
                 os.fsync(self._fd)
         except OSError:
             self.close()
 
     def close(self) -> None:
-        """Close the file; later messages are not stored."""
+        """Close the file. Messages that follow are not stored."""
         fd, self._fd = self._fd, None
         if fd is not None:
             with suppress(OSError):
@@ -215,7 +222,7 @@ class AttemptRecord:
 
 
 def kept(run: str, known: Mapping[str, int], root: Path | None = None) -> list[Message]:
-    """Return the stored messages of a run after the known number of each attempt, in order per attempt.
+    """Return the stored messages of a run that follow the known number of each attempt, in order per attempt.
 
     A truncated last message is omitted.
     """
@@ -227,7 +234,7 @@ def kept(run: str, known: Mapping[str, int], root: Path | None = None) -> list[M
 
 
 def _read(path: Path) -> Iterator[Message]:
-    with suppress(Exception), path.open("rb") as file:  # damaged data or another version may raise any error
+    with suppress(Exception), path.open("rb") as file:  # Damaged data, or data of another version, may raise any error.
         while len(head := file.read(_LENGTH.size)) == _LENGTH.size:
             (length,) = _LENGTH.unpack(head)
             if length > LONGEST or len(body := file.read(length)) < length:
@@ -238,7 +245,7 @@ def _read(path: Path) -> Iterator[Message]:
 
 
 def forget(run: str, root: Path | None = None) -> None:
-    """Delete the stored messages of a run, because its journal is complete, and all that were unused for ``KEPT_S``."""
+    """Delete the stored messages of a run whose journal is complete, and all messages unused for ``KEPT_S``."""
     folder = folder_of(run, root)
     shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):

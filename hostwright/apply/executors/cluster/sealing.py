@@ -1,7 +1,7 @@
 """Sends a value to another process without its secrets, and the secrets separately, encrypted for that process.
 
-So neither the scheduler nor its debug logs (which contain whole messages) nor its status pages can show secrets. Each
-worker creates a key pair; the secrets are encrypted for its public key.
+So the scheduler, its debug logs (which contain whole messages) and its status pages cannot show secrets. Each worker
+creates a key pair; the secrets are encrypted for its public key.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from hostwright.apply.journal.redaction import MIN_INLINE
 from hostwright.common.errors import HostError
 from hostwright.common.secret import Secret
 
-_KEY_BYTES = 32  #: size of an X25519 key and of the derived key
-_NONCE = bytes(12)  #: each key encrypts one message
+_KEY_BYTES = 32  #: number of bytes of an X25519 key and of the derived key
+_NONCE = bytes(12)  #: A constant nonce is safe, because each key encrypts only one message.
 _WITHHELD, _EMPTY, _TEXT = "withheld", "empty", "text"
 
 
@@ -37,7 +37,7 @@ class Sealed:
 
 
 class Withheld(Secret):
-    """A secret that was not sent, because the work does not need it."""
+    """The placeholder for a secret that was not sent, because the work does not need it."""
 
     def __init__(self, host: str) -> None:
         super().__init__("")
@@ -47,7 +47,7 @@ class Withheld(Secret):
     _host: str
 
     def reveal(self) -> str:
-        """Raise ``HostError``: the text is not on this machine."""
+        """Raise ``HostError``, because the secret is not on this machine."""
         raise HostError(self._host, "a required secret was not sent to the worker; this is a bug in Hostwright")
 
     def __bool__(self) -> bool:
@@ -68,7 +68,7 @@ class _Sealer(pickle.Pickler):
         self.texts: list[str] = []
 
     def persistent_id(self, value: Any) -> Any:
-        """Return the number of a secret or of a text that contains a secret, or a mark for a withheld secret."""
+        """Return the number that replaces a secret, or a text that contains one; a fixed mark for a withheld secret."""
         if type(value) is str:
             within = self._hidden and any(text in value for text in self._hidden)
             return (_TEXT, self._number(value)) if within else None
@@ -99,9 +99,9 @@ class _Opener(pickle.Unpickler):
 
 
 def seal(value: Any, needed: Callable[[Secret], bool], hidden: Iterable[str] = ()) -> tuple[Sealed, tuple[str, ...]]:
-    """Return a value without its secrets, and the texts of the ``needed`` secrets.
+    """Return a value with its secrets replaced, and the texts of the ``needed`` secrets.
 
-    Texts in the value that contain one of the ``hidden`` texts are also removed. Commands that print secrets run here.
+    Texts in the value that contain one of the ``hidden`` texts are also replaced. Commands that print secrets run here.
     Raises ``HostError`` if such a command prints nothing.
     """
     file = io.BytesIO()
@@ -111,12 +111,12 @@ def seal(value: Any, needed: Callable[[Secret], bool], hidden: Iterable[str] = (
 
 
 def opened(sealed: Sealed, texts: tuple[str, ...], host: str) -> Any:
-    """Return the value with these secrets. ``host`` is part of the error about a withheld secret."""
+    """Return the value with these secrets restored. A secret that was withheld raises an error that names ``host``."""
     return _Opener(io.BytesIO(zlib.decompress(sealed.body)), texts, host).load()
 
 
 class Mailbox:
-    """The key pair of one process."""
+    """The key pair with which one process receives secrets."""
 
     def __init__(self) -> None:
         self._key = X25519PrivateKey.generate()
@@ -127,7 +127,7 @@ class Mailbox:
         return self._key.public_key().public_bytes_raw()
 
     def read(self, encrypted: bytes) -> tuple[str, ...]:
-        """Decrypt the texts of a message. Raises ``ValueError`` for a message to another mailbox or a modified one."""
+        """Decrypt the texts of a message. Raises ``ValueError`` if the message was modified or is for another key."""
         if not encrypted:
             return ()
         sender, body = encrypted[:_KEY_BYTES], encrypted[_KEY_BYTES:]

@@ -27,37 +27,38 @@ from hostwright.plan.desired import forget_questions
 from hostwright.plan.roles.role import discover
 from hostwright.plan.targets import Roster
 
-HEARTBEAT_S = 15.0  #: our choice: interval of heartbeats; each is a line in the worker's log
-LEASE_S = 45.0  #: three missed heartbeats
-LEAVE_S = 5.0  #: our choice: wait for leaving attempts before their records are read
+HEARTBEAT_S = 15.0  #: seconds between two heartbeats; each one is a line in the worker's log (our choice)
+LEASE_S = 45.0  #: seconds without a heartbeat after which a worker releases its hosts; three heartbeats were missed
+LEAVE_S = 5.0  #: seconds to wait for attempts that release their hosts, before their records are read (our choice)
 
 
 class WorkerSession(WorkerPlugin):
-    """The plugin of one run on one worker. Only ``brief`` is sent; ``setup`` creates the rest."""
+    """The plugin of one run on one worker. Only ``brief`` is sent; ``setup`` creates the other attributes."""
 
     def __init__(self, brief: Brief):
         self.brief = brief
 
     def setup(self, worker: Worker) -> None:
-        """Unpack the site and initialize. The cluster calls this method on each worker, also on later ones."""
+        """Unpack the site and initialize the plugin. Dask calls this on each worker, also on those that start later."""
         self._site = sites.unpacked(self.brief.site)
         self._place = Workplace(
             self.brief, self._roster, worker.address, str(worker.name), partial(worker.log_event, self.brief.session)
         )
         self._change = threading.Condition()  # guards the fields below
         self._attempts: dict[str, Attempt] = {}
-        self._handout: Handout | None = None  #: distributes files to the worker's hosts, while it has any
-        self._reading = threading.Lock()  # guards _known
+        #: distributes files to the hosts of this worker; ``None`` while it has no hosts
+        self._handout: Handout | None = None
+        self._reading = threading.Lock()  # guards ``_known``
         self._known: Roster | None = None
         self._stopping = False
         self._heard_s = now_s()
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - Dask's signature
-        """Release every host, because the worker closes or the run is over."""
+        """Release every host, because the worker shuts down or the run is over."""
         self.leave()
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
-        """Handle a state change of a task: leave a running task that the cluster has released."""
+        """Handle a state change of a task: if the cluster has released a running task, release its host."""
         if start == "executing" and finish == "released":
             for attempt in self._now():
                 if attempt.key == str(key):
@@ -73,7 +74,7 @@ class WorkerSession(WorkerPlugin):
             self._part(attempt)
 
     def _enter(self, attempt: Attempt) -> Handout:
-        """Register an attempt. The first one starts the distribution of files."""
+        """Register an attempt. The first attempt starts the distribution of files to the worker's hosts."""
         with self._change:
             if not self._attempts:
                 self._heard_s = now_s()
@@ -87,7 +88,7 @@ class WorkerSession(WorkerPlugin):
             return self._handout
 
     def _part(self, attempt: Attempt) -> None:
-        """Unregister an attempt. The last one stops the distribution of files and clears caches."""
+        """Unregister an attempt. The last attempt stops the distribution of files and clears caches."""
         over: Handout | None = None
         with self._change:
             del self._attempts[attempt.id]
@@ -121,12 +122,12 @@ class WorkerSession(WorkerPlugin):
             attempt.leave()
 
     def empty(self, timeout_s: float) -> bool:
-        """Wait until no attempt is left. Return whether that succeeded in time."""
+        """Wait until no attempt is left. Return ``False`` if that took longer than ``timeout_s``."""
         with self._change:
             return self._change.wait_for(lambda: not self._attempts, timeout_s)
 
     def _tell(self, event: Event) -> None:
-        """Report why this worker cannot serve files, through any current attempt."""
+        """Report why this worker cannot serve files, as an event of any current attempt."""
         if isinstance(event, Note):
             event = replace(event, text=f"on the worker {self._place.name}: {event.text}")
         for attempt in self._now()[:1]:
@@ -137,7 +138,7 @@ class WorkerSession(WorkerPlugin):
             return tuple(self._attempts.values())
 
     def _watch(self) -> None:
-        """Release all hosts after ``LEASE_S`` without a heartbeat. Ends with the last attempt."""
+        """Release all hosts after ``LEASE_S`` without a heartbeat. The thread ends with the last attempt."""
         while True:
             with self._change:
                 left_s = self._heard_s + LEASE_S - now_s()
@@ -149,7 +150,7 @@ class WorkerSession(WorkerPlugin):
                 self.empty(LEASE_S)
 
     def _roster(self) -> Roster:
-        """Return the roles and stacks of the run's site, read once, by the first task."""
+        """Return the roles and stacks of the run's site. The first task reads them."""
         with self._reading:
             if self._known is None:
                 site, sources = sites.sources(self.brief.site, self._site)
@@ -177,12 +178,12 @@ def hear(session: str, heartbeat: Heartbeat, dask_worker: Worker) -> bool:
 
 
 def kept(run: str, known: Mapping[str, int]) -> list[Message]:
-    """Return the stored messages of a run after the known number of each attempt."""
+    """Return the stored messages of a run that follow the known number of each attempt."""
     return reporting.kept(run, known)
 
 
 async def leave(run: str, known: Mapping[str, int], dask_worker: Worker) -> list[Message]:
-    """Release the hosts of a run whose operator's machine is gone, and return its stored messages as in ``kept``."""
+    """Release the hosts of a run whose own machine is gone. Return its stored messages as ``kept`` does."""
     session = dask_worker.plugins.get(session_name(run))
     if isinstance(session, WorkerSession):
         session.leave()

@@ -25,18 +25,19 @@ from hostwright.common.text import shown_bytes
 from hostwright.plan.roles.site import STANDARD, Site
 from hostwright.plan.targets import Roster
 
-FOLDER = "sites"  #: below the state directory of a worker
-MOST_BYTES = 64 << 20  #: our choice: limit for all files of a site; 100 times the size of the standard files
-KEPT_S = 30 * 86400.0  #: our choice: archives unused for so long are removed
-#: the parts of a site, and their standard directories in the package, which are not sent
+FOLDER = "sites"  #: directory below the state directory of a worker
+#: maximum number of bytes of all files of a site, 100 times the size of the standard files (our choice)
+MOST_BYTES = 64 << 20
+KEPT_S = 30 * 86400.0  #: seconds after which an unused archive is removed (our choice)
+#: directory in a site → standard directory in the package, which is not sent
 _PARTS = {"roles": "roles", "templates": "templates", "inventory/stacks": "stacks"}
-_BESIDE = "beside"  #: stacks beside an inventory outside the site
-_PRIVATE_KEY = b"PRIVATE KEY-----"  #: marks all formats of private keys (RFC 7468)
+_BESIDE = "beside"  #: directory in the archive for stacks beside an inventory that is outside the site
+_PRIVATE_KEY = b"PRIVATE KEY-----"  #: text in every format of private keys (RFC 7468)
 
 
 @dataclass(frozen=True, slots=True)
 class SiteArchive:
-    """A site as one archive. ``beside`` counts the inventories with their own stacks."""
+    """A site as one archive. ``beside`` is the number of inventories that have their own stacks beside them."""
 
     digest: str
     body: bytes = field(repr=False)
@@ -71,13 +72,13 @@ def _same(path: Path, other: Path) -> bool:
 
 
 def files_below(places: Iterable[tuple[Path, str]]) -> list[tuple[Path, str]]:
-    """Return every file below these directories, also behind links, with its name in the archive, sorted by name."""
+    """Return every file below these directories with its name in the archive, sorted by name. Links are followed."""
     return sorted(_files(places), key=lambda item: item[1])
 
 
 def _files(places: Iterable[tuple[Path, str]]) -> Iterator[tuple[Path, str]]:
     for place, name in places:
-        seen: set[str] = set()  # a link may point to a parent directory
+        seen: set[str] = set()  # prevents an endless loop: a link may point to a parent directory
         for folder, folders, files in os.walk(place, followlinks=True):
             if (real := os.path.realpath(folder)) in seen:
                 folders.clear()
@@ -112,9 +113,9 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def unpacked(archive: SiteArchive, root: Path | None = None) -> Path:
-    """Return the directory of a site on this machine; unpack the archive if necessary. ``root`` is ``state_root()``.
+    """Return the directory of a site on this machine. Unpack the archive if that has not been done.
 
-    Raises ``ValueError`` for an archive with a wrong digest, and ``OSError``.
+    ``root`` defaults to ``state_root()``. Raises ``ValueError`` for an archive with a wrong digest, and ``OSError``.
     """
     folder = (root or state_root()) / FOLDER
     make_folder(folder)
@@ -123,13 +124,13 @@ def unpacked(archive: SiteArchive, root: Path | None = None) -> Path:
         plain = gzip.decompress(archive.body)
         if hashlib.sha256(plain).hexdigest() != archive.digest:
             raise ValueError("the site's archive was modified during the transfer")
-        beside = Path(tempfile.mkdtemp(prefix=".", dir=folder))  # 0700
+        beside = Path(tempfile.mkdtemp(prefix=".", dir=folder))  # has mode 0700
         try:
             with tarfile.open(fileobj=io.BytesIO(plain)) as packed:
                 packed.extractall(beside, filter="data")
             (beside / "inventory").mkdir(exist_ok=True)
-            (beside / "tasks.py").touch()  # marks a directory as a site
-            with suppress(FileExistsError, OSError):  # another worker of this machine was faster
+            (beside / "tasks.py").touch()  # This file marks a directory as a site.
+            with suppress(FileExistsError, OSError):  # Another worker on this machine has unpacked it first.
                 beside.rename(place)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
@@ -147,7 +148,7 @@ def remove_unused(folder: Path, spare: Path | None = None) -> None:
 
 
 def holding(archive: SiteArchive, texts: Iterable[str]) -> str:
-    """Return the first file of an archive that contains one of these texts; empty if none does."""
+    """Return the name of the first file in an archive that contains one of these texts; empty if none does."""
     wanted = [text.encode("utf-8", "surrogatepass") for text in texts]
     with tarfile.open(fileobj=io.BytesIO(gzip.decompress(archive.body))) as packed:
         for entry in packed:
@@ -158,6 +159,6 @@ def holding(archive: SiteArchive, texts: Iterable[str]) -> str:
 
 
 def sources(archive: SiteArchive, place: Path) -> tuple[Site, tuple[Path, ...]]:
-    """Return the site in a directory, and the inventories with further stacks beside them."""
+    """Return the site unpacked in a directory, and the inventories with further stacks beside them."""
     beside = tuple(place / _BESIDE / str(number) for number in range(archive.beside))
     return Site(place), (*beside, place / "inventory")

@@ -30,23 +30,24 @@ if TYPE_CHECKING:
     from hostwright.apply.events import Event
     from hostwright.common.secret import Secret
 
-#: returns the workers' records of a run that are later than the given numbers, by attempt
+#: function that returns the workers' later records of a run, given the last known number of each attempt
 Ask = Callable[[str, Mapping[str, int]], Iterable[Message]]
-_Attempts = dict[str, dict[int, Message]]  #: the messages of one host: attempt → number → message
+_Attempts = dict[str, dict[int, Message]]  #: attempt → number → message, for the messages of one host
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The recorded part of an attempt: its host, and the number of its last record in the journal."""
+    """The part of an attempt that the journal contains: the host, and the number of the attempt's last record."""
 
     host: str
     number: int
 
 
 def take_over(run: RunSummary, ask: Ask, *, secrets: Iterable[Secret], warn: Callable[[str], None]) -> int:
-    """Make workers release the hosts of an abandoned run, and record their work. Return the number of new records.
+    """Make workers release the hosts of a run whose own machine died, and record their work in its journal.
 
-    Raises ``InputError`` if the run is still in progress, or is being taken over by another process.
+    Return the number of new records. Raises ``InputError`` if the run is still in progress, or if another process is
+    taking it over.
     """
     journal = run.folder / JOURNAL
     with Journal.reopened(run.folder, run.header, secrets=secrets, on_trouble=warn) as reopened:
@@ -60,10 +61,10 @@ def take_over(run: RunSummary, ask: Ask, *, secrets: Iterable[Secret], warn: Cal
 
 
 def left_behind(address: str, run: str, known: Mapping[str, int]) -> list[Message]:
-    """Make the workers of a cluster release an abandoned run. Return their records beyond the ``known`` ones.
+    """Make the workers of a cluster release the hosts of a run whose own machine died.
 
-    Raises ``InputError`` if the scheduler does not list its workers, and ``InputErrors`` if a worker does not answer,
-    because it may still work on a host.
+    Return the workers' records that follow the ``known`` number of each attempt. Raises ``InputError`` if the scheduler
+    does not list its workers, and ``InputErrors`` if a worker does not answer, because it may still work on a host.
     """
     with connected(address, f"hostwright-{run}") as client:
         workers = in_time(client.nthreads, ANSWER_S)
@@ -82,7 +83,7 @@ def left_behind(address: str, run: str, known: Mapping[str, int]) -> list[Messag
 
 
 def recorded(journal: Path) -> dict[str, Recorded]:
-    """Return the recorded part of each attempt in a journal, in the order of their last records."""
+    """Return each attempt in a journal with its last record, in the order of these records."""
     found: dict[str, Recorded] = {}
     try:
         with journal.open("rb") as file:
@@ -98,14 +99,14 @@ def _take(record: Mapping[str, Any], found: dict[str, Recorded]) -> None:
     match record:
         case {"host": str(host), "witness": {"attempt": str(attempt), "number": int(number)}}:
             before = found.pop(attempt, Recorded(host, 0))
-            # a note about a worker's file server has no host
+            # A note about a worker's file server does not name a host.
             found[attempt] = Recorded(before.host or host, max(number, before.number))
 
 
 def in_order(
     messages: Iterable[Message], known: Mapping[str, Recorded], ended: Iterable[str]
 ) -> list[tuple[str, Event]]:
-    """Return the events missing in a journal with their times, each once: by host, then by attempt, in order."""
+    """Return the workers' events that a journal lacks, with their times, each once: by host, then by attempt."""
     over = set(ended)
     hosts: dict[str, _Attempts] = {}
     for message in messages:
@@ -117,11 +118,11 @@ def in_order(
 
 
 def _missing(host: str, attempts: _Attempts, known: Mapping[str, Recorded]) -> list[Message]:
-    """Return the missing messages of one host."""
+    """Return those messages about one host that the journal does not contain, in order."""
     last = next((each for each in reversed([*known]) if each in attempts or known[each].host == host), "")
     began = {attempt: told[min(told)].at for attempt, told in attempts.items()}
     later = sorted(set(attempts).difference(known), key=began.__getitem__)
-    # an attempt that did not receive permission to begin did nothing
+    # An attempt with only one message has requested permission to begin and done nothing.
     worked = [attempt for attempt in (last, *later) if max(attempts.get(attempt, ()), default=0) > 1]
     return [
         message
