@@ -1,4 +1,4 @@
-"""Delivers the files of one plan to a host: one thread lists the files on the host, another sends the missing ones."""
+"""Delivers the files of one plan to a host. One thread checks which files the host has; another delivers the others."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from hostwright.apply.run import Run
     from hostwright.stack.stack import Artifact
 
-ROOM_BYTES = 64 * 1024 * 1024  #: our choice: free space that a delivery leaves on the host
-END_S = 5.0  #: our choice: wait for the end of stopped transfers
+ROOM_BYTES = 64 * 1024 * 1024  #: bytes of disk space that a delivery leaves free on the host (our choice)
+END_S = 5.0  #: seconds to wait until stopped transfers have ended (our choice)
 
 
 @dataclass(frozen=True, slots=True)
 class WantedFile:
-    """A file that a role needs."""
+    """A file that a role needs on the host."""
 
     role: str
     artifact: Artifact
@@ -33,7 +33,7 @@ class WantedFile:
 
 @dataclass(eq=False)
 class _File:
-    """The state of one file. ``urgent``: a job waits for the file."""
+    """The delivery state of one file. ``urgent`` means that a job is waiting for the file."""
 
     wanted: WantedFile
     order: int
@@ -52,14 +52,14 @@ class _File:
 
     @property
     def missing_bytes(self) -> int:
-        """The number of bytes that the host lacks."""
+        """The number of bytes of the file that the host does not have yet."""
         return self.item.size - (self.found.start if self.found else 0) if self.item else 0
 
 
 def served(run: Run, settings: FileSettings, host: str, artifact: Artifact) -> bool:
-    """Return whether a host may fetch a file by HTTP from this machine and peers.
+    """Return whether a host may fetch a file by HTTP from this machine and from other hosts.
 
-    Files outside the stack are pushed.
+    Files that are not in the stack are always pushed over SSH.
     """
     if settings.way != "pull" or run.handout is None or not run.handout.takes(host):
         return False
@@ -72,7 +72,7 @@ class Batch:
     def __init__(self, connection: HostConnection, run: Run, settings: FileSettings, wanted: Sequence[WantedFile]):
         self._host, self._run, self._settings = connection.host, run, settings
         self._fetcher = Fetcher(connection, run, settings.cache)
-        self._files: dict[str, _File] = {}  #: artifact name → file; two names may share a file
+        self._files: dict[str, _File] = {}  #: artifact name → file. Two names may share a file.
         self._queue: list[_File] = []
         self._looking = False
         self._free = 0
@@ -82,7 +82,7 @@ class Batch:
             self._add(one)
 
     def begin(self) -> None:
-        """Start the threads."""
+        """Start the two threads."""
         asked = list(dict.fromkeys(file for file in self._files.values() if file.item))
         self._looking = bool(asked)
         if asked:
@@ -91,7 +91,7 @@ class Batch:
             self._start("files", self._deliver_all)
 
     def wait(self, artifacts: Sequence[Artifact]) -> None:
-        """Wait until these files have arrived, and deliver them first.
+        """Wait until these files have arrived. They are delivered before all other files.
 
         Raises the error of the first file that failed.
         """
@@ -105,17 +105,17 @@ class Batch:
                 raise file.error
 
     def cut(self) -> None:
-        """Stop the current transfer, and start no more."""
+        """Stop the current transfer, and start no other."""
         self._lose(Stopped(self._host, STOPPED))
 
     def end(self) -> None:
-        """Stop as in ``cut``, and wait up to ``END_S`` for the threads."""
+        """Stop the delivery as ``cut`` does, and wait up to ``END_S`` for its threads."""
         self.cut()
         for thread in self._threads:
             thread.join(END_S)
 
     def _add(self, wanted: WantedFile) -> None:
-        """Locate a file on this machine, or queue the host's fetch from the vendor."""
+        """Find a file on this machine, or plan its fetch from the vendor by the host."""
         artifact = wanted.artifact
         file = _File(wanted, len(self._files), served(self._run, self._settings, self._host, artifact))
         if self._settings.fetches(artifact):
@@ -141,7 +141,7 @@ class Batch:
         thread.start()
 
     def _lose(self, error: HostwrightError) -> None:
-        """Stop all transfers. Every file that is not settled fails with this error."""
+        """Stop all transfers. Every file that has not arrived fails with this error."""
         self._fetcher.stop()
         for file in self._files.values():
             file.settle(error)
@@ -151,7 +151,7 @@ class Batch:
             self._change.notify_all()
 
     def _look(self, asked: Sequence[_File]) -> None:
-        """List the files on the host; queue each missing file at once."""
+        """Check which of the files the host has, and queue each missing file as soon as the host reports it."""
         by_item = {file.item: file for file in asked if file.item}
         self._fetcher.use(
             lambda shell: look(
@@ -171,7 +171,7 @@ class Batch:
             self._fetcher.seen, self._free = seen, free
 
     def _learn(self, file: _File, found: Found) -> None:
-        """Process the host's report about a file. After a lost connection, the host may report twice."""
+        """Process the host's report on one file. After a lost connection, the host may report a file twice."""
         with self._change:
             if file.found is not None:
                 return
@@ -190,14 +190,14 @@ class Batch:
                 with guarded(self._host):
                     self._deliver(file)
             except (Stopped, Unreachable):
-                raise  # affects all files
+                raise  # not specific to this file: the delivery of all files fails
             except HostwrightError as error:
                 file.settle(error)
             else:
                 file.settle()
 
     def _next(self) -> _File | None:
-        """Return the next file to deliver; ``None`` at the end."""
+        """Return the next file to deliver. ``None`` ends the delivery."""
         with self._change:
             self._change.wait_for(lambda: self._queue or not self._looking)
             if not self._queue:

@@ -1,4 +1,4 @@
-"""Delivers the files of one host's plan in parallel with the jobs of its roles; each job waits for its own files.
+"""Delivers the files of one host's plan in parallel with the jobs of its roles. Each job waits for its own files.
 
 The host lists its files once. Missing files are transferred one after the other, in the order of need.
 """
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from hostwright.plan.model import Plan
     from hostwright.stack.stack import Artifact, Stack
 
-_KEY_BYTES = 256 * 1024  #: our estimate: more than any repository's keyring (Debian's: 60 KB)
+#: maximum size in bytes of a file that is checked as a keyring (our estimate). Debian's keyring has 60 KB.
+_KEY_BYTES = 256 * 1024
 
 
 def in_order(plan: Plan, stack: Stack, first: Sequence[str] = ()) -> tuple[WantedFile, ...]:
-    """Return the files of a plan in the order of need, each once, for the first role that needs it.
+    """Return the files of a plan in the order of need, each once, even if several roles need it.
 
     ``first`` are the roles with steps, the most urgent first; files of other roles follow. Files below ``SMALL_BYTES``
     come before all others, because they take hardly any time.
@@ -42,12 +43,12 @@ def in_order(plan: Plan, stack: Stack, first: Sequence[str] = ()) -> tuple[Wante
 
 
 def _expired(path: Path) -> datetime | None:
-    """Return the date on which all keys in a file had expired; ``None`` if a key is valid or the file has no keys."""
+    """Return the date on which the last key in a file expired. ``None`` if a key is valid or the file has no keys."""
     try:
         if path.stat().st_size > _KEY_BYTES:
             return None
         return expired_on(dearmored(path.read_bytes()), datetime.now(UTC))
-    except (OSError, ValueError):  # the transfer reports unreadable files
+    except (OSError, ValueError):  # The later transfer of the file reports why it is unreadable.
         return None
 
 
@@ -92,13 +93,13 @@ class Delivery:
             self._batch.wait(artifacts)
 
     def halt(self) -> None:
-        """Stop the delivery until the next ``start``."""
+        """Stop the delivery. ``start`` may start it again."""
         batch, self._batch = self._batch, None
         if batch:
             batch.end()
 
     def pause(self) -> None:
-        """Prepare for a reboot of the host: stop the delivery, and assign no other host to it as a source."""
+        """Stop the delivery before a reboot of the host, and let no other host fetch from this one."""
         self.halt()
         if self._run.handout:
             self._run.handout.pause(self._connection.host)
@@ -111,10 +112,10 @@ class Delivery:
             batch.cut()
 
     def close(self) -> bool:
-        """End the delivery after the run on the host. Return whether the handout keeps the connection open.
+        """End the delivery after the run on the host. Return whether the handout still needs the connection.
 
-        The handout keeps and later closes the connection while other hosts fetch from this one, because its file server
-        ends with the connection.
+        While other hosts fetch from this one, the handout keeps the connection open, because the file server on the
+        host ends with the connection. The handout closes it afterwards.
         """
         self._over = True
         self.halt()

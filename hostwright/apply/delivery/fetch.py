@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from hostwright.stack.stack import Artifact
     from hostwright.transport.root.rootshell import RootShell
 
-SMALL_BYTES = 1_000_000  #: our choice: smaller files are pushed, which is faster than a choice of source
-SERVED_TRIES = 3  #: attempts to fetch from this machine before the file is pushed
-WRONG_TRIES = 3  #: attempts with a wrong checksum if only this machine sent the file
-FETCH_TIMEOUT_S = 2 * 3600.0  #: for a fetch from a vendor: a 2.5 GB file at 3 Mbit/s
+#: bytes: smaller files are pushed over SSH, which is faster than choosing a source (our choice)
+SMALL_BYTES = 1_000_000
+SERVED_TRIES = 3  #: number of attempts to fetch a file from this machine by HTTP before it is pushed over SSH
+WRONG_TRIES = 3  #: number of attempts for a file that only this machine sent and that arrived with a wrong checksum
+FETCH_TIMEOUT_S = 2 * 3600.0  #: time limit in seconds for a fetch from a vendor, enough for 2.5 GB at 3 Mbit/s
 STOPPED = "stopped before all of its files had arrived"
-_UNTRIED = ("perl", "gone")  #: failure reasons that leave open whether the host can connect to the source
+_UNTRIED = ("perl", "gone")  #: reasons of a failed fetch that do not show whether the host can connect to the source
 TOLD = 20  #: maximum number of progress reports for one transfer
 
 T = TypeVar("T")
@@ -43,8 +44,8 @@ class Fetcher:
 
     connection: HostConnection
     run: Run
-    cache: str  #: the directory of the files on the host
-    seen: str = ""  #: this machine's address as the host's sshd reports it
+    cache: str  #: directory on the host that contains the delivered files
+    seen: str = ""  #: address of this machine as the host's sshd reports it
     stopped: threading.Event = field(default_factory=threading.Event)
     _input: HeldInput | None = None
     _ticket: Ticket | None = None
@@ -55,7 +56,7 @@ class Fetcher:
         return self.connection.host
 
     def stop(self) -> None:
-        """Stop the current transfer, and start no more."""
+        """Stop the current transfer, and start no other."""
         self.stopped.set()
         held, ticket, handout = self._input, self._ticket, self.run.handout
         if held:
@@ -107,8 +108,8 @@ class _Transfer:
     def __init__(self, fetcher: Fetcher, found: Found, role: str):
         self._fetcher, self._item, self._role = fetcher, found.item, role
         self._at, self._began_s = found.start, time.monotonic()
-        self._sent: dict[str, int] = {}  #: bytes by source
-        self._parts: list[str] = []  #: the peers that sent some of the partial file
+        self._sent: dict[str, int] = {}  #: source → number of bytes that it has sent
+        self._parts: list[str] = []  #: hosts that have sent a part of the file
         self._shown_step, self._wrong = -1, 0
         self._cache = fetcher.cache
 
@@ -136,7 +137,7 @@ class _Transfer:
         self._count(events.OVER_SSH, before, self._item.size)
 
     def report_end(self) -> None:
-        """Report the delivery, with the bytes from each source and the duration."""
+        """Emit an event for the finished delivery, with the bytes from each source and the duration."""
         took_s = round(time.monotonic() - self._began_s, 3)
         self._emit(next(reversed(self._sent), ""), self._item.size, dict(self._sent), took_s)
 
@@ -161,7 +162,7 @@ class _Transfer:
         return ticket
 
     def _from_one(self, ticket: Ticket) -> bool:
-        """Fetch from the source of a ticket, as far as possible. Return whether the file is complete."""
+        """Fetch as much of the file as the ticket's source provides. Return whether the file is complete."""
         try:
             if ticket.source == CONTROLLER:
                 self._from_here()
@@ -180,16 +181,17 @@ class _Transfer:
     def _blame(self, ticket: Ticket, pulled: Pulled) -> None:
         handout = self._handout
         if pulled.verdict != "wrong" and handout.peer_grant(str(ticket.source)) is None:
-            handout.sources.ended(ticket)  # the peer stopped serving, which is not a failure
+            handout.sources.ended(ticket)  # The other host stopped serving, which does not count as a failure.
             return
         handout.sources.failed(ticket, connect=pulled.word == "connect")
         if pulled.verdict == "wrong":
             self._begin_anew(pulled)
 
     def _begin_anew(self, pulled: Pulled) -> None:
-        """Start over after a wrong checksum; the host has removed the file.
+        """Start over after a wrong checksum. The host has already removed the file.
 
-        If peers sent a part of the file, they are blamed. Otherwise, the fault is this machine's or the host's.
+        If other hosts have sent parts of the file, the failure is recorded for each of them. Otherwise, the fault is on
+        this machine or on the host.
         """
         self._handout.sources.blame(self._fetcher.host, self._parts)
         self._wrong += not self._parts
@@ -230,7 +232,7 @@ class _Transfer:
         return pulled
 
     def _pull(self, shell: RootShell, grant: Grant | None, source: str) -> Pulled:
-        """Let the host fetch the file; count the bytes, and report an incomplete transfer."""
+        """Let the host fetch the file by HTTP, count the transferred bytes, and report a transfer that ended early."""
         fetcher, before = self._fetcher, self._at
         if grant is None:
             return Pulled("failed", "gone", done_bytes=before)

@@ -9,7 +9,7 @@ from hostwright.stack.store.hostcache import CACHE
 
 
 def web_urls(artifact: AnyArtifact) -> list[str]:
-    """Return the http(s) URLs of a file, from which a host can fetch it."""
+    """Return those URLs of a file from which a host can fetch it by HTTP or HTTPS."""
     return [url for url in artifact.urls if url.startswith(("http://", "https://"))]
 
 

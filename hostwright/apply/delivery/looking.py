@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
 PROBE_TIMEOUT_S = 60.0
-SLOWEST_DISK_BYTES_PER_S = 20e6  #: our estimate for a worn-out disk
-LINE_BYTES = 150  #: length of the longest line that the script prints
-#: prints the addresses of the login user's connection, as set by sshd
+SLOWEST_DISK_BYTES_PER_S = 20e6  #: bytes per second that a worn-out disk can read (our estimate)
+LINE_BYTES = 150  #: length in bytes of the longest line that the script prints
+#: Prints the addresses of the SSH connection, which sshd sets for the login user.
 _SEEN = "printf 'via %s\\n' \"${SSH_CONNECTION-}\""
 
 
@@ -51,13 +51,13 @@ class StoredFile:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Checksum and name: files with the same key are the same file on a host."""
+        """Checksum and file name. Artifacts with the same key share one file on a host."""
         return self.sha256, self.file
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The part of one file on the host: the whole file, or its first ``start`` bytes."""
+    """How much of one file is on the host: the whole file (``there``), or its first ``start`` bytes."""
 
     item: StoredFile
     there: bool
@@ -80,11 +80,11 @@ def look(
     found: Callable[[Found], None],
     cache: str = CACHE,
 ) -> None:
-    """List the files on the host with one command.
+    """Check with one command which files are on the host.
 
     ``begun`` is called first, with this machine's address as the host reports it (else empty) and the free bytes.
-    ``found`` is called for each missing file at once, and for others after the host has verified them. Raises
-    ``HostError``, or ``ProtocolError`` for invalid output.
+    ``found`` is called for each missing file at once, and for each present file after the host has verified its
+    checksum. Raises ``HostError``, or ``ProtocolError`` for invalid output.
     """
     reader = _Reader(shell.host, items, begun, found, cache)
     output = shell.attempt(
@@ -100,7 +100,7 @@ def look(
 
 
 class _Reader:
-    """Parses the host's output line by line."""
+    """Parser for the output of ``missing_script``, which arrives line by line."""
 
     def __init__(
         self,
@@ -142,13 +142,13 @@ class _Reader:
                 self._found(Found(self._next(index), there=True))
             case [index, "part", size] if self._begun and (part := whole(size)) is not None:
                 item = self._next(index)
-                # a partial file that is too long is useless
+                # A partial file that is longer than the whole file cannot be continued.
                 self._found(Found(item, there=False, start=part if part <= item.size else 0))
             case _:
                 raise self._failure()
 
     def _next(self, text: str) -> StoredFile:
-        """Return the file of this number, which must not have been reported before."""
+        """Return the file with this number. Raises an error if the host has already reported that file."""
         index = whole(text)
         if index not in self._left:
             raise self._failure()

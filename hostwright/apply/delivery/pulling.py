@@ -24,15 +24,16 @@ from hostwright.stack.store.hostcache import CACHE
 if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
-_IDLE_S = 40.0  #: the program on the host prints a line at least every 5 s
-_CAP_BYTES = 1 << 20  #: limit for the output: a line each second for twelve hours
+#: seconds without output after which the transfer has failed; the program on the host prints a line every 5 s
+_IDLE_S = 40.0
+_CAP_BYTES = 1 << 20  #: maximum number of bytes of output, enough for a line each second for twelve hours
 _LINE_BYTES = 300
-_OWN_TROUBLE = ("disk", "full", "locked")  #: failure reasons on the host itself
+_OWN_TROUBLE = ("disk", "full", "locked")  #: reasons of a failed transfer that concern the host, not the source
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The right to fetch one file: server address and token."""
+    """The permission to fetch one file: the address of the server, and the token."""
 
     address: str
     port: int
@@ -40,7 +41,7 @@ class Grant:
 
 
 class HeldInput:
-    """The standard input of a program on a host: one line, then an open pipe until ``end``.
+    """The standard input of a program on a host: one line, then nothing until ``end`` closes it.
 
     The program exits at the end of its input, so a lost connection or the death of this process also ends it. The line
     may be a secret: it appears in no argument and no file.
@@ -51,7 +52,7 @@ class HeldInput:
         self._ended = threading.Event()
 
     def read(self, size: int, /) -> bytes:
-        """Implement ``transport.Readable``."""
+        """Implement ``transport.Readable``: return the line, then block until ``end``."""
         piece, self._line = self._line[:size], self._line[size:]
         if not piece:
             self._ended.wait()
@@ -64,10 +65,10 @@ class HeldInput:
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """The outcome of a transfer: ``done``, ``wrong`` (checksum), ``failed`` (with ``word`` and ``why``) or ``called
-    off``.
+    """The outcome of a transfer: ``done``, ``wrong`` for a wrong checksum, ``failed``, or ``called off``.
 
-    ``done_bytes`` is the size of the file on the host afterwards, as the host reports it.
+    ``word`` and ``why`` describe a failure. ``done_bytes`` is the size of the file on the host afterwards, as the host
+    reports it.
     """
 
     verdict: str
@@ -78,12 +79,12 @@ class Pulled:
 
 @cache
 def program() -> str:
-    """Return the program that fetches on a host, without its leading comment."""
+    """Return the text of the program that fetches a file on a host, without its leading comment."""
     return perl(Path(__file__).with_name("pull.pl"))
 
 
 def perl(path: Path) -> str:
-    """Return a Perl program without its leading comment."""
+    """Return the text of a Perl program, without its leading comment."""
     lines = path.read_text("utf-8").splitlines(keepends=True)
     head = next(number for number, line in enumerate(lines) if not line.startswith("#"))
     return "".join(lines[head:])
@@ -137,7 +138,7 @@ def pull(
 
 
 class _Reader:
-    """Parses the output of the program on the host. Numbers are limited to the file's size."""
+    """Parser for the output of the program on the host. It accepts no number above the file's size."""
 
     def __init__(self, host: str, item: StoredFile, start: int, progress: Callable[[int], None]):
         self._host, self._item, self._progress = host, item, progress

@@ -20,18 +20,19 @@ from hostwright.stack.store.hostcache import CACHE
 if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
-_IDLE_S = 60.0  #: the receiver prints ``alive`` every 5 s (``_RECEIVE``)
-SLOWEST_BYTES_PER_S = 256 * 1024  #: 2 Mbit/s: slower transfers of gigabytes take too long
-_NOTIFY_BYTES = 4 * 1024 * 1024  #: interval of progress reports
+#: seconds without output after which the transfer has failed; the receiver prints ``alive`` every 5 s (``_RECEIVE``)
+_IDLE_S = 60.0
+SLOWEST_BYTES_PER_S = 256 * 1024  #: bytes per second (2 Mbit/s). A slower transfer of gigabytes would take too long.
+_NOTIFY_BYTES = 4 * 1024 * 1024  #: number of bytes between two progress reports
 _READ_BYTES = 1024 * 1024
 
-Progress = Callable[[int], None]  #: called with the number of bytes on the host
+Progress = Callable[[int], None]  #: callback that receives the number of bytes on the host
 
-#: the same choice as in missing.sh
+#: the same choice of program as in missing.sh
 _HASH = "hash=sha256sum; if command -v openssl >/dev/null; then hash='openssl dgst -sha256 -r'; fi"
 
-#: Receives one file. $1: directory, $2: sha256, $3: file, $4: size, $5: offset of the input. The heartbeat must not
-#: keep the channel open.
+#: Receives one file. $1: directory, $2: sha256, $3: file, $4: size, $5: offset of the input. The heartbeat process must
+#: not keep the SSH channel open.
 _RECEIVE = "; ".join(
     [
         'set -eu; umask 022; mkdir -p "$1/$2"; cd "$1/$2"; part="./$3.part"',
@@ -69,9 +70,7 @@ def push(shell: RootShell, found: Found, *, progress: Progress, cache: str = CAC
 
 
 def damaged(host: str, item: StoredFile, how: str) -> ArtifactError | HostError:
-    """Return the error for a file that arrived damaged: ``ArtifactError`` if it is damaged on this machine, else
-    ``HostError``.
-    """
+    """Return the error for a file with a wrong checksum on the host: ``ArtifactError`` if it is damaged here, too."""
     if sha256_of(item.path) != item.sha256:
         return ArtifactError(f"{item.path} is damaged on this machine; run {Command('mirror')} again")
     return HostError(host, f"{item.file} {how}; check the host's memory, disk and network")
@@ -91,7 +90,7 @@ def _stream(shell: RootShell, item: StoredFile, start: int, progress: Progress, 
 
 
 class _Source:
-    """The input of the receiver: the file from an offset on."""
+    """The input of the receiver: the content of the file from an offset to its end."""
 
     def __init__(self, item: StoredFile, start: int, progress: Progress):
         self._file = item.path.open("rb", buffering=_READ_BYTES)

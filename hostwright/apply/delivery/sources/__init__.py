@@ -1,1 +1,1 @@
-"""The sources of a host's files: this machine, which serves them by HTTP, and hosts of the run that have them."""
+"""The sources from which hosts fetch files: this machine, and other hosts of the run that already have them."""

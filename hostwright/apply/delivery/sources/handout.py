@@ -28,13 +28,15 @@ if TYPE_CHECKING:
     from hostwright.apply.host.connection import HostConnection
     from hostwright.transport.exchange import Ends
 
-KEPT = 8  #: our choice: connections kept after their host's run while other hosts fetch from it
-UNREACHED = 3  #: hosts that must fail to reach an address of this machine, with no success, before hosts stop trying
+#: maximum number of connections that stay open after a host's run because other hosts fetch from it (our choice)
+KEPT = 8
+#: number of hosts that must fail to reach an address of this machine before no other host tries it, if none succeeds
+UNREACHED = 3
 
 
 @dataclass(eq=False)
 class _Entered:
-    """A host during its run, and afterwards as long as other hosts fetch from it."""
+    """A host that takes part: during its own run, and afterwards while other hosts fetch from it."""
 
     connection: HostConnection
     files: Sequence[str]
@@ -48,7 +50,7 @@ class _Entered:
 
 @dataclass(eq=False)
 class _Reach:
-    """The hosts that could reach an address of this machine, and the hosts that could not."""
+    """Which hosts could connect to one address of this machine, and which hosts could not."""
 
     reached: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
@@ -75,7 +77,7 @@ class Handout:
         self._reach: dict[str, _Reach] = {}
         self._lock = threading.Lock()
         self._stopped = False
-        self._told: frozenset[str] = frozenset()  #: reported errors of this machine's server
+        self._told: frozenset[str] = frozenset()  #: errors of this machine's server that were already reported
 
     def __enter__(self) -> Self:
         return self
@@ -84,7 +86,7 @@ class Handout:
         self.close()
 
     def close(self) -> None:
-        """Stop serving files, on this machine and on hosts."""
+        """Stop all file servers, on this machine and on the hosts."""
         self.stop()
         self.server.close()
         with self._lock:
@@ -93,11 +95,11 @@ class Handout:
             self._close(member)
 
     def takes(self, host: str) -> bool:
-        """Return whether the host takes part."""
+        """Return whether the host takes part in the distribution."""
         return host in self._settings
 
     def enter(self, host: str, connection: HostConnection, files: Sequence[str], end: Callable[[], None]) -> None:
-        """Add a host.
+        """Add a host to the distribution.
 
         ``files`` are the paths that the host may serve once it has them. ``end`` is called when the distribution stops.
         """
@@ -114,7 +116,7 @@ class Handout:
             end()
 
     def stop(self) -> None:
-        """Assign no more sources, wake the waiting hosts, and end the current transfers."""
+        """Assign no further sources, wake the hosts that wait for one, and end the current transfers."""
         with self._lock:
             self._stopped = True
             entered = list(self._entered.values())
@@ -123,7 +125,7 @@ class Handout:
             member.end()
 
     def await_source(self, ticket: Ticket) -> None:
-        """Wait until the ticket has a source. After ``patience_s``, it no longer waits for peers."""
+        """Wait until the ticket has a source. After ``patience_s``, it accepts this machine instead of a peer."""
         if not ticket.settled.wait(self._patience_s):
             self.sources.hurry(ticket)
             ticket.settled.wait()
@@ -156,20 +158,20 @@ class Handout:
             (reach.reached if well else reach.failed).add(host)
 
     def _tell(self, trouble: str) -> None:
-        """Report once why this machine cannot serve files."""
+        """Report why this machine cannot serve files, unless the same error was already reported."""
         with self._lock:
             told, self._told = trouble in self._told, self._told | {trouble}
         if not (told or self._stopped):
             self._emit(Note("", f"{trouble}; files are sent over SSH instead"))
 
     def peer_grant(self, peer: str) -> Grant | None:
-        """Return the right to fetch from another host; ``None`` if that host does not serve files now."""
+        """Return the right to fetch from another host. ``None`` if that host is not serving files at the moment."""
         with self._lock:
             member = self._entered.get(peer)
             return member.grant if member else None
 
     def pause(self, host: str) -> None:
-        """Stop the host's file server until ``resume``, because the host goes down."""
+        """Stop the host's file server before a reboot, until ``resume``."""
         with self._lock:
             member = self._entered.get(host)
             if member is None or not self.takes(host):
@@ -180,7 +182,7 @@ class Handout:
             member.server.stop()
 
     def resume(self, host: str) -> None:
-        """Allow the host to serve files again after ``pause``."""
+        """Allow the host to serve files again after its reboot (see ``pause``)."""
         with self._lock:
             member = self._entered.get(host)
             if member is None or not member.down:
@@ -190,7 +192,7 @@ class Handout:
             self.sources.able(host)
 
     def cut(self, host: str) -> None:
-        """End the transfers to a host. Returns without waiting."""
+        """End all transfers to a host, without waiting for their end."""
         with self._lock:
             member = self._entered.get(host)
         if member:
@@ -205,7 +207,7 @@ class Handout:
             member = self._entered.get(host)
             kept = sum(other.kept for other in self._entered.values())
         if member is None or member.connection is not connection:
-            return False  # the host was added again with another connection
+            return False  # another connection to the same host has entered since
         if not self.takes(host):
             with self._lock:
                 self._entered.pop(host, None)
@@ -218,7 +220,7 @@ class Handout:
         return False
 
     def tidy(self) -> None:
-        """Close the kept connections of hosts from which no host fetches any more."""
+        """Close those kept connections from whose hosts no other host fetches any more."""
         with self._lock:
             kept = [(host, member) for host, member in self._entered.items() if member.kept]
         for host, member in kept:
@@ -263,7 +265,7 @@ class Handout:
             self.sources.unable(host)
         member.grant = None
         if current and not (member.cannot or member.down):
-            # the server ended after a lost connection or a long idle time; it can be started again
+            # The server ended after a lost connection or after a long time without requests. It may be started again.
             self.sources.able(host)
 
 

@@ -30,10 +30,10 @@ from hostwright.transport.serving.places import peer_name
 if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
-TOKEN_BYTES = 24  #: random bytes: 192 bits
-STOP_POLL_S = 0.2  #: poll interval of the shutdown flag
-IDLE_S = 1800  #: our choice: a host's server exits after so long without a request
-LONGEST_S = 12 * 3600  #: our choice: a host's server always exits after so long
+TOKEN_BYTES = 24  #: number of random bytes in a token: 192 bits
+STOP_POLL_S = 0.2  #: seconds between two checks of the shutdown flag
+IDLE_S = 1800  #: seconds without a request after which the server on a host exits (our choice)
+LONGEST_S = 12 * 3600  #: seconds after which the server on a host always exits (our choice)
 _CAP_BYTES = 4096
 _LINE_BYTES = 300
 _RANGE = re.compile(r"bytes=([0-9]{1,15})-", re.ASCII)
@@ -41,11 +41,11 @@ _RANGE = re.compile(r"bytes=([0-9]{1,15})-", re.ASCII)
 
 @dataclass(slots=True)
 class _Given:
-    """The file and the state of one token."""
+    """A token's file, client and state."""
 
     token: str = field(repr=False)
     item: StoredFile
-    peer: str  #: the expected client, an address or a name; empty: unknown
+    peer: str  #: client that should use the token, as an address or a name; empty if unknown
     bound: bool  #: whether only ``peer`` may use the token
     shown: bool = False
 
@@ -57,7 +57,7 @@ class FileServer:
     """
 
     def __init__(self) -> None:
-        self.sent_bytes = 0  #: total so far
+        self.sent_bytes = 0  #: number of bytes sent so far, over all transfers
         self._given: list[_Given] = []
         self._servers: dict[tuple[str, Ports], Server] = {}
         self._closed = False
@@ -97,13 +97,13 @@ class FileServer:
             server.strangers.clear()
 
     def expects(self, peer: str) -> bool:
-        """Implement ``Served``."""
+        """Implement ``Served``: return whether a token was given out for this client."""
         name = peer_name(peer)
         with self._lock:
             return any(given.peer == name for given in self._given)
 
     def failed(self, peer: str, reason: str) -> None:
-        """Implement ``Served``. This server does not use TLS."""
+        """Implement ``Served``: do nothing, because this server does not use TLS."""
 
     def answer(self, request: HttpRequest) -> Reply:
         """Implement ``Served``: return the file, or the rest of it, to the first client with its token."""
@@ -118,7 +118,7 @@ class FileServer:
         return self._file(given, request.headers.get("range"))
 
     def _of(self, token: str) -> _Given | None:
-        """Return the grant of a token, in a time that reveals nothing about other tokens."""
+        """Return the grant of a token. The comparison takes the same time for all tokens, so it reveals none."""
         shown, found = token.encode("utf-8", "replace"), None
         for given in self._given:
             if secrets.compare_digest(given.token.encode(), shown):
@@ -164,7 +164,7 @@ class FileServer:
 
 @cache
 def program() -> str:
-    """Return the program that serves files on a host, without its leading comment."""
+    """Return the text of the program that serves files on a host, without its leading comment."""
     return perl(Path(__file__).with_name("serve.pl"))
 
 
@@ -235,7 +235,7 @@ class PeerServer:
 
 
 class _PortReader:
-    """Parses the output of the program on the host: the port on which it listens, or an error."""
+    """Parser for the output of the program on the host, which reports its port or an error."""
 
     def __init__(self) -> None:
         self.why = ""
@@ -243,7 +243,7 @@ class _PortReader:
         self._listens = False
 
     def port(self, data: bytes) -> int:
-        """Return the port, once; else 0."""
+        """Return the port if this chunk of output completes it, else 0."""
         *lines, rest = (self._rest + data).split(b"\n")
         self._rest = rest[:_LINE_BYTES]
         for line in lines:

@@ -24,16 +24,17 @@ PEER_GROUP, PEER_UPLOADS = "hostwright_peer_group", "hostwright_peer_uploads"
 PEER_RATE, PEER_PORT = "hostwright_peer_rate", "hostwright_peer_port"
 
 WAYS: tuple[Way, ...] = get_args(Way)
-MOST_UPLOADS = 16  #: our choice: more uploads only share one network card
-MOST_MB_PER_S = 100_000  #: 800 Gbit/s
-LEAST_PORT, MOST_PORT = 1024, 65535  #: below 1024, only root may listen
+#: maximum of the setting for parallel uploads. More uploads only share the same network card (our choice).
+MOST_UPLOADS = 16
+MOST_MB_PER_S = 100_000  #: maximum of the setting for the rate, in MB/s (800 Gbit/s)
+LEAST_PORT, MOST_PORT = 1024, 65535  #: bounds of the setting for ports. Below 1024, only root may listen.
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """A range of TCP ports, of which one is used; ``0`` means any free port."""
+    """A range of TCP ports, from which the server uses one free port; ``0`` means any free port."""
 
     first: int = 0
     last: int = 0
@@ -58,7 +59,7 @@ class FileSettings:
     uploads: int = UPLOADS
     rate: int = 0
     peer_ports: Ports = Ports()
-    cache: str = CACHE  #: the directory of the files on the host
+    cache: str = CACHE  #: directory on the host that contains the delivered files
 
     def fetches(self, artifact: AnyArtifact) -> bool:
         """Return whether the host fetches this file from its vendor."""
@@ -120,7 +121,7 @@ def _uploads(value: Any) -> int | None:
 
 
 def _rate(value: Any) -> int | None:
-    """Return bytes per second. Numbers from Ansible's ``--var`` are text."""
+    """Return the setting ``rate`` in bytes per second. Ansible passes values from ``--var`` as text."""
     try:
         number = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else 0.0
     except ValueError:

@@ -17,28 +17,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 
-CONTROLLER = ""  #: this machine, instead of a host's name
+CONTROLLER = ""  #: source name of this machine, where other sources have a host's name
 
-#: Our choice: copies of a file that the controller sends to a group as long as peers work. The copies share the
-#: controller's network, and then each host uploads to two others at half speed. So three copies are faster than four
-#: for up to 27 hosts, and 10 % slower for 100 hosts.
+#: maximum number of copies of a file that the controller sends to a group while other hosts can serve it (our choice).
+#: The copies share the controller's network, and then each host uploads to two others at half speed. So three copies
+#: are faster than four for up to 27 hosts, and 10 % slower for 100 hosts.
 COPIES = 3
-AT_ONCE = 16  #: copies, of all files, that the controller sends at a time
-MOST_SERVING = 64  #: hosts that serve at a time: each occupies a channel of its connection
-UPLOADS = 2  #: simultaneous uploads of a host, by default
-PATIENCE_S = 600.0  #: our choice: after so long without a free peer, the controller sends the file
+AT_ONCE = 16  #: maximum number of simultaneous copies of all files from the controller
+#: maximum number of hosts that serve files at the same time. Each occupies a channel of its SSH connection.
+MOST_SERVING = 64
+UPLOADS = 2  #: default number of simultaneous uploads from a host
+PATIENCE_S = 600.0  #: seconds that a host waits for a free peer before the controller sends the file (our choice)
 
-BAD_PEER = 2  #: a peer that failed for so many hosts is no longer a source
-ALONE = 3  #: a host that failed with so many peers, and never succeeded, gets no more peers
+BAD_PEER = 2  #: number of hosts that must fail to fetch from a peer before the peer is no longer a source
+ALONE = 3  #: number of peers with which a host must fail, without any success, before it is assigned no further peers
 CLOSED_PAIRS, CLOSED_HOSTS = (
     4,
     2,
-)  #: failed connections and hosts, with no success, that indicate a firewall between all hosts
+)  #: numbers of failed connections and of hosts that indicate, without any success, a firewall between all hosts
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A host as a source: the group in which files are shared, and its number of simultaneous uploads."""
+    """A host as a source: the group of hosts that it may serve, and its number of simultaneous uploads."""
 
     group: str = ""
     uploads: int = UPLOADS
@@ -46,7 +47,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class SourceLimits:
-    """Simultaneous limits: copies of a file for a group, copies of all files, and hosts that serve."""
+    """Maximum numbers of simultaneous copies of one file to a group, of copies of all files, and of serving hosts."""
 
     copies: int = COPIES
     at_once: int = AT_ONCE
@@ -57,25 +58,25 @@ class SourceLimits:
 class Ticket:
     """A host's request for a file.
 
-    Once ``settled``, ``source`` is the source of the file, or ``None`` for no source.
+    ``source`` is valid once ``settled`` is set: the source of the file, or ``None`` if the host gets no source.
     """
 
     host: str
     file: str
     source: str | None = None
-    urgent: bool = False  #: waited for ``PATIENCE_S``: need not wait for a peer
+    urgent: bool = False  #: whether the host has waited for ``PATIENCE_S``, and so need not wait for a peer any longer
     settled: threading.Event = field(default_factory=threading.Event)
 
     def settle(self, source: str | None) -> None:
-        """Set the source, and wake the waiting thread."""
+        """Set the source, and wake the thread that waits for it."""
         self.source = source
         self.settled.set()
 
 
 class PeerState(Enum):
-    """The state of a host as a source of files for other hosts."""
+    """The state of a host as a source of files for other hosts of the run."""
 
-    ABLE = "able"  #: can serve once requested
+    ABLE = "able"  #: can start to serve when a host needs it
     STARTING = "starting"
     SERVING = "serving"
     NONE = "none"  #: cannot serve, must not serve, or has stopped
@@ -85,7 +86,8 @@ class PeerState(Enum):
 class _Group:
     """Hosts that serve files to each other."""
 
-    refused: set[tuple[str, str]] = field(default_factory=set)  #: failed connections between two of its hosts
+    #: pairs of hosts of this group between which a connection failed
+    refused: set[tuple[str, str]] = field(default_factory=set)
     worked: bool = False
 
     @property
@@ -97,70 +99,74 @@ class _Group:
 
 @dataclass(eq=False)
 class _Account:
-    """The state of one host: its uploads, and its failures with other hosts."""
+    """The state of one host: its uploads, and the failed transfers between it and other hosts."""
 
     name: str
     group: str
     uploads: int
     role: PeerState
-    active: int = 0  #: current uploads
+    active: int = 0  #: number of uploads in progress
     files: set[str] = field(default_factory=set)
     failed_for: set[str] = field(default_factory=set)  #: hosts that could not fetch a file from this one
     failed_with: set[str] = field(default_factory=set)  #: hosts from which this one could not fetch a file
-    worked: bool = False  #: whether it ever fetched a file from a peer
-    alone: bool = False  #: whether it gets no peers as sources
+    worked: bool = False  #: whether this host has ever fetched a file from a peer
+    alone: bool = False  #: whether this host is assigned no peers as sources
     gone: bool = False
 
     @property
     def may_serve(self) -> bool:
-        """Whether the host is, or can become, a source."""
+        """Whether the host serves files, or can be started as a source."""
         return self.role is not PeerState.NONE and self.uploads > 0 and len(self.failed_for) < BAD_PEER
 
     @property
     def free(self) -> bool:
-        """Whether the host can start another upload now."""
+        """Whether the host can start another upload at once."""
         return self.role is PeerState.SERVING and self.may_serve and self.active < self.uploads
 
 
 @dataclass(eq=False)
 class _Share:
-    """One file in one group. The dictionaries are ordered sets: the first host added comes first."""
+    """One file in one group of hosts. The dictionaries serve as ordered sets: the first host added comes first."""
 
     file: str
     group: _Group
-    waiting: dict[str, Ticket] = field(default_factory=dict)  #: hosts without failures, which are interchangeable
-    special: dict[str, Ticket] = field(default_factory=dict)  #: hosts with failures, or that waited too long
+    #: hosts that wait for the file and have no failures. Any source suits each of them.
+    waiting: dict[str, Ticket] = field(default_factory=dict)
+    #: hosts that wait for the file and have failures, or have waited for ``PATIENCE_S``
+    special: dict[str, Ticket] = field(default_factory=dict)
     coming: dict[str, _Account] = field(
         default_factory=dict
     )  #: hosts that are receiving the file, and may serve it later
-    idle: dict[str, _Account] = field(default_factory=dict)  #: hosts that have the file and could serve
-    serving: dict[str, _Account] = field(default_factory=dict)  #: hosts that serve the file, or are starting to
-    copies: int = 0  #: copies that the controller has sent, or is sending
+    #: hosts that have the file and could serve it, but have not started
+    idle: dict[str, _Account] = field(default_factory=dict)
+    #: hosts that serve the file, or whose server is starting
+    serving: dict[str, _Account] = field(default_factory=dict)
+    copies: int = 0  #: number of copies that the controller has sent or is sending
 
     @property
     def wanted(self) -> int:
-        """The number of waiting hosts."""
+        """The number of hosts that wait for the file."""
         return len(self.waiting) + len(self.special)
 
     def place(self, account: _Account) -> None:
-        """Add a host that has the file at the end of its queue."""
+        """Add a host that has the file to the end of ``idle`` or ``serving``."""
         self.idle.pop(account.name, None)
         self.serving.pop(account.name, None)
         if account.may_serve:
             (self.idle if account.role is PeerState.ABLE else self.serving)[account.name] = account
 
     def forget(self, host: str) -> Ticket | None:
-        """Remove a host; return its ticket if it was waiting."""
+        """Remove a host from all lists of the file. Return its ticket if it was waiting for the file."""
         for place in (self.coming, self.idle, self.serving):
             place.pop(host, None)
         return self.waiting.pop(host, None) or self.special.pop(host, None)
 
     def free(self) -> Iterator[_Account]:
-        """Yield the peers that can start an upload now, the longest idle first."""
+        """Yield the peers that can start an upload at once, the peer that has been idle longest first."""
         return (peer for peer in self.serving.values() if peer.free)
 
     def hope(self, account: _Account) -> bool:
-        """Return whether a peer can serve this host later: a peer that is busy, starting, or receiving the file."""
+        """Return whether a peer may serve this host later: a peer that is busy, starting, or receiving the file."""
         if account.alone or self.group.closed:
             return False
         places = (self.serving, self.idle, self.coming)
@@ -187,10 +193,10 @@ class FileSources:
         }
         self._shares: dict[tuple[str, str], _Share] = {}
         self._stopped = False
-        self._sending = self._serving = 0  #: current copies from the controller; hosts that serve
+        self._sending = self._serving = 0  #: numbers of copies that the controller is sending, and of hosts that serve
 
     def join(self, host: str) -> None:
-        """Add a host at the start of its run. Its earlier files are forgotten."""
+        """Add a host at the start of its run. The files recorded for it in an earlier run are forgotten."""
         account = self._hosts[host]
         with self._lock:
             account.gone = False
@@ -222,40 +228,40 @@ class FileSources:
             changed.append(self._add(account, ticket.file))
 
     def failed(self, ticket: Ticket, *, connect: bool = False) -> None:
-        """Record that the source failed. ``connect``: the host could not connect to the source."""
+        """Record that the source failed. ``connect`` means that the host could not connect to the source."""
         with self._deciding() as changed:
             changed.extend(self._release(ticket, kept=False))
             if ticket.source:
                 changed.extend(self._blame(self._hosts[ticket.host], self._hosts[ticket.source], connect=connect))
 
     def ended(self, ticket: Ticket) -> None:
-        """Record that the transfer ended without a fault of its source."""
+        """Record that the transfer ended early, and that its source is not the cause."""
         with self._deciding() as changed:
             changed.extend(self._release(ticket, kept=False))
 
     def blame(self, host: str, peers: Iterable[str]) -> None:
-        """Record that these peers sent parts of a file with a wrong checksum."""
+        """Record a failure of each of these peers, which sent parts of a file whose checksum was wrong."""
         with self._lock:
             for peer in set(peers):
                 self._blame(self._hosts[host], self._hosts[peer], connect=False)
 
     def has(self, host: str, file: str) -> None:
-        """Record that the host already had the file."""
+        """Record that the host already has this file without a transfer in this run."""
         account = self._hosts[host]
         with self._deciding() as changed:
             if not account.gone:
                 changed.append(self._add(account, file))
 
     def serving(self, host: str) -> None:
-        """Record that the host now serves its files."""
+        """Record that the host's file server has started."""
         self._become(host, PeerState.SERVING)
 
     def unable(self, host: str) -> None:
-        """Record that the host does not serve files, or has stopped."""
+        """Record that the host's file server cannot start, or has stopped."""
         self._become(host, PeerState.NONE)
 
     def able(self, host: str) -> None:
-        """Record that the host can serve again after ``unable``."""
+        """Record that the host, after ``unable``, can serve files again."""
         if self._hosts[host].uploads:
             self._become(host, PeerState.ABLE)
 
@@ -265,7 +271,7 @@ class FileSources:
             self._leave_alone(self._hosts[host])
 
     def hurry(self, ticket: Ticket) -> None:
-        """Stop waiting for peers with this ticket: it has waited for ``PATIENCE_S``."""
+        """Let this ticket, which has waited for ``PATIENCE_S``, be served by any source."""
         with self._deciding() as changed:
             if not ticket.settled.is_set():
                 ticket.urgent = True
@@ -275,7 +281,7 @@ class FileSources:
                 changed.append(share)
 
     def cancel(self, ticket: Ticket) -> None:
-        """Withdraw a request. If it has a source already, the host must call ``ended``."""
+        """Withdraw a request. If the ticket already has a source, the host must call ``ended``."""
         with self._lock:
             share = self._share(self._hosts[ticket.host], ticket.file)
             for place in (share.waiting, share.special):
@@ -284,7 +290,7 @@ class FileSources:
                     ticket.settle(None)
 
     def leave(self, host: str) -> None:
-        """Remove a host at the end of its run: it neither fetches nor serves files any more."""
+        """Remove a host at the end of its run. It no longer fetches or serves files."""
         account = self._hosts[host]
         with self._deciding() as changed:
             self._turn(account, PeerState.NONE)
@@ -295,7 +301,7 @@ class FileSources:
                     ticket.settle(None)
 
     def stop(self) -> None:
-        """Assign no more sources, and wake all waiting hosts."""
+        """Assign no further sources, and wake all hosts that wait for one."""
         with self._lock:
             self._stopped = True
             for share in self._shares.values():
@@ -305,7 +311,7 @@ class FileSources:
                 share.special.clear()
 
     def needed(self, host: str) -> bool:
-        """Return whether other hosts fetch from this host now, or wait for a file that it serves."""
+        """Return whether other hosts are fetching from this host, or wait for a file that it serves."""
         account = self._hosts[host]
         with self._lock:
             if account.active:
@@ -315,7 +321,7 @@ class FileSources:
 
     @contextmanager
     def _deciding(self) -> Iterator[list[_Share]]:
-        """Change state under the lock, then assign sources to waiting hosts of the shares in the yielded list."""
+        """Acquire the lock and yield a list of shares. At the end, assign sources to the hosts waiting there."""
         changed: list[_Share] = []
         begin: list[str] = []
         with self._lock:
@@ -331,7 +337,7 @@ class FileSources:
         return self._shares.setdefault((account.group, file), _Share(file, self._groups[account.group]))
 
     def _add(self, account: _Account, file: str) -> _Share:
-        """Record that the host has a file; return the share of the file."""
+        """Record that a host has a file, and return the file's share."""
         account.files.add(file)
         share = self._share(account, file)
         if not account.gone:
@@ -339,7 +345,7 @@ class FileSources:
         return share
 
     def _replace(self, account: _Account) -> list[_Share]:
-        """Requeue a host for each of its files; return their shares."""
+        """Queue a host again as a source of each of its files. Return the shares of these files."""
         shares = [] if account.gone else [self._share(account, file) for file in account.files]
         for share in shares:
             share.place(account)
@@ -353,13 +359,13 @@ class FileSources:
                 changed.extend(self._replace(account))
 
     def _turn(self, account: _Account, role: PeerState) -> None:
-        """Set the state of a host, and update the count of serving hosts."""
+        """Set the state of a host, and update the number of serving hosts."""
         active = (PeerState.STARTING, PeerState.SERVING)
         self._serving += (role in active) - (account.role in active)
         account.role = role
 
     def _release(self, ticket: Ticket, *, kept: bool) -> list[_Share]:
-        """Free the source of a finished transfer; return the shares that may use it."""
+        """Free the source of a finished transfer. Return the shares of the files that this source can now send."""
         share = self._share(self._hosts[ticket.host], ticket.file)
         share.coming.pop(ticket.host, None)
         if ticket.source == CONTROLLER:
@@ -371,7 +377,7 @@ class FileSources:
         return [share, *self._replace(peer)]
 
     def _blame(self, account: _Account, peer: _Account, *, connect: bool) -> list[_Share]:
-        """Record a failure of a peer for a host; return the affected shares."""
+        """Record that a peer failed for a host. Return the shares of the files that the failure affects."""
         if account.alone:
             return []
         account.failed_with.add(peer.name)
@@ -383,7 +389,7 @@ class FileSources:
         return self._replace(peer)
 
     def _leave_alone(self, account: _Account) -> None:
-        """Assign no more peers to this host. The fault is its own, so its peers are cleared of blame."""
+        """Assign no further peers to this host. It caused its failures, so they no longer count against its peers."""
         account.alone = True
         for name in account.failed_with:
             self._hosts[name].failed_for.discard(account.name)
@@ -427,7 +433,7 @@ class FileSources:
         return CONTROLLER if due else None
 
     def _wake(self, share: _Share) -> list[str]:
-        """Return hosts that have the file and must start to serve, as many as the waiting hosts can use."""
+        """Return the hosts that must start to serve a file: as many as the waiting hosts need."""
         begin: list[str] = []
         if share.group.closed:
             return begin
