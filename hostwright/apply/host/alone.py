@@ -1,5 +1,6 @@
-"""Failures of changes with ``alone``. Such a failure does not stop the other changes of the host; it is raised after
-them.
+"""Failures of changes with ``alone``, which do not stop the other changes of the host.
+
+They are raised after the other changes.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from hostwright.plan.model import Change, Plan, Refusal
 class AloneFailures:
     """The failures of one host's changes with ``alone`` (``model.Change``).
 
-    The failures are raised after the remaining work. The failed changes are not tried again.
+    The failures are raised after the remaining work. The failed changes are not tried a second time.
     """
 
     host: str
     errors: list[StepFailed] = field(default_factory=list)
-    refused: tuple[str, ...] = ()  #: all refusals of the latest plan
+    refused: tuple[str, ...] = ()  #: every refusal in the latest plan
 
     def note(self, plan: Plan) -> Plan:
         """Store the refusals of a plan, and return the plan."""
@@ -39,7 +40,7 @@ class AloneFailures:
         return replace(plan, roles=tuple(role for role in roles if role.changes))
 
     def check(self, done: Plan, left: Plan) -> None:
-        """Raise the first failure if ``left``, the plan after this round, has no new changes, or needs a reboot."""
+        """Raise the first failure if ``left``, the plan after this round, needs a reboot or has no new changes."""
         new = any(isinstance(change, Change) and change not in done.changes for change in left.changes)
         if self.errors and (left.reboot or not new):
             raise self.errors[0]

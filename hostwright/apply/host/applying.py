@@ -59,12 +59,13 @@ from hostwright.transport.root.rootshell import RootShell
 if TYPE_CHECKING:
     from hostwright.apply.run import Agreed, Run
 
-MAX_ROUNDS = 6  #: four suffice (blacklist, reboot, driver, reboot, the rest); more means no convergence
-MAX_FOLLOWED = 8  #: our choice: how often one plan waits for jobs of earlier runs
-CLOCK_S = 2.0  #: our choice: hosts report whole seconds, and clocks may drift within ``FRESH_S``
-FRESH_S = 60.0  #: our choice: an older plan is always made again
-MAX_LOST = 3  #: our choice: after so many crashes during jobs, the jobs count as their cause
-#: our choice: a run cannot continue after a reboot of its own machine
+#: maximum number of rounds. Four suffice (blacklist, reboot, driver, reboot, the rest); more means no convergence.
+MAX_ROUNDS = 6
+MAX_FOLLOWED = 8  #: maximum number of times that one plan waits for jobs of earlier runs (our choice)
+CLOCK_S = 2.0  #: seconds of tolerance: hosts report whole seconds, and clocks may drift within ``FRESH_S`` (our choice)
+FRESH_S = 60.0  #: seconds after which a plan is always made again under the host's lock (our choice)
+MAX_LOST = 3  #: number of crashes during jobs after which the jobs count as the cause of the crashes (our choice)
+#: A run cannot continue after a reboot of its own machine (our choice).
 OWN_REBOOT = (
     "this machine needs a reboot (%s), and Hostwright never reboots the machine on which it runs; reboot it, then run "
     "the same command again"
@@ -72,10 +73,10 @@ OWN_REBOOT = (
 
 
 class Accept(Protocol):
-    """Additional checks of a host that is as desired, before it is undrained and counts as done."""
+    """Additional checks for a host that is as desired. The host is undrained, and counts as done, only if they pass."""
 
     def accept(self, run: Run, target: TargetHost, *, locked: bool) -> tuple[Acceptance, ...]:
-        """Check the host, under a lock unless it is already ``locked``. Raises ``NotAccepted``."""
+        """Check the host under its lock. With ``locked``, the caller holds the lock already. Raises ``NotAccepted``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +85,13 @@ class HostJob:
 
     target: TargetHost
     desired: Desired
-    departs: bool = False  #: every role is removed: at the end, Hostwright's own files are also removed
+    departs: bool = False  #: whether every role is removed, so that Hostwright's own files are removed at the end
     agreed: Agreed | None = None  #: the approved plan; ``None`` without approval
     accept: Accept | None = None
-    #: jobs whose end was reported by a lost worker that had the host before. The end of its other jobs must still be
-    #: reported. ``None``: no worker had the host before
+    #: jobs of lost workers whose end was reported. The end of other jobs on the host must still be reported. ``None``:
+    #: no worker had the host before.
     ended: frozenset[str] | None = None
-    #: part of a rebuild, which may delete data, undrains the host and reports the next command
+    #: whether the run is a rebuild, which may delete data, undrains the host and reports the next command
     rebuilds: bool = False
 
 
@@ -104,15 +105,15 @@ class HostApply:
         self._delivery = Delivery(self._connection, run, read_file_settings(self._host), self._desired.stack)
         self._runner = JobRunner(self._connection, run, self._delivery)
         self._records = HostRecords(self._connection, self._desired, run.stamp)
-        self.rebooted_s = 0.0  #: total seconds of its reboots
+        self.rebooted_s = 0.0  #: total number of seconds that the host's reboots took
         self._facts = Facts({})
         self._results: list[RoleResult] = []
         self._rebooted_for: list[str] = []
         self._lost = 0
         self._alone = AloneFailures(self.name)
         self._drained = False
-        self._overruled: list[str] = []  #: notes about users whose work --force disturbs
-        self._attached: set[str] = set()  #: followed jobs that this process did not start
+        self._overruled: list[str] = []  #: messages about users whose work ``--force`` disturbs
+        self._attached: set[str] = set()  #: IDs of jobs that this process follows but did not start
         self._unseen_told = False
         self._lock: HostLock | None = None
         self._mutex = threading.Lock()
@@ -144,7 +145,7 @@ class HostApply:
             self._connection.close()
 
     def probe(self) -> Facts:
-        """Return the facts of the host, over one exec channel. Raises ``HostError``."""
+        """Return the facts of the host, probed over one exec channel. Raises ``HostError``."""
 
         def facts(shell: RootShell) -> Facts:
             self._emit(events.Waiting(self.name, "its answers"))
@@ -153,7 +154,7 @@ class HostApply:
         return self._connection.use(facts)
 
     def plan(self) -> Plan:
-        """Probe and plan the host, after following the running jobs of earlier runs to their end.
+        """Probe and plan the host. If jobs of earlier runs are running on it, follow them to their end first.
 
         No lock is needed. Raises ``Locked`` with the name of the run if the run of these jobs is still alive.
         """
@@ -173,7 +174,7 @@ class HostApply:
         return plan
 
     def _follow_unseen(self) -> None:
-        """Report, once, the jobs of this run that ended while no worker followed them."""
+        """Report the jobs of this run that ended while no worker followed them. Only the first call has an effect."""
         ended = self._job.ended
         if ended is None or self._unseen_told:
             return
@@ -209,7 +210,7 @@ class HostApply:
             raise whole from error
 
     def _examine(self, error: HostError) -> None:
-        """Check the failed host for known problems once, over the open connection, and add them to the error.
+        """Check the failed host for known problems over the open connection, and add them to the error. Only once.
 
         Errors of this check never hide the failure.
         """
@@ -234,7 +235,7 @@ class HostApply:
     def _whole(self) -> Outcome:
         agreed = self._job.agreed
         if agreed is not None and not agreed.plan.empty and not agreed.plan.refusals:
-            self._lock_host()  # plan again while no other run can change the host
+            self._lock_host()  # From here on, no other run can change the host, so it must be planned again.
             plan = self.plan()
             self._refuse_stale(plan)
             return self._rounds(plan)
@@ -245,7 +246,8 @@ class HostApply:
             return self._done(plan, plan)
         self._check(plan)
         free_s = self._lock_host()
-        if now_s() - began_s >= min(free_s - CLOCK_S, FRESH_S):  # another run may have changed the host meanwhile
+        # Another run may have changed the host since the first plan.
+        if now_s() - began_s >= min(free_s - CLOCK_S, FRESH_S):
             plan = self.plan()
             self._refuse_stale(plan)
         return self._rounds(plan)
@@ -274,12 +276,12 @@ class HostApply:
         raise NotConverged(self.name, f"after {MAX_ROUNDS} rounds, these still differ: {_names(plan)}")
 
     def _done(self, first: Plan, left: Plan) -> Outcome:
-        """Write the records of a host that is as desired, run additional checks, and undrain the host."""
+        """Finish a host that is as desired: write its records, run additional checks, and undrain it."""
         if self._desired.apart:
             return self._outcome(first, left)
         drained = self._drained or hostdrained.drained(self._facts) is not None
         if self._desired.removes:
-            self._lock_host()  # no other run may provision during the removal of records
+            self._lock_host()  # While the records are removed, no other run may provision the host.
             self._records.note_removal(self._facts, depart=self._job.departs)
             if drained:
                 self._emit(events.Note(self.name, "the host stays drained, because it has nothing installed for work"))
@@ -292,7 +294,7 @@ class HostApply:
         return replace(self._outcome(first, left), acceptance=acceptance)
 
     def _accept(self) -> tuple[Acceptance, ...]:
-        """Run the additional checks under the lock of this run. Raises ``NotAccepted`` or ``Stopped``."""
+        """Run the additional checks under this run's lock on the host. Raises ``NotAccepted`` or ``Stopped``."""
         accept = self._job.accept
         if accept is None:
             return ()
@@ -329,19 +331,19 @@ class HostApply:
         self._delivery.check([self._desired.stack.artifacts[name] for name in plan.artifacts])
 
     def _unagreed(self, plan: Plan) -> str:
-        """Return the permanent losses of a plan that the operator has not approved, as text."""
+        """Return a text that lists the permanent losses of a plan which the operator has not approved."""
         seen = (self._job.agreed.losses if self._job.agreed else None) or ()
         lost = () if self._job.rebuilds else losses(self._desired, plan, self._facts)
         return " and ".join(loss for loss in lost if loss not in seen)
 
     def _go_on(self, plan: Plan) -> None:
-        """Raise ``Stopped`` if the run must not start new work."""
+        """Raise ``Stopped`` if the run must not start the work of this plan."""
         if self._run.stopping.is_set():
             left = ", ".join(role.role for role in plan.roles)
             raise Stopped(self.name, f"stopped by the operator; left to do: {left}")
 
     def _due(self, plan: Plan) -> Plan:
-        """Return the plan, without reboots if they are not allowed."""
+        """Return the plan. If the run must not reboot the host, the reboots are left out."""
         return plan if self._reboots else plan.without_reboots()
 
     def _decide(self, plan: Plan) -> draining.DrainDecision:
@@ -358,7 +360,8 @@ class HostApply:
         hooks = self._hooks
         if not decision.drain or hooks is None:
             return
-        if not self._drained:  # drained by this run; an earlier run may have died between the mark and the command
+        # An earlier run may have died between writing the mark and draining, so only a drain by this run counts.
+        if not self._drained:
             self._connection.use(
                 lambda shell: draining.drain(shell, hooks, self._context(plan.disturbs), self._emit), steady=True
             )
@@ -366,7 +369,7 @@ class HostApply:
         draining.wait_until_idle(self.name, lambda: self._users(plan), hooks.timeout_s, self._emit)
 
     def _users(self, plan: Plan) -> tuple[str, ...]:
-        """Return the users whose work the plan would disturb now. Runs only the probes required for this."""
+        """Return the users whose work the plan would disturb at this moment. Only the probes of these users run."""
         self._go_on(plan)
         states = disturbing(self._desired, self._facts)
         probes = ordered([*self._desired.occupancy.probes, *(probe for state in states for probe in state.probes())])
@@ -390,7 +393,7 @@ class HostApply:
         return draining.Context(self.name, reason, self._run.id, self._run.stamp.operator)
 
     def _lock_host(self) -> float:
-        """Acquire the host's lock, again if it was lost with its connection. Raises ``Locked``.
+        """Acquire the host's lock, also after it was lost with the connection. Raises ``Locked``.
 
         Returns the seconds for which no run had held the lock before (``HostLock.free_s``).
         """
@@ -408,7 +411,7 @@ class HostApply:
             return self._lock.free_s
 
     def _apply(self, plan: Plan, urgency: Urgency) -> None:
-        """Run the roles of a plan, each after the roles that it needs. Raises failures when all roles have ended."""
+        """Run the roles of a plan, each after the roles that it needs. At the end, raise the failures of all roles."""
         busy = {role.role: role for role in plan.roles if role.steps}
         ended = run_in_order(
             {name: busy[name].needs for name in urgency.roles},
@@ -454,11 +457,12 @@ class HostApply:
             self._emit(events.Note(self.name, lost.sentence))
 
     def _refuse_stale(self, plan: Plan) -> None:
-        """Raise ``Refused`` unless the plan and its permanent losses are the approved ones."""
+        """Raise ``Refused`` unless both the plan and its permanent losses equal the approved ones."""
         agreed = self._job.agreed
         if agreed is None:
             return
-        now, then = map(self._run.redactor.plan, (plan, agreed.plan))  # as in the file of a saved plan
+        # masked, because a saved plan in a file is masked, too
+        now, then = map(self._run.redactor.plan, (plan, agreed.plan))
         if now != then and not (self._attached and _is_part(now, then)):
             raise Refused(plan.host, "the host changed since this plan was made; nothing was done; plan again")
         if agreed.losses is not None and (lost := self._unagreed(plan)):
@@ -468,7 +472,7 @@ class HostApply:
             )
 
     def _reboot(self, plan: Plan) -> Plan:
-        """Reboot the host once for all states that need it. Return the plan afterwards.
+        """Reboot the host once for all states that need a reboot. Return the plan made afterwards.
 
         Raises ``NotConverged`` if the reason for the reboot remains.
         """
@@ -506,7 +510,7 @@ def _names(plan: Plan) -> str:
 
 
 def _why(planned: Planned) -> str:
-    """Return the reason for a change, for an error: the difference, the awaited event, or the refusal."""
+    """Return why a change remains, for an error message: the difference, the awaited event, or the refusal."""
     if isinstance(planned, Deferred):
         return f" ({planned.have}; known after {planned.until})"
     return f" ({planned.sentence if isinstance(planned, Refusal) else f'{planned.have} → {planned.want}'})"

@@ -1,4 +1,4 @@
-"""The connection to one host during a run: a root shell that is reopened when it is lost.
+"""The connection to one host during a run: a root shell that is reopened after it was lost.
 
 Work over the connection must be idempotent, or must resume where it stopped, as a watch does. After a lost connection,
 it is unknown whether the last command ran.
@@ -24,17 +24,18 @@ from hostwright.transport.root.rootshell import RootShell
 
 T = TypeVar("T")
 
-FIRST_S = 6.0  #: our choice, for a failing first connection: sshd restarts in a second
-LOST_S = 300.0  #: our choice, for a lost connection: time for a switch, a VPN or a host to restart
-#: our choice: limit for one call of ``use``, over all its connections; a watch has a limit of 6 h
+FIRST_S = 6.0  #: seconds to retry a first connection that fails (our choice). sshd restarts in a second.
+LOST_S = 300.0  #: seconds to retry a lost connection (our choice). A switch, a VPN or a host may restart in that time.
+#: maximum number of seconds of one call of ``use``, over all its connections (our choice). A watch has a limit of 6 h.
 LONGEST_S = 8 * 3600.0
-STEADY_S = 60.0  #: our choice: the retry time begins anew after a connection that was useful and lived so long
+#: seconds that a connection must live, and be useful, before the retry time begins anew after its loss (our choice)
+STEADY_S = 60.0
 BACKOFF_S, MAX_BACKOFF_S = 0.5, 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds during which a connection is retried: the first connection, and a lost one."""
+    """Seconds during which a connection is retried: ``first`` for the first connection, ``lost`` for a lost one."""
 
     first_s: float = FIRST_S
     lost_s: float = LOST_S
@@ -69,7 +70,7 @@ class HostConnection:
             return self._shell
 
     def use(self, work: Callable[[RootShell], T], *, steady: bool = False) -> T:
-        """Return ``work(shell)``, repeated over a new connection after a lost one, within ``Patience``.
+        """Return ``work(shell)``. If the connection is lost, repeat the work over a new one, within ``Patience``.
 
         ``work`` must be idempotent. ``steady`` work makes progress as long as its connection lives (a watch, a file
         transfer); other work that does not end indicates a host that hangs.
@@ -92,7 +93,7 @@ class HostConnection:
         return self.use(lambda shell: shell.run(script, timeout_s=timeout_s, failure=failure), steady=steady)
 
     def replace(self, shell: RootShell) -> None:
-        """Adopt an open root shell, such as the one after a reboot."""
+        """Use this open root shell from here on, such as the one after a reboot."""
         with self._lock:
             self._shell, self._connected_s, self._ever, self._answered = shell, time.monotonic(), True, True
             self._failing_since_s = None
@@ -117,9 +118,9 @@ class HostConnection:
         return result
 
     def _note_failure(self, shell: RootShell | None, steady: bool) -> None:
-        """Drop the failed shell unless another thread has done so, and start the retry time.
+        """Drop the failed shell, unless another thread has dropped it, and start the retry time.
 
-        After a connection without any use, the retry time counts from the start of that connection.
+        If no work has finished over the connection, the retry time counts from the opening of the connection.
         """
         since_s = now_s = time.monotonic()
         with self._lock:
@@ -141,9 +142,10 @@ class HostConnection:
         return error.passing or self._ever
 
     def _spent(self, state: tenacity.RetryCallState) -> bool:
-        """Return whether the retry time is over.
+        """Return whether the time for retries is over.
 
-        A first connection counts from its start, so that a host that hangs fails at its own timeout and not later.
+        For a first connection, the time counts from the start of that connection. So a host that hangs fails at its own
+        timeout and not later.
         """
         if (state.seconds_since_start or 0.0) >= LONGEST_S:
             return True

@@ -1,5 +1,6 @@
-"""Adds the cause to a failure: the journal of a failed unit, known problems of the host, and the next command. No
-I/O.
+"""Adds the cause to a failure: the journal of a failed unit, known problems of the host, and the next command.
+
+This module does no I/O.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from dataclasses import replace
 from hostwright.common.errors import Examination, Finding, HostError, SeveralFailed, StepFailed, UnitJournal
 from hostwright.common.untrusted import Pattern
 
-#: our choice: number of units of a step whose journals are read; a step ends at the first unit that fails
+#: maximum number of units of a step whose journals are read (our choice). A step ends at the first unit that fails.
 MOST_UNITS = 3
 
-_NAME = r"[A-Za-z0-9_][A-Za-z0-9:_.\\@-]{0,200}"  #: characters of a unit's name, from systemd.unit(5)
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9:_.\\@-]{0,200}"  #: characters that a unit's name may have, from systemd.unit(5)
 _WHOLE = rf"{_NAME}\.(?:service|socket|mount|automount|swap|timer|path|target|slice|scope|device)"
-#: texts that name a unit: those of systemctl since 2014, and those of our own steps
+#: Patterns of messages that name a unit: messages of systemctl since 2014, and messages of Hostwright's own steps.
 _NAMED = (
     Pattern(rf"\b[Jj]ob for ({_WHOLE})\b"),
     Pattern(rf"\bsystemctl status (?:-l )?({_WHOLE})\b"),
@@ -23,14 +24,14 @@ _NAMED = (
 )
 _OF_USERS = Pattern(rf"\b(?:systemctl|journalctl) --user (?:[a-z-]+ )*({_WHOLE})\b")
 _UNIT = Pattern(_WHOLE)
-#: last line of a unit whose dependency failed: the journal of the dependency has the cause
+#: This is the last line of a unit whose dependency failed. The cause is in the journal of the dependency.
 _ANOTHERS = Pattern(r"^Dependency failed for |failed with result 'dependency'")
 _POINTER = Pattern(r"""\s*See ["'](?:systemctl|journalctl) [^\n]{0,600}?for details\.""")
 _BEGINS = Pattern(r"""See ["'](?:systemctl|journalctl) """)
 
 
 def units_named(output: str) -> tuple[str, ...]:
-    """Return the systemd units whose journal an output refers to, without units of a user's manager.
+    """Return the systemd units whose journal an output refers to, without units of a user's service manager.
 
     >>> units_named('Job for a.service failed. See "systemctl status a.service" and "journalctl -xe" for details.')
     ('a.service',)
@@ -44,14 +45,14 @@ def units_named(output: str) -> tuple[str, ...]:
 
 
 def units_of(error: HostError) -> tuple[str, ...]:
-    """Return the units whose journal a failure refers to."""
+    """Return the units whose journals may show the cause of a failure."""
     parts = error.errors if isinstance(error, SeveralFailed) else (error,)
     steps = (part.step for part in parts if isinstance(part, StepFailed))
     return tuple(dict.fromkeys(unit for step in steps for unit in step.units))[:MOST_UNITS]
 
 
 def last_line(lines: Sequence[str]) -> str:
-    """Return the last line of a step's output, with the line before it if the last one only refers to a journal."""
+    """Return the last line of a step's output. If it only refers to a journal, the line before it is added."""
     last = lines[-1].strip() if lines else "it printed nothing"
     return f"{lines[-2].strip()} {last}" if len(lines) > 1 and _BEGINS.match(last) else last
 
@@ -74,14 +75,18 @@ def tell_cause(
     if isinstance(error, StepFailed):
         known = _tell_step(error, found, explain)
     if then := again if known else record:
-        word = "then" if known and not known.provision else "next"  # the same command would fail again
+        # If provisioning does not fix the known problem, the same command would fail again.
+        word = "then" if known and not known.provision else "next"
         error.retell(f"{error.sentence}; {word}: {then}")
 
 
 def _tell_step(
     error: StepFailed, found: Examination | None, explain: Callable[[str], Finding | None]
 ) -> Finding | None:
-    """Add the last journal lines of a step's units. Return the known problem in the step, the journals or the host."""
+    """Add the last journal lines of the units of a failed step to its error.
+
+    Return the known problem that is found in the step's output, in these journals or on the host.
+    """
     step, sentence = error.step, error.sentence
     journals = [journal for journal in found.journals if journal.named in step.units and journal.last] if found else []
     journals = [journal for journal in journals if not _ANOTHERS.search(journal.last)] or journals
@@ -89,7 +94,7 @@ def _tell_step(
     if told := min(journals, key=lambda journal: _rank(journal, known, explain), default=None):
         sentence = f"{_POINTER.sub('', sentence).rstrip('. ')}; {told.unit} says: {told.last}"
     if known is None and step.known is None and found:
-        # a problem that provisioning fixes is the step's purpose, not its cause of failure
+        # Provisioning fixes some problems. Such a problem is the purpose of the step, and not the cause of its failure.
         faults = (one for one in found.findings if one.grave and one.layer == step.role and not one.provision)
         known = next(faults, None)
     if known and known.cause not in sentence:
@@ -100,7 +105,8 @@ def _tell_step(
 
 
 def _rank(journal: UnitJournal, known: Finding | None, explain: Callable[[str], Finding | None]) -> tuple[bool, bool]:
-    """Sort key: first the journal that names the cause, then a journal of another unit than the one that systemctl
-    named.
+    """Return the sort key of a unit's journal. The journal that names the cause comes first.
+
+    Next come journals of units that systemctl has not named.
     """
     return known is None or explain("\n".join(journal.lines)) != known, journal.unit == journal.named

@@ -24,12 +24,15 @@ class HostRecords:
         self._connection, self._desired, self._run = connection, desired, run
 
     def note_origin(self, facts: Facts) -> None:
-        """Before the first change, record the original state, so that it can be restored. Raises ``HostError``."""
+        """Record the host's original state before the first change, so that it can be restored.
+
+        Raises ``HostError``.
+        """
         if not self._desired.removes and not self._read(facts):
             self._write("the record of the original state", originals.RECORD)
 
     def note_release(self, facts: Facts, keep: Callable[[], str]) -> str:
-        """Record the release of a host that is as desired, and call ``keep`` to store the stack on this machine.
+        """Record the release of a host that is as desired. Call ``keep``, which stores the stack on this machine.
 
         Return the error message of ``keep``, or an empty string. Raises ``HostError``.
         """
@@ -57,7 +60,7 @@ class HostRecords:
             self._write(f"its release record {release.PATH}", script)
 
     def _read(self, facts: Facts) -> Mapping[str, Any]:
-        """Return the current record. Raises ``Refused`` for a record of a newer Hostwright, which is never replaced."""
+        """Return the host's current record. Raises ``Refused`` if it is from a newer Hostwright, and so must stay."""
         if sentence := release.refusal(facts):
             raise Refused(self._desired.host, sentence)
         return release.read(facts)

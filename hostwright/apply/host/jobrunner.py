@@ -1,4 +1,4 @@
-"""Runs one role's job on one host: delivers its files, starts the program, follows its log to the end.
+"""Runs the job of one role on one host: delivers its files, starts its program, and follows its log to the end.
 
 The job does not depend on the connection: after a lost connection, a new one reads on from the same byte.
 """
@@ -27,23 +27,25 @@ from hostwright.transport.root.rootshell import RootShell
 if TYPE_CHECKING:
     from hostwright.apply.run import Run
 
-MOST_NOTES = 50  #: our choice: notes shown for one job; its recorded output has all notes
-MOST_ERRORS = 3  #: errors shown for a failed step; its recorded output has all errors
-TAIL_LINES = 15  #: lines of a failed step's output shown to the operator
-JOB_TIMEOUT_S = 6 * 3600.0  #: our choice: limit of one watch; steps have shorter limits on the host
-WATCH_IDLE_S = 8.0  #: a watch prints a line every 2 s (watch.sh); after four missing lines, it counts as dead
+MOST_NOTES = 50  #: maximum number of notes shown for one job (our choice). Its recorded output contains all notes.
+MOST_ERRORS = 3  #: maximum number of errors shown for a failed step. Its recorded output contains all errors.
+TAIL_LINES = 15  #: number of the last lines of a failed step's output that the operator sees
+#: time limit in seconds of one watch (our choice). The steps have shorter limits on the host.
+JOB_TIMEOUT_S = 6 * 3600.0
+WATCH_IDLE_S = 8.0  #: seconds without output after which a watch counts as dead. It prints a line every 2 s (watch.sh).
 START_TIMEOUT_S = 120.0
-WATCH_CAP_BYTES = 16 << 20  #: output limit of a watch; a log has at most 12 MiB, and 128 KiB for each further try
-STEP_MORE_BYTES = 2 << 20  #: added to this limit for each step: 16 tries
+#: maximum number of bytes that a watch reads. A log has at most 12 MiB, and 128 KiB for each further try.
+WATCH_CAP_BYTES = 16 << 20
+STEP_MORE_BYTES = 2 << 20  #: number of bytes by which each step raises ``WATCH_CAP_BYTES``, enough for 16 tries
 
 
 class JobLost(HostError):
-    """The job ended without an exit status: the host went down, or the job was killed."""
+    """The job ended without an exit status, because the host went down or the job was killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobRunner:
-    """Runs the jobs of a run on one host. ``delivery`` delivers their files; without it, jobs have no files."""
+    """Runs the jobs of a run on one host. ``delivery`` delivers their files; without it, no job may need files."""
 
     connection: HostConnection
     run: Run
@@ -84,7 +86,7 @@ class JobRunner:
     def follow(self, job_id: str, role: str, steps: Sequence[str], nonce: str) -> RoleResult:
         """Read a job's log to its end, over as many connections as necessary. Raises the exceptions of ``execute``.
 
-        ``steps`` are the descriptions of the steps; ``nonce`` is the nonce of the job.
+        ``steps`` are the descriptions of the job's steps; ``nonce`` marks the lines of the job's program in the log.
         """
         reader = LogReader(role, steps, nonce, lambda text: transient.reason(self._retry_rules(), text))
 
@@ -143,8 +145,7 @@ def failures(
     explain: Callable[[str], Finding | None],
     clean: Callable[[str], str] = str,
 ) -> tuple[list[StepFailed], HostError | None]:
-    """Return the errors of a failed role: the errors of its changes with ``alone``, and the error that ended the role,
-    if any.
+    """Return the errors of a failed role: from its changes with ``alone``, and the error that ended the role.
 
     ``explain`` returns the known problem in a step's output; ``clean`` masks secrets in the output.
     """
@@ -159,7 +160,7 @@ def failures(
 
 
 def _failure(host: str, plan: RolePlan, step: StepResult, explain: Callable[[str], Finding | None]) -> StepFailed:
-    """Return the error of one step: its last output, and the cause if known."""
+    """Return the error for one failed step: the end of its output, and the cause if it is known."""
     lines = [line for line in step.output.splitlines() if line.strip()]
     known = explain(step.output)
     because = _errors(lines, explain) or _told(known) or last_line(lines)
@@ -176,7 +177,7 @@ def _told(known: Finding | None) -> str:
 
 
 def _errors(lines: list[str], explain: Callable[[str], Finding | None]) -> str:
-    """Return the errors that the step reported, each with its known cause and fix.
+    """Return the errors that a step printed, each with its known cause and fix.
 
     Errors with the same cause are joined.
     """

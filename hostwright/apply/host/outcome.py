@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of one host: the first plan, the results of all roles, and the remaining differences."""
+    """The outcome of a run on one host: the first plan, the results of all roles, and the remaining differences."""
 
     host: str
     plan: Plan
@@ -28,7 +28,7 @@ class Outcome:
 
     @property
     def word(self) -> str:
-        """The outcome as one of ``events.RESULTS``."""
+        """The member of ``events.RESULTS`` that describes the outcome."""
         if self.left is not None and not self.left.empty:
             return "pending"
         return "changed" if self.changed else "as desired"

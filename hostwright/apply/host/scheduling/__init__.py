@@ -1,1 +1,1 @@
-"""The order of the roles of one host, and their waits for each other."""
+"""The order in which a host's roles run, and their waits for each other."""

@@ -15,18 +15,18 @@ from itertools import accumulate
 
 from hostwright.plan.model import Plan, RolePlan
 
-# Expected durations for a stack that was never applied: rounded medians of the first provision of two lab hosts.
-STEP_S = 0.5  #: a file, a link, a service
-LOCKED_S = 2.0  #: a step with a lock: dpkg or the loader's cache, without downloads
-MIRROR_S = 15.0  #: a step with a lock and a mirror: downloads and installs packages
-UNPACKED_BYTES_PER_S = 10e6  #: speed of unpacking a file of the stack: pip and dpkg take 10 s for 100 MB
+# Expected seconds of steps for a stack that was never applied: rounded medians of the first provision of two lab hosts.
+STEP_S = 0.5  #: seconds of a step for a file, a link or a service
+LOCKED_S = 2.0  #: seconds of a step with a lock (dpkg, or the loader's cache) and without downloads
+MIRROR_S = 15.0  #: seconds of a step with a lock that downloads packages from a mirror and installs them
+UNPACKED_BYTES_PER_S = 10e6  #: bytes of a stack's file that are unpacked per second: pip and dpkg take 10 s for 100 MB
 
-Key = tuple[str, str, int]  #: role, description of a change, and index of its step
+Key = tuple[str, str, int]  #: role, description of a change, and index of the step in that change
 
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Expected seconds.
+    """The expected durations of steps in seconds.
 
     ``past_s`` are the medians of past runs; ``sizes`` are the bytes of the stack's files by name.
     """
@@ -49,7 +49,7 @@ class Durations:
 
 @dataclass(frozen=True, slots=True)
 class Urgency:
-    """The urgency of a host's roles.
+    """How urgent each role of a host is, and each of its steps.
 
     ``roles`` are the roles with steps, the most urgent first. ``left_s`` has the expected remaining seconds at the
     start of each of their steps (``remaining_of_steps``).
@@ -62,7 +62,7 @@ class Urgency:
     def of(cls, plan: Plan, durations: Callable[[], Durations]) -> Urgency:
         """Return the urgency of a plan's roles.
 
-        ``durations`` is called only for several roles: a single one never waits.
+        ``durations`` is called only if the plan has several roles, because a single role never waits for another.
         """
         roles = [role for role in plan.roles if role.steps]
         expected = durations() if len(roles) > 1 else Durations()
@@ -84,7 +84,7 @@ def remaining(needs: Mapping[str, Sequence[str]], expected_s: Mapping[str, float
     {'network': 12.0, 'chrony': 10.0, 'motd': 1.0}
     """
     before = {name: set(needs[name]) & set(needs) for name in needs}
-    later = dict.fromkeys(needs, 0.0)  #: seconds of the longest chain after each role
+    later = dict.fromkeys(needs, 0.0)  #: role → seconds of the longest chain of roles after it
     left: dict[str, float] = {}
     for name in reversed([*TopologicalSorter(before).static_order()]):
         left[name] = expected_s.get(name, 0.0) + later[name]

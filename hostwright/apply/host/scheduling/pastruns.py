@@ -17,15 +17,19 @@ from hostwright.apply.journal.records import RUNNING
 from hostwright.apply.journal.results import parsed
 from hostwright.common.places import JOURNAL, runs_dir
 
-MOST_RUNS, MOST_LOOKED_AT = 5, 30  #: our choice: past runs that are used, and past runs that are searched
-MOST_BYTES = 4 << 20  #: limit for each journal: about 70 hosts; 5 would suffice
+#: maximum numbers of past runs whose durations are used, and of past runs that are searched (our choice)
+MOST_RUNS, MOST_LOOKED_AT = 5, 30
+MOST_BYTES = 4 << 20  #: maximum number of bytes read from each journal: about 70 hosts, though 5 would suffice
 
-#: Beginning of the records that are parsed; other records are skipped.
+#: Beginning of the records that are parsed. Other records are skipped.
 _READ = re.compile(rb'\{"kind": "(observed|role finished)"')
 
 
 class PastRuns:
-    """Durations of steps in the recorded runs below ``root``, by stack. Journals are read on first use. Thread-safe."""
+    """The durations of steps in the recorded runs below ``root``, by stack. Thread-safe.
+
+    The journals are read when a stack's durations are first requested.
+    """
 
     def __init__(self, root: Path):
         self._root = root
@@ -33,7 +37,7 @@ class PastRuns:
         self._known: dict[str, Mapping[Key, float]] = {}
 
     def of(self, stack: str) -> Mapping[Key, float]:
-        """Return the median seconds of each step; empty without a recorded run of this stack."""
+        """Return the median seconds of each step; empty if no run of this stack was recorded."""
         with self._lock:
             if stack not in self._known:
                 self._known[stack] = _past(self._root, stack)
@@ -50,7 +54,7 @@ def _past(root: Path, stack: str) -> Mapping[Key, float]:
 
 
 def _newest(root: Path) -> Iterator[Path]:
-    """Yield the directories of the latest runs that have ended, the newest first. Their names begin with the time."""
+    """Yield the directories of runs that have ended, the newest first. The names of directories begin with the time."""
     try:
         folders = sorted((entry for entry in runs_dir(root).iterdir() if entry.is_dir()), reverse=True)
     except OSError:
@@ -59,7 +63,7 @@ def _newest(root: Path) -> Iterator[Path]:
 
 
 def _steps(journal: Path, stack: str) -> Iterator[tuple[Key, float]]:
-    """Yield each successful step on hosts with this stack, with its seconds."""
+    """Yield each step that succeeded on a host with this stack, with its duration in seconds."""
     stacks: dict[str, str] = {}
     for line in _lines(journal):
         match parsed(line):

@@ -38,7 +38,7 @@ def run_in_order(
 
 
 class _Run:
-    """One call of ``run_in_order``. Everything except the work runs in the caller's thread."""
+    """The state of one call of ``run_in_order``. Everything except the work runs in the caller's thread."""
 
     def __init__(
         self, needs: Mapping[str, Sequence[str]], work: Callable[[str], None], skipped: Callable[[str, str], None]
@@ -50,7 +50,7 @@ class _Run:
         self._skipped = skipped
         self._order = TopologicalSorter(self._needs)
         self._order.prepare()
-        self._lost: dict[str, str] = {}  #: failed and skipped names, each with the name that failed first
+        self._lost: dict[str, str] = {}  #: failed or skipped name → name of the failure that caused it
         self._running = 0
         self._ended: SimpleQueue[tuple[str, BaseException | None]] = SimpleQueue()
 
@@ -59,7 +59,7 @@ class _Run:
         return self._running > 0 or (self.bug is None and self._order.is_active())
 
     def begin(self) -> None:
-        """Start all names that are ready. A skipped name may make others ready."""
+        """Start the work for all names that are ready. Skipping a name may make other names ready."""
         while self.bug is None and (ready := self._order.get_ready()):
             for name in ready:
                 if failed := next((need for need in self._needs[name] if need in self._lost), ""):
@@ -71,7 +71,7 @@ class _Run:
                     threading.Thread(target=self._do, args=(name,), name=f"role-{name}", daemon=True).start()
 
     def wait(self) -> None:
-        """Wait for the next end of running work, if any."""
+        """Wait until any running work ends. Returns at once if none is running."""
         if not self._running:
             return
         name, error = self._ended.get()
