@@ -2,7 +2,7 @@
 
 The file is one JSON document, compressed in three parts that ``gunzip`` reads as one: the host and the time, the
 probes, and the answers in the order of the probes. Hosts with the same probes have the same second part, which is
-compressed and parsed once. Hosts with the same answers also share the third part.
+compressed and parsed only once. Hosts with the same answers also share the third part.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from hostwright.common.places import write_whole
 from hostwright.plan.model import Answer, Facts, Probe
 
 SCHEMA = 2
-_PROBES, _ANSWERS = '"probes": ', ', "answers": '  #: the texts at the ends of the first and the second part
-_GZIP = 31  #: zlib's wbits for the gzip format with the largest window
-_HEAD_BYTES = 64 * 1024  #: our choice: limit for the first part, which contains the host name
-MOST_PARSED = 64  #: our choice: cached third parts, about 300 kB each
-_MOST_ASKED = 16  #: our choice: cached second parts; they differ only by the roles of the hosts
-_LEVEL = 3  #: gzip level: half the time of the default for 10 % more bytes
+_PROBES, _ANSWERS = '"probes": ', ', "answers": '  #: texts with which the first and the second part of the file end
+_GZIP = 31  #: value of zlib's ``wbits`` for the gzip format with the largest window
+_HEAD_BYTES = 64 * 1024  #: maximum number of bytes of the first part, which contains the host name (our choice)
+MOST_PARSED = 64  #: maximum number of cached third parts, about 300 kB each (our choice)
+_MOST_ASKED = 16  #: maximum number of cached second parts, which differ only by the roles of the hosts (our choice)
+_LEVEL = 3  #: gzip level that takes half the time of the default level, for 10 % more bytes
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A probe as stored: without ``Probe.part``, which contains functions."""
+    """A probe as stored in the file, without ``Probe.part``, which contains functions."""
 
     script: str
     root: bool
@@ -43,7 +43,7 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """An answer as stored: unlike in ``Answer``, ``truncated`` is required."""
+    """An answer as stored in the file. ``truncated`` is required here, and optional in ``Answer``."""
 
     status: int
     text: str
@@ -52,7 +52,7 @@ class _Answer:
 
 
 class Parsed:
-    """Cache of facts by the bytes of their file: hosts with the same answers share one ``Facts`` object."""
+    """Cache of facts by the bytes of their file. Hosts with the same answers share one ``Facts`` object."""
 
     def __init__(self) -> None:
         self._facts: dict[bytes, Facts] = {}
@@ -74,7 +74,7 @@ class Parsed:
 
     def _asked(self, data: bytes) -> tuple[tuple[Probe, ...], bytes]:
         """Return the probes in the second part, and the bytes after it."""
-        for begin, probes in tuple(self._probes.items()):  # a copy: other threads may add items
+        for begin, probes in tuple(self._probes.items()):  # copied, because other threads may add items during the loop
             if data.startswith(begin):
                 return probes, data[len(begin) :]
         part = zlib.decompressobj(_GZIP)
@@ -93,7 +93,10 @@ def _make_room(kept: dict[bytes, Any], most: int) -> None:
 
 
 def write_facts(path: Path, host: str, at: str, facts: Facts, redactor: Redactor) -> int:
-    """Write facts without secrets, atomically. Return the file's size in bytes. Raises ``OSError``."""
+    """Write the facts of a host atomically, with secrets masked. Return the size of the file in bytes.
+
+    Raises ``OSError``.
+    """
     known = {**facts, **facts.late}
     head = json.dumps({"schema": SCHEMA, "host": host, "at": at}).removesuffix("}") + f", {_PROBES}"
     asked = tuple((redactor.text(probe.script), probe.root, probe.cap_bytes) for probe in known)
@@ -113,7 +116,7 @@ def write_facts(path: Path, host: str, at: str, facts: Facts, redactor: Redactor
 
 @lru_cache(maxsize=_MOST_ASKED)
 def _questions(asked: tuple[tuple[str, bool, int], ...]) -> bytes:
-    """Return the second part of the file."""
+    """Return the second part of the file, which contains these probes."""
     rows = [{"script": script, "root": root, "cap_bytes": cap_bytes} for script, root, cap_bytes in asked]
     return _packed(json.dumps(rows) + _ANSWERS)
 
@@ -125,12 +128,12 @@ def _packed(text: str) -> bytes:
 def load_facts(path: Path, parsed: Parsed | None = None) -> tuple[Facts, datetime]:
     """Return recorded facts, with secrets masked, and the time of the probe (UTC).
 
-    ``parsed`` is a cache: with it, equal facts are the same object. Raises ``InputError``.
+    ``parsed`` is a cache, from which equal facts are returned as the same object. Raises ``InputError``.
     """
     try:
         text, facts = _read(path.read_bytes(), parsed or Parsed())
         at = datetime.fromisoformat(text)
-    except OSError as error:  # also BadGzipFile
+    except OSError as error:  # includes BadGzipFile
         raise InputError(f"cannot be read: {error.strerror or error}", str(path)) from error
     except (ValueError, TypeError, KeyError, EOFError, zlib.error) as error:
         raise InputError("is not a valid file of host facts", str(path)) from error
@@ -138,14 +141,14 @@ def load_facts(path: Path, parsed: Parsed | None = None) -> tuple[Facts, datetim
 
 
 def _read(data: bytes, parsed: Parsed) -> tuple[str, Facts]:
-    """Return the time of the probe, as written in the file, and the facts."""
+    """Return the time of the probe, as written in a file, and the facts."""
     first = zlib.decompressobj(_GZIP)
     head = first.decompress(data, _HEAD_BYTES)
     if first.eof and head.endswith(_PROBES.encode()):
         return _time(json.loads(head + b"[]}")), parsed.get(first.unused_data)
-    # Not by pydantic's own parser: a host's name may contain a lone surrogate.
+    # The standard library parses it, because pydantic's own parser rejects a host's name with a lone surrogate.
     document = json.loads(gzip.decompress(data))
-    rows = document["facts"]  # schema 1: each question with its answer
+    rows = document["facts"]  # schema 1, in which each probe has its answer beside it
     return _time(document), Facts(dict(zip(_probes(rows), _answers(rows), strict=True)))
 
 

@@ -14,7 +14,7 @@ from hostwright.apply.journal.results import parsed
 from hostwright.common.errors import InputError
 from hostwright.common.places import JOURNAL
 
-LOOK_S = 0.5  #: our choice: poll interval of a file that does not grow
+LOOK_S = 0.5  #: seconds between two reads of a journal that does not grow (our choice)
 
 
 def find(runs: Runs, name: str) -> RunSummary:
@@ -34,20 +34,21 @@ def find(runs: Runs, name: str) -> RunSummary:
 
 
 def records(folder: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the records of a run, from its first, as they are written, until the run ends or its process is gone."""
+    """Yield the records of a run as they are written, from the first on, until the run ends or its process is gone."""
     pause = threading.Event()
     journal, header = folder / JOURNAL, summary_of(folder).header
     try:
         with journal.open("rb") as file:
             rest = b""
             while True:
-                going = in_progress(journal, header)  # before the last read, so that no record is missed
+                going = in_progress(journal, header)  # checked before the last read, so that no record is missed
                 *lines, rest = (rest + file.read()).split(b"\n")
                 for record in filter(None, map(parsed, lines)):
                     yield record
                     if record["kind"] == RUN_ENDED:
                         return
-                if not going or not os.fstat(file.fileno()).st_nlink:  # the journal was deleted meanwhile
+                # The journal may have been deleted while it was read.
+                if not going or not os.fstat(file.fileno()).st_nlink:
                     return
                 pause.wait(LOOK_S)
     except OSError as error:

@@ -16,7 +16,7 @@ from typing import Any
 from hostwright import __version__
 from hostwright.common.operator import operator
 
-GIT_TIMEOUT_S = 3.0  #: after that, the commit stays empty (a work tree on a slow disk)
+GIT_TIMEOUT_S = 3.0  #: time limit in seconds. If git takes longer (a work tree on a slow disk), the commit stays empty.
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class RunHeader:
 
 
 def new_run_id() -> str:
-    """Return a new run ID. IDs sort by time (UTC) and are valid in the names of units and files."""
+    """Return a new run ID. Run IDs sort by time (UTC), and may be part of the names of units and files."""
     return time.strftime("%Y%m%dt%H%M%S", time.gmtime()) + "-" + secrets.token_hex(2)
 
 

@@ -22,13 +22,13 @@ from hostwright.common.input.nearest import nearest
 from hostwright.common.places import JOURNAL, runs_dir
 
 LAST = "last"
-_TAIL_BYTES = 64 * 1024  #: enough for the whole last record of a run
+_TAIL_BYTES = 64 * 1024  #: number of bytes at the end of a journal that contain the whole last record of a run
 _EMPTY = RunHeader(run="", verb="", hosts=(), inventory="")
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """The summary of a run.
+    """The summary of a run, from the first and last record of its journal.
 
     ``state`` is ended, crashed, interrupted or running. ``status`` is the exit status, if any. ``results`` counts hosts
     by result. ``size_bytes`` is set only for a run that ended.
@@ -94,7 +94,7 @@ class Runs:
 def short_ids(runs: Iterable[str]) -> dict[str, str]:
     """Return the short ID of each run by its full ID: the part after the hyphen if it is unique, else the full ID.
 
-    The IDs of one day begin alike, and their ends are random.
+    The IDs of one day begin with the same digits, and their ends are random.
 
     >>> short_ids(["20261124t001658-ab12", "20261124t001702-77f0", "20261123t101702-77f0"])["20261124t001658-ab12"]
     'ab12'
@@ -138,7 +138,7 @@ def summary_of(folder: Path) -> RunSummary:
 
 
 def _ends(journal: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the first record and the last complete one; an empty record if missing."""
+    """Return the first record of a journal and its last complete one. A missing record is empty."""
     try:
         with journal.open("rb") as file:
             first = file.readline()
@@ -152,7 +152,7 @@ def _ends(journal: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def in_progress(journal: Path, header: RunHeader) -> bool:
-    """Return whether the process that writes a journal is alive, that is, holds a lock on the file.
+    """Return whether the process that writes a journal is alive. While it is alive, it holds a lock on the file.
 
     On a file system without locks, any process on this machine with the recorded process ID counts.
     """

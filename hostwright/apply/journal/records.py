@@ -22,11 +22,11 @@ RUN_BEGAN, RUN_ENDED = "run began", "run ended"
 ENDED, INTERRUPTED, CRASHED, RUNNING = "ended", "interrupted", "crashed", "running"
 
 #: Fields that are never masked: fixed words, and the names by which runs and hosts are found. None of them can contain
-#: text from a host; a job's role, run and operator are read from the host.
+#: text from a host. A job's role, run and operator are read from the host, and so are not in this set.
 IDENTIFIERS = frozenset({"kind", "host", "at", "result", "verb", "hosts", "place", "began", "version", "how"})
 
 
-_NOT_RECORDED = (events.Waiting, events.RoleProgress)  #: temporary: only their outcome is recorded
+_NOT_RECORDED = (events.Waiting, events.RoleProgress)  #: temporary events, of which only the outcome is recorded
 
 
 def kind_of(event: type[Event]) -> str:
@@ -46,7 +46,7 @@ def is_kept(event: Event) -> bool:
 
 
 def record_of(event: Event) -> dict[str, Any] | None:
-    """Return an event as a record without time and facts; ``None`` for an event that is not recorded."""
+    """Return an event as a record without time and facts; ``None`` for an event that journals do not record."""
     if not is_kept(event):
         return None
     head = {"kind": kind_of(type(event)), "host": event.host}
@@ -60,7 +60,7 @@ def record_of(event: Event) -> dict[str, Any] | None:
 
 
 def record_of_header(header: RunHeader, redactor: Redactor) -> dict[str, Any]:
-    """Return the first record of a run, without secrets."""
+    """Return a header as the first record of a run, with secrets masked."""
     options = json.loads(json.dumps(dict(header.options), default=str))
     cleaned = {name: redactor.clean({name: value}, given=True) for name, value in options.items()}
     shown: dict[str, Any] = {}
@@ -80,7 +80,7 @@ def record_of_header(header: RunHeader, redactor: Redactor) -> dict[str, Any]:
 
 
 def header_of(record: Mapping[str, Any]) -> RunHeader:
-    """Return the header in a run's first record. Raises ``ValueError`` for a different or damaged record."""
+    """Return the header in a run's first record. Raises ``ValueError`` if the record is damaged or of another kind."""
     if record.get("kind") != RUN_BEGAN:
         raise ValueError("the record is not the first of a run")
     return adapter(RunHeader).validate_python(record)
@@ -88,7 +88,7 @@ def header_of(record: Mapping[str, Any]) -> RunHeader:
 
 @dataclass(frozen=True, slots=True)
 class RunEnding:
-    """The last record of a run: exit status, how and why the run ended, and its hosts counted by result.
+    """The last record of a run: exit status, how and why the run ended, and the number of hosts for each result.
 
     ``t`` is the run's duration in seconds; ``bytes`` is the size of its files.
     """
@@ -102,7 +102,7 @@ class RunEnding:
 
 
 def ending_of(record: Mapping[str, Any]) -> RunEnding | None:
-    """Return the ending in a run's last record; ``None`` for a different or damaged record."""
+    """Return the ending in a run's last record; ``None`` if the record is damaged or of another kind."""
     if record.get("kind") != RUN_ENDED:
         return None
     try:

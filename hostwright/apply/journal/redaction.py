@@ -30,18 +30,22 @@ from hostwright.inventory.model import Host
 from hostwright.plan.model import Plan
 from hostwright.plan.targets import TargetHost
 
-MASKS = (MASK, "(hidden)", "…", "")  #: the first mask that contains no secret is used
-MIN_INLINE = 6  #: characters; our choice: shorter secrets occur in many ordinary words
-MIN_DERIVED = 4  #: characters; shorter encoded forms, such as the base64 of one letter, occur by chance
-MIN_LINE = 8  #: characters; shorter lines of a secret are not masked on their own
-MIN_BASE64 = 8  #: characters; shorter stable parts of base64 are not masked
+MASKS = (MASK, "(hidden)", "…", "")  #: possible masks, of which the first that contains no secret is used
+#: number of characters below which the whole line with a secret is hidden: such secrets occur in many words (our
+#: choice)
+MIN_INLINE = 6
+#: minimum number of characters of an encoded secret that is masked. Shorter forms, such as the base64 of one letter,
+#: occur by chance.
+MIN_DERIVED = 4
+MIN_LINE = 8  #: minimum number of characters of a line that is masked on its own, in a secret of several lines
+MIN_BASE64 = 8  #: minimum number of characters of a stable part of base64 that is masked
 
 _USERINFO = re.compile(r'://([^\s/?#"<>]+)@')
 _ASSIGNMENT = re.compile(r"(?s)((?:--?[\w-]+[= ])?([\w.-]+)=)(.+)")
 
 
 class Redactor:
-    """Masks these secrets in texts and JSON values. Thread-safe."""
+    """Masks a set of secrets in texts and JSON values. Thread-safe."""
 
     def __init__(self, secrets: Iterable[Secret]):
         known = {secret.reveal() for secret in secrets if secret}
@@ -52,7 +56,7 @@ class Redactor:
         self._mask = next(mask for mask in MASKS if not any(form in mask for form in forms))
 
     def text(self, text: str) -> str:
-        """Return the text with the secrets and the credentials in URLs masked."""
+        """Return a text in which the secrets and the credentials in URLs are masked."""
         if self._short is not None and self._short.search(text):
             text = "\n".join(self._mask if self._short.search(line) else line for line in text.split("\n"))
         if self._pattern is not None:
@@ -63,9 +67,7 @@ class Redactor:
         return self._masked(self._pattern, shown) if self._pattern is not None and shown != text else shown
 
     def given(self, text: str) -> str:
-        """Return a command-line word with secrets masked. In ``NAME=VALUE``, the value is masked if the name looks like
-        that of a password.
-        """
+        """Return a command-line word with secrets masked. ``NAME=VALUE`` is masked if NAME looks like a password's."""
         match = _ASSIGNMENT.fullmatch(text)
         if match and isinstance(concealed(match[2].lstrip("-").replace("-", "_"), match[3]), Secret):
             return self.text(match[1]) + self._mask
@@ -93,7 +95,7 @@ class Redactor:
         return {key: inner if key in identifiers else self._own(inner, identifiers) for key, inner in record.items()}
 
     def plan(self, plan: Plan) -> Plan:
-        """Return a plan with the secrets masked, for a file. A plan shows content of files that may contain secrets."""
+        """Return a plan with the secrets masked, for a file. A plan shows the content of files with secrets."""
         return Plan.from_json(self.record(plan.to_json(), frozenset({"kind", "host"})))
 
     def _own(self, value: Any, identifiers: frozenset[str]) -> Any:
@@ -116,7 +118,7 @@ class Redactor:
         return f"://{self._mask}@" if hidden else match[0]
 
     def _masked(self, pattern: re.Pattern[str], text: str) -> str:
-        """Mask overlapping secrets together. If the masked text contains a secret again, return only a mask."""
+        """Mask overlapping secrets together. If the masked text still contains a secret, return only a mask."""
         match = pattern.search(text)
         if match is None:
             return text
@@ -139,7 +141,7 @@ def secrets_in(hosts: Iterable[Host], targets: Iterable[TargetHost] = ()) -> set
     named like a password. A secret from a command is included only after its first use.
     """
     secrets: set[Secret] = set()
-    seen: set[int] = set()  # hosts share the values of their groups
+    seen: set[int] = set()  # IDs of checked values: hosts share the values of their groups
     for target in targets:
         secrets.update(_secrets(target.variables))
     for host in hosts:
@@ -203,7 +205,7 @@ def _forms(text: str) -> Iterator[str]:
 
 
 def _base64(raw: bytes) -> Iterator[str]:
-    """Yield the base64 of a secret, and the parts of it that are the same at any offset in an encoded text.
+    """Yield the base64 of a secret, and those parts of it that are the same at any offset in an encoded text.
 
     Base64 encodes three bytes as four characters, so a secret has three alignments. The characters at its ends also
     encode bits of the adjacent bytes.
@@ -221,8 +223,8 @@ def _base64(raw: bytes) -> Iterator[str]:
 def _alternatives(forms: Iterable[str], depth: int = 3) -> str:
     """Return a regular expression that matches any of these texts, the longest first.
 
-    The texts are grouped by their first letters: a fleet may have a thousand passwords, and every text is searched for
-    all of them.
+    The texts are grouped by their first letters, because a fleet may have a thousand passwords, for all of which every
+    text is searched.
     """
     known = set(forms)
     if depth == 0 or len(known) < 4:

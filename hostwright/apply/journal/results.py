@@ -12,10 +12,10 @@ from hostwright.apply.events import HostEnded
 from hostwright.apply.journal.records import INTERRUPTED, RUNNING, kind_of
 
 UNTOUCHED, WAITING = "untouched", "waiting"
-AS_DESIRED = frozenset({"as desired", "changed"})  #: results of hosts that need no more work
+AS_DESIRED = frozenset({"as desired", "changed"})  #: results of hosts on which no more work is needed
 HOST_ENDED = kind_of(HostEnded)
 
-#: The beginning of every record of a host.
+#: The beginning of every record about a host.
 _HEAD = re.compile(rb'\{"kind": "([a-z ]+)", "host": ("(?:[^"\\]|\\.)*")')
 
 
@@ -32,7 +32,7 @@ def results_of(hosts: Iterable[str], seen: Iterable[str], ended: Mapping[str, st
 
 
 def parsed(line: bytes) -> dict[str, Any] | None:
-    """Return a line as a record; ``None`` for an invalid line."""
+    """Return a line of a journal as a record; ``None`` for an invalid line."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -41,7 +41,7 @@ def parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def scan(journal: Path) -> tuple[set[str], dict[str, str]]:
-    """Return the hosts with a record, and the results of the hosts that ended."""
+    """Return the hosts that have a record in a journal, and the result of each host that ended."""
     seen: set[str] = set()
     ended: dict[str, str] = {}
     try:
@@ -49,13 +49,13 @@ def scan(journal: Path) -> tuple[set[str], dict[str, str]]:
             for line in file:
                 _take(line, seen, ended)
     except OSError:
-        pass  # an unreadable journal counts as empty
+        pass  # An unreadable journal counts as empty.
     return seen, ended
 
 
 def _take(line: bytes, seen: set[str], ended: dict[str, str]) -> None:
     match = _HEAD.match(line)
-    if match is None or not (line.endswith(b"\n") or parsed(line)):  # a truncated last line is ignored
+    if match is None or not (line.endswith(b"\n") or parsed(line)):  # A truncated last line is ignored.
         return
     try:
         host = json.loads(match[2])

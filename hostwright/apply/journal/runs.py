@@ -19,10 +19,10 @@ from hostwright.plan.model import StepResult
 
 @dataclass(frozen=True, slots=True)
 class RoleRun:
-    """The job of one role.
+    """The job of one role on one host.
 
-    ``began_s`` is in seconds after the start of the run. ``planned`` counts steps. ``status`` is ``None`` if the job's
-    end was not recorded. ``attached`` names the earlier run that started the job, if any.
+    ``began_s`` is in seconds after the start of the run. ``planned`` is the number of planned steps. ``status`` is
+    ``None`` if the job's end was not recorded. ``attached`` names the earlier run that started the job, if any.
     """
 
     role: str
@@ -37,7 +37,7 @@ class RoleRun:
 
 @dataclass(frozen=True, slots=True)
 class HostRun:
-    """The record of a run on one host.
+    """The part of a run's record that is about one host.
 
     ``plans`` has one plan for each probe; ``facts`` are the paths of the fact files. ``said`` has the other records in
     order: retries, reboots, notes, silences, deliveries.
@@ -54,10 +54,10 @@ class HostRun:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A recorded run.
+    """The whole record of a run.
 
-    ``said`` has the records that belong to no host. ``damaged`` counts the invalid lines, without a truncated last
-    line.
+    ``said`` has the records that belong to no host. ``damaged`` is the number of invalid lines, without a truncated
+    last line.
     """
 
     run: str
@@ -69,7 +69,7 @@ class RecordedRun:
 
 @dataclass(slots=True)
 class _Draft:
-    """The data from the records of one host so far."""
+    """The data collected so far from the records about one host."""
 
     ended: bool = False
     result: str = ""
@@ -112,7 +112,7 @@ def _records(journal: Path) -> Iterator[dict[str, Any] | None]:
 
 
 def _note(draft: _Draft, record: Mapping[str, Any], folder: Path) -> bool:
-    """Add a host's record to the draft; return whether the record is valid."""
+    """Add a record about a host to the draft. Return whether the record is valid."""
     match record:
         case {"kind": "observed", "plan": dict(plan)}:
             draft.plans.append(plan)
@@ -142,7 +142,10 @@ def _attached(role: str, t: float, record: Mapping[str, Any]) -> RoleRun:
 
 
 def _finish(draft: _Draft, role: str, status: int, record: Mapping[str, Any], rows: Sequence[Any]) -> bool:
-    """Complete the role's latest open job; create one if the record of its start is missing."""
+    """Complete the latest open job of a role. If the record of its start is missing, create the job.
+
+    Return whether the record is valid.
+    """
     steps = tuple(step for row in rows if (step := _step(row)))
     place = next((i for i in reversed(range(len(draft.roles))) if _open(draft.roles[i], role)), None)
     seconds, t = (float(n) if isinstance(n := record.get(name), (int, float)) else 0.0 for name in ("duration_s", "t"))

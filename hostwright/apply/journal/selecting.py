@@ -18,7 +18,7 @@ from hostwright.inventory import Host, Inventory, select
 from hostwright.inventory.model import ALL, Group
 from hostwright.inventory.patterns import fold, terms
 
-#: The results that put a host into each ``@`` set.
+#: ``@`` set → results of the hosts in it
 SETS: Mapping[str, frozenset[str]] = {
     "failed": frozenset({"failed", "unreachable", INTERRUPTED}),
     "locked": frozenset({"locked"}),
@@ -28,7 +28,8 @@ SETS: Mapping[str, frozenset[str]] = {
     "untouched": frozenset({"untouched"}),
     "stopped": frozenset({"stopped"}),
 }
-UNFINISHED = frozenset({UNTOUCHED, "stopped", INTERRUPTED})  #: results of hosts that a stopped run left unfinished
+#: results of hosts on which a stopped run did not finish its work
+UNFINISHED = frozenset({UNTOUCHED, "stopped", INTERRUPTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def named_sets(root: Path, inventory: str | Path) -> dict[str, set[str]]:
 
 
 def sets_in(results: Mapping[str, str]) -> dict[str, set[str]]:
-    """Return the ``@`` sets for these results."""
+    """Return the hosts in each ``@`` set, given the result of each host."""
     return {name: {host for host, result in results.items() if result in words} for name, words in SETS.items()}
 
 
@@ -147,7 +148,7 @@ def _left_and_stopped(
     ``runs`` are ordered from the newest.
     """
     last = None
-    begun: set[str] = set()  # by later runs
+    begun: set[str] = set()  # hosts that began in later runs
     for run in runs:
         if run.state == RUNNING:
             last = last or run
@@ -177,7 +178,7 @@ def _results(run: RunSummary) -> dict[str, str]:
 
 
 def narrowed(run: RecordedRun, pattern: str) -> RecordedRun:
-    """Return the run with only the hosts of a selection. ``@failed`` and the other sets refer to this run."""
+    """Return the run with only those hosts that a pattern selects. ``@failed`` and the other sets refer to this run."""
     if not pattern:
         return run
     names = {host_run.host: Host(host_run.host) for host_run in run.hosts}

@@ -14,13 +14,13 @@ from pathlib import Path
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.common.places import ANOTHER_STATE, file_mode, make_folder, refused
 
-_FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  #: the file system's error for a full disk
-BUSY_S = 30.0  #: wait for another writer; writing the first audit of 1,000 hosts takes a few seconds
+_FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  #: error of the file system for a full disk
+BUSY_S = 30.0  #: seconds to wait for another writer. Writing the first audit of 1,000 hosts takes a few seconds.
 
 
 @dataclass(frozen=True, slots=True)
 class SqliteFile:
-    """A type of SQLite file.
+    """A type of SQLite file, such as the one for audits.
 
     ``prepare`` creates the tables of a new file and sets up a connection; it raises ``InputError`` for a file of
     another version or program. ``afresh`` completes the error "move the file away, and …".
@@ -48,7 +48,7 @@ class SqliteFile:
             raise HostwrightError(f"{path}: cannot be used: {refused(error, ANOTHER_STATE)}") from error
         except InputError as error:
             raise InputError(str(error), str(path)) from error
-        except (LookupError, TypeError, ValueError, OverflowError) as error:  # the rows are from another program
+        except (LookupError, TypeError, ValueError, OverflowError) as error:  # Another program has written these rows.
             raise self._damaged(path, error) from error
 
     def _connect(self, path: Path | str) -> sqlite3.Connection:
@@ -61,7 +61,7 @@ class SqliteFile:
         return db
 
     def _create(self, path: Path) -> None:
-        """Create the file under a temporary name and link it: a second process finds a complete file.
+        """Create the file under a temporary name, then link it, so that no other process finds half a file.
 
         SQLite gives ``-wal`` and ``-shm`` files the mode of the file.
         """
@@ -78,7 +78,7 @@ class SqliteFile:
                 Path(beside + suffix).unlink(missing_ok=True)
 
     def _trouble(self, path: Path, error: sqlite3.Error) -> HostwrightError:
-        """Return the error for the operator. The low byte of SQLite's code is its primary code."""
+        """Return the error for the operator. The low byte of SQLite's error code is its primary code."""
         match getattr(error, "sqlite_errorcode", 0) & 0xFF:
             case sqlite3.SQLITE_FULL:
                 return HostwrightError(f"{path}: {refused(_FULL, ANOTHER_STATE)}")

@@ -55,11 +55,12 @@ from hostwright.common.places import (
 from hostwright.common.secret import Secret
 from hostwright.plan.model import Facts
 
-KEPT_SENTENCE = 2000  #: characters of a run's last sentence: readers read only the end of the file
+#: maximum number of characters of the sentence in a run's last record, because readers read only the end of the file
+KEPT_SENTENCE = 2000
 
-KEEP_RUNS = 500  #: the oldest runs above this number, or above KEEP_BYTES in total, are removed
+KEEP_RUNS = 500  #: maximum number of recorded runs. The oldest runs are removed, also above ``KEEP_BYTES`` in total.
 KEEP_BYTES = 1 << 30
-KEEP_AT_LEAST = 5  #: runs kept at any size: `--resume` and `@failed` read the last one
+KEEP_AT_LEAST = 5  #: number of runs that are kept at any size, because `--resume` and `@failed` read the last one
 _GOING = ".going-"
 
 _RUN_ID = re.compile(r"[a-z0-9][a-z0-9_.-]{0,100}")
@@ -67,7 +68,7 @@ _DURABLE = (events.RoleFinished, events.HostEnded)  #: events synced to disk bef
 
 
 class Journal:
-    """The journal of one run. Call it with each event, from any thread; ``end`` it; ``close`` it.
+    """The journal of one run. Call it with each event, from any thread. Then call ``end`` and ``close``.
 
     As a context manager, it records the end of the run from the way the block ends, unless ``end`` was called before.
     """
@@ -75,23 +76,23 @@ class Journal:
     def __init__(self, header: RunHeader, redactor: Redactor, on_trouble: Callable[[str], None]):
         self.header = header
         self.redactor = redactor
-        self.ending: Mapping[str, Any] = {}  #: the last record; empty before the end
+        self.ending: Mapping[str, Any] = {}  #: the run's last record; empty before the end of the run
         self._on_trouble = on_trouble
         self._folder = Path()
         self._began_s = time.monotonic()
         self._lock = threading.Lock()  # guards the fields below
         self._fd: int | None = None
         self._ended = False
-        self._ending = True  # whether the end of the block ends the run
+        self._ending = True  # whether the run ends with the context block
         self._torn = False
         self._troubled = False
         self._kept = False
         self._written = 0
         self._bytes = 0
-        self._facts: dict[str, int] = {}  # file name → size in bytes
+        self._facts: dict[str, int] = {}  # name of each fact file → its size in bytes
         self._seen: set[str] = set()
         self._results: dict[str, str] = {}
-        self._sync_lock = threading.Lock()  # acquired before _lock, never after
+        self._sync_lock = threading.Lock()  # acquired before ``_lock``, never after it
         self._synced = 0
 
     @classmethod
@@ -120,7 +121,7 @@ class Journal:
     def reopened(
         cls, folder: Path, header: RunHeader, *, secrets: Iterable[Secret], on_trouble: Callable[[str], None]
     ) -> Journal:
-        """Reopen the journal of a run that ended, to ``add`` the events that workers recorded, and then ``close`` it.
+        """Reopen the journal of a run that ended, to ``add`` the events that workers recorded. Then call ``close``.
 
         Raises ``InputError`` while the run is in progress.
         """
@@ -147,15 +148,15 @@ class Journal:
 
     @property
     def kept(self) -> bool:
-        """Whether this run has a record: its first record was written, even if later ones failed."""
+        """Whether this run is recorded: its first record was written, even if later ones failed."""
         return self._kept
 
     def __call__(self, event: Event) -> None:
-        """Record an event if journals keep its kind."""
+        """Record an event, unless journals do not keep events of its class."""
         self.add(event)
 
     def add(self, event: Event, at: str = "") -> None:
-        """Record an event if journals keep its kind. ``at`` is the time of the event (ISO 8601); the default is now."""
+        """Record an event as a call does. ``at`` is the time of the event (ISO 8601); the default is now."""
         record = record_of(event)
         if record is None:
             return
@@ -169,7 +170,7 @@ class Journal:
         self._put(record, sync=isinstance(event, _DURABLE), at=at)
 
     def end(self, status: int, how: str = ENDED, sentence: str = "") -> None:
-        """Record the end of the run with its exit status. Later calls record nothing."""
+        """Record the end of the run with its exit status. Only the first call has an effect."""
         with self._lock:
             results = results_of(self.header.hosts, self._seen, self._results, running=False)
             record = {
@@ -185,7 +186,7 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Close the file. A run without a recorded end counts as cut off."""
+        """Close the file. If no end of the run was recorded, readers regard the run as cut off."""
         with self._sync_lock, self._lock:
             fd, self._fd = self._fd, None
             if fd is not None:
@@ -206,7 +207,7 @@ class Journal:
                 self.end(error.exit_status, ENDED, str(error))
             case KeyboardInterrupt():
                 self.end(errors.INTERRUPTED, INTERRUPTED)
-            case BrokenPipeError():  # `| head`, or a closed terminal
+            case BrokenPipeError():  # caused by `| head` or a closed terminal
                 self.end(NOBODY_READS, INTERRUPTED, "the reader of its output is gone")
             case SystemExit(code=code):
                 self.end(code if isinstance(code, int) else int(code is not None))
@@ -222,18 +223,18 @@ class Journal:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         self._fd = os.open(self.path, flags, PRIVATE_FILE)
         os.fchmod(self._fd, file_mode(self._folder))
-        with suppress(OSError):  # on a file system without locks, readers check the process
-            fcntl.flock(self._fd, fcntl.LOCK_EX)  # waits only for readers, which hold the lock briefly
+        with suppress(OSError):  # On a file system without locks, readers check the process instead.
+            fcntl.flock(self._fd, fcntl.LOCK_EX)  # Only readers hold the lock, each briefly, so this wait is short.
         prune(root, spare=self.header.run)
 
     def _forget(self) -> None:
-        """Delete a run whose first record cannot be written: without it, the run has no owner."""
+        """Delete a run whose first record cannot be written. Without that record, its command is unknown."""
         self.close()
         if self._folder.name == self.header.run:
             rmtree(self._folder, ignore_errors=True)
 
     def _keep_facts(self, host: str, facts: Facts) -> str:
-        """Write a host's facts; return the file name within the run's directory, or an empty string on failure."""
+        """Write the facts of a host. Return the file's name within the run's directory; empty if writing failed."""
         if self._fd is None:
             return ""
         with self._lock:
@@ -251,11 +252,11 @@ class Journal:
     def _put(
         self, record: Mapping[str, Any], *, sync: bool, cleaned: bool = False, last: bool = False, at: str = ""
     ) -> None:
-        """Append a record as a line, in one write."""
+        """Append a record to the journal as one line, in one write."""
         if self._fd is None:
             return
         shown = record if cleaned else self.redactor.record(record, IDENTIFIERS)
-        # first, because readers match the beginning of a line without parsing it
+        # These keys come first, because readers match the beginning of a line without parsing it.
         head = {key: shown[key] for key in ("kind", "host") if key in shown}
         times = {"t": self._seconds(at) if at else round(time.monotonic() - self._began_s, 3), "at": at or _now()}
         line = json.dumps({**head, **times, **shown}).encode("ascii") + b"\n"
@@ -275,7 +276,7 @@ class Journal:
         return round(max(0.0, passed.total_seconds()), 3)
 
     def _append(self, line: bytes, last: bool) -> int:
-        """Write a line; return its number. After an incomplete write, start on a new line."""
+        """Write a line, and return its number. If the last write was incomplete, begin a new line first."""
         with self._lock:
             if self._fd is None or self._ended:
                 return 0
@@ -310,7 +311,7 @@ class Journal:
 
 
 def _claim(runs: Path, run: str) -> Path:
-    """Create a directory for a run that did not exist before."""
+    """Create the directory of a run. If the name exists, append a number to it."""
     for number in count(1):
         folder = runs / (run if number == 1 else f"{run}-{number}")
         with suppress(FileExistsError):
@@ -324,7 +325,7 @@ def _now() -> str:
 
 
 def prune(root: Path, spare: str = "") -> tuple[str, ...]:
-    """Remove the oldest runs above the limits, except runs in progress and ``spare``. Return the removed IDs."""
+    """Remove the oldest runs above the limits, except runs in progress and ``spare``. Return their IDs."""
     removed = []
     total_bytes = 0
     for number, summary in enumerate(Runs(root).list(), start=1):
@@ -333,13 +334,13 @@ def prune(root: Path, spare: str = "") -> tuple[str, ...]:
         if too_much and summary.state != RUNNING and summary.run != spare:
             _remove(summary.folder)
             removed.append(summary.run)
-    for left in runs_dir(root).glob(f"{_GOING}*"):  # left by a process that was killed during a removal
+    for left in runs_dir(root).glob(f"{_GOING}*"):  # left over from a process that was killed during a removal
         rmtree(left, ignore_errors=True)
     return tuple(removed)
 
 
 def _remove(folder: Path) -> None:
-    """Rename the run's directory before removal, so that no reader finds half of a run."""
+    """Remove a run's directory. It is renamed first, so that no reader finds half of a run."""
     going = folder.with_name(_GOING + folder.name)
     with suppress(OSError):
         folder.rename(going)
@@ -347,7 +348,7 @@ def _remove(folder: Path) -> None:
 
 
 def _size(summary: RunSummary) -> int:
-    """Return the size of a run's files in bytes. Only a run without a recorded end is measured."""
+    """Return the size of a run's files in bytes. It is measured only for a run without a recorded end."""
     if summary.size_bytes is not None:
         return summary.size_bytes
     total = 0
