@@ -1,4 +1,4 @@
-"""Detached jobs on the host: start, follow, re-attach.
+"""Detached jobs on the host: start them, follow their logs, and attach to them again after a lost connection.
 
 A role's program runs as a transient systemd unit (``setsid`` on a host without systemd). Its log and its exit status
 are files on the host. The controller only reads them: a lost connection neither stops nor repeats a step.
@@ -26,10 +26,11 @@ from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.host.jobs import JobRecord, alive_script, is_job_id
 from hostwright.plan.model import RetryRule, RolePlan
 
-KEEP_JOBS = 40  #: our choice: jobs kept on a host; a new job removes the oldest ones that are not running
-KEEP_BYTES = 64 << 20  #: our choice: maximum size of all jobs on a host; KEEP_ALWAYS takes precedence
-KEEP_ALWAYS = 8  #: latest jobs kept at any size: the roles of one run, whose logs may be open
-SHUTDOWN_WAIT_S = 300  #: our choice: time for the running step at shutdown, so that dpkg is not killed
+#: maximum number of jobs on a host (our choice). A new job removes the oldest jobs that are not running.
+KEEP_JOBS = 40
+KEEP_BYTES = 64 << 20  #: maximum number of bytes of all jobs on a host (our choice). ``KEEP_ALWAYS`` takes precedence.
+KEEP_ALWAYS = 8  #: number of the latest jobs that are kept at any size: the roles of one run, whose logs may be open
+SHUTDOWN_WAIT_S = 300  #: seconds that a shutdown waits for the running step, so that dpkg is not killed (our choice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +57,14 @@ class Job:
         """Return the job's record as one line of JSON."""
         steps = tuple(change.what for change, _ in self.plan.steps)
         record = JobRecord(1, self.plan.role, self.nonce, self.run, self.operator, steps)
-        return json.dumps(asdict(record)) + "\n"  # json's default spaces: failure rules grep for them
+        return json.dumps(asdict(record)) + "\n"  # keeps json's default spaces, because failure rules grep for them
 
 
 def start_script(job: Job) -> str:
-    """Return the commands, for root, that create the job on the host and start it detached. They are idempotent.
+    """Return idempotent commands for root that create the job on the host and start it detached.
 
-    The commands exit with 0 if the job exists and was started, now or earlier. Otherwise they exit with 1 and print the
-    reason to standard error.
+    The commands exit with 0 if the job exists and has been started by this or an earlier call. Otherwise they exit with
+    1 and print the reason to standard error.
     """
     wrapper = sh_file(__file__, "wrapper.sh")
     program = files(job.plan, job.nonce, job.retry_rules, job.remaining_s)
@@ -84,8 +85,7 @@ def start_script(job: Job) -> str:
 
 
 def watch_script(job_id: str, nonce: str, from_byte: int = 1) -> str:
-    """Return the commands, for root, that print a job's log from the byte ``from_byte`` (1 is the first), then its
-    status.
+    """Return commands for root that print a job's log from a byte on, then its status. The first byte is number 1.
 
     The log goes to standard output. A keepalive every 2 s and the status go to standard error (``status_in``).
     """
@@ -110,7 +110,7 @@ def _require_id(name: str) -> None:
 
 
 def _archive(contents: dict[str, str]) -> bytes:
-    """Return a tar archive of these files, with mode 0600 and owner root."""
+    """Return a tar archive of these files, all with mode 0600 and owner root."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, text in contents.items():

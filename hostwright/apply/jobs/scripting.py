@@ -1,4 +1,4 @@
-"""The program of a role as sh, and its log parsed into results.
+"""The program of a role as sh, and the parser that converts its log to results.
 
 A role's program is a directory of step files and a runner. For each step, the runner writes a marker line with a nonce
 at the beginning, and a marker line with exit status and duration at the end. All lines between them are the step's
@@ -25,26 +25,34 @@ from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.model import RetryRule, RolePlan, RoleResult, StepResult
 
 LOCK_DIR = "/run/hostwright"
-#: files that apt and dpkg lock with fcntl while they run
+#: files that apt and dpkg lock with fcntl while they are running
 APT_LOCKS = (
     "/var/lib/dpkg/lock-frontend",
     "/var/lib/dpkg/lock",
     "/var/lib/apt/lists/lock",
     "/var/cache/apt/archives/lock",
 )
-LOCK_WAIT_S = 3600  #: our estimate: another role may hold dpkg's lock while it installs a whole toolkit
-TOLD_WAIT_S = 0.05  #: shorter waits for a lock are not recorded; acquiring a free lock takes almost as long
-MOST_URGENT = 99_999_999  #: in tenths of a second; more than the remaining work of any role
-OUTPUT_CAP_BYTES = 256 * 1024  #: output of one step that the controller keeps in memory
-_HALF = OUTPUT_CAP_BYTES // 2  #: memory limit for the first lines; the other half is for the last lines
-FIRST_LINES = 200  #: first lines of a long output, kept beside its end: they often contain the first error
-STEP_CAP_BYTES = 4 << 20  #: output of one step in the log: ten times the output of installing 60 packages
-JOB_CAP_BYTES = 8 << 20  #: size of the log above which only the beginning and end of a step's output are written
-END_BYTES = transient.TAIL_BYTES  #: end of a long output that is kept: it contains the cause of a failure
-MOST_STEPS = 1000  #: limit for a role whose steps are unknown
-MOST_TRIES = 100  #: limit for one step; ten times the most that any role requests
-LINE_CHARACTERS = 1000  #: limit for the progress line of a step
-RESERVE_BYTES = 64 * 1024  #: reserved on disk before each step, so that "disk full" can still be logged
+#: maximum number of seconds to wait for a lock (our estimate). Another role may install a whole toolkit under dpkg's
+#: lock.
+LOCK_WAIT_S = 3600
+#: seconds below which a wait for a lock is not recorded. Acquiring a free lock takes almost as long.
+TOLD_WAIT_S = 0.05
+MOST_URGENT = 99_999_999  #: tenths of a second, more than the remaining work of any role
+OUTPUT_CAP_BYTES = 256 * 1024  #: maximum number of bytes of one step's output that the controller keeps in memory
+#: maximum number of bytes for the first lines of an output. The other half is for the last lines.
+_HALF = OUTPUT_CAP_BYTES // 2
+#: number of the first lines of a long output that are kept, because they often contain the first error
+FIRST_LINES = 200
+#: maximum number of bytes of one step's output in the log: ten times the output of installing 60 packages
+STEP_CAP_BYTES = 4 << 20
+#: number of bytes of a log above which only the beginning and the end of a step's output are written
+JOB_CAP_BYTES = 8 << 20
+#: number of bytes kept from the end of a long output, which contains the cause of a failure
+END_BYTES = transient.TAIL_BYTES
+MOST_STEPS = 1000  #: maximum number of steps if the steps of a role are unknown
+MOST_TRIES = 100  #: maximum number of tries of one step: ten times as many as any role requests
+LINE_CHARACTERS = 1000  #: maximum number of characters of a step's progress line
+RESERVE_BYTES = 64 * 1024  #: number of bytes reserved on disk before each step, so that "disk full" can still be logged
 
 
 def runner(plan: RolePlan, nonce: str, remaining_s: Sequence[float] = ()) -> str:
@@ -78,7 +86,7 @@ def runner(plan: RolePlan, nonce: str, remaining_s: Sequence[float] = ()) -> str
 
 
 def _calls(plan: RolePlan, remaining_s: Sequence[float]) -> Iterator[str]:
-    """Yield the calls of ``step``: one line for each step, or one line for all steps of a change with ``alone``."""
+    """Yield lines that call ``step``: one for each step, or one for all steps of a change with ``alone``."""
     ranks = [min(MOST_URGENT, max(0, round(10 * seconds))) for seconds in remaining_s] or [0] * len(plan.steps)
     for _, steps in groupby(enumerate(plan.steps), key=lambda item: id(item[1][0])):
         numbered = list(steps)
@@ -105,7 +113,7 @@ def work_script(places: str = "") -> str:
 def files(
     plan: RolePlan, nonce: str, retry_rules: Sequence[RetryRule] = (), remaining_s: Sequence[float] = ()
 ) -> dict[str, str]:
-    """Return the files of a role's job directory, by name.
+    """Return the files of a role's job directory, by file name.
 
     The files are ``run``, ``drain`` (limits a step's output), ``retries`` (the transient failures, see ``transient``)
     and one ``step-N`` for each step. ``remaining_s`` is as in ``runner``.
@@ -122,11 +130,11 @@ def _ms(seconds: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A transient failure of a step, before the ``number``-th retry, which starts after ``wait_s`` seconds."""
+    """A transient failure of a step. The ``number``-th retry of the step starts after ``wait_s`` seconds."""
 
     number: int
     wait_s: float
-    reason: str  #: the output line that names the cause
+    reason: str  #: output line that names the cause of the failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +180,7 @@ class LogReader:
         )
         self._rest = bytearray()
         self._running: int | None = None
-        self._next = 0  #: the lowest step number that can still begin: no step begins twice
+        self._next = 0  #: lowest number of a step that may still begin. No step begins twice.
         self._output = _Output()
         self._last = ""
         self._retry: Retry | None = None
@@ -182,7 +190,7 @@ class LogReader:
         self.results: list[StepResult] = []
 
     def feed(self, data: bytes) -> Progress:
-        """Parse the next chunk of the log and return the progress. Earlier chunks are not parsed again."""
+        """Parse the next chunk of the log, and return the progress so far."""
         self.bytes += len(data)
         lines, newline, rest = data.rpartition(b"\n")
         if newline:
@@ -190,7 +198,7 @@ class LogReader:
             self._read(whole)
         else:
             self._rest += rest
-        if len(self._rest) > OUTPUT_CAP_BYTES:  # an endless line is a progress bar or an attack: keep its tail
+        if len(self._rest) > OUTPUT_CAP_BYTES:  # An endless line is a progress bar or an attack. Its end is kept.
             del self._rest[:-4096]
         return Progress(self._running, self._what(self._running), self._last, self._retry, self._waits)
 
@@ -198,7 +206,7 @@ class LogReader:
         return self._steps[number] if number is not None and number < len(self._steps) else ""
 
     def _read(self, lines: bytes) -> None:
-        """Parse whole lines, given without the last line break. The lines between markers are a step's output."""
+        """Parse whole lines, given without the last line break. Lines between two markers are a step's output."""
         start = 0
         for match in self._marker.finditer(lines):
             if match.start() > start:
@@ -227,7 +235,7 @@ class LogReader:
                 self._keep(match[0])
 
     def _announce(self, number: int, wait_s: float) -> None:
-        """Record a retry. The reason is searched for at most ``MOST_TRIES`` times."""
+        """Record a retry of a step. The reason is searched for only in the first ``MOST_TRIES`` retries."""
         reason = self._reason(self._output.text()[-transient.TAIL_BYTES :]) if number <= MOST_TRIES else ""
         self._retry = Retry(number, wait_s, reason)
         self._keep(f"hostwright: transient failure, retrying in {wait_s:.0f} s".encode())
@@ -257,7 +265,7 @@ class LogReader:
 
 
 class _Output:
-    """The output of a step: its first lines and its end. Lines between them are dropped above ``OUTPUT_CAP_BYTES``."""
+    """The output of a step: its first and its last lines. Above ``OUTPUT_CAP_BYTES``, the lines between are dropped."""
 
     def __init__(self) -> None:
         self._first: list[str] = []
@@ -265,7 +273,7 @@ class _Output:
         self._room = OUTPUT_CAP_BYTES
 
     def add(self, lines: list[str]) -> None:
-        """Add lines in order. Each line is appended once and removed at most once."""
+        """Append lines to the output. Each line is appended once and removed at most once, so the cost is linear."""
         for line in lines:
             kept = line[-OUTPUT_CAP_BYTES:]
             self._room -= len(kept) + 1
@@ -277,5 +285,5 @@ class _Output:
             self._room += len(self._end.popleft()) + 1
 
     def text(self) -> str:
-        """Return the lines that are kept."""
+        """Return the lines that were kept, as one text."""
         return "\n".join([*self._first, *self._end])

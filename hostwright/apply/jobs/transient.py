@@ -17,13 +17,16 @@ from itertools import groupby
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import RetryRule
 
-BACKOFF_S = 5.0  #: our choice: wait before the first retry; doubles with each retry
-BACKOFF_MAX_S = 60.0  #: longest wait, without the random jitter of up to half of it
-TAIL_BYTES = 64 * 1024  #: end of a try's output that is searched: the cause of a failure is at the end
+BACKOFF_S = 5.0  #: seconds before the first retry (our choice). Each further wait is twice as long.
+BACKOFF_MAX_S = 60.0  #: maximum number of seconds of a wait, without the random jitter of up to half of it
+#: number of bytes at the end of a try's output that are searched, because the cause of a failure is at the end
+TAIL_BYTES = 64 * 1024
 
 
 def table(rules: Iterable[RetryRule]) -> str:
-    """Return the rules as the file for the host: on each line, ``yes`` or ``no`` and a pattern. Neighbors are merged.
+    """Return the rules as a file for the host. Each line has ``yes`` or ``no`` and a pattern.
+
+    Neighboring rules with the same word share a line.
 
     >>> print(table([RetryRule("disk full", False), RetryRule("busy", True), RetryRule("away", True)]))
     no (?:disk full)
@@ -38,7 +41,7 @@ def table(rules: Iterable[RetryRule]) -> str:
 
 
 def reason(rules: Iterable[RetryRule], text: str) -> str:
-    """Return the last line of ``text`` that names a transient cause, else an empty string."""
+    """Return the last line of ``text`` that names a transient cause; empty if no line does."""
     passing = [rule for rule in rules if rule.passes]
     lines = reversed(text.split("\n"))
     return next((line.strip() for line in lines if any(names_it(rule, line) for rule in passing)), "")
@@ -55,5 +58,5 @@ def _compiled(pattern: str) -> Pattern:
 
 
 def _expression(rule: RetryRule) -> str:
-    """Return the pattern for ``grep -P``. A lookahead replaces the second pattern, which grep does not support."""
+    """Return a rule as one pattern for ``grep -P``. A negative lookahead replaces its second pattern, ``unless``."""
     return f"^(?!.*(?:{rule.unless})).*(?:{rule.pattern})" if rule.unless else rule.pattern
