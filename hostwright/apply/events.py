@@ -1,4 +1,4 @@
-"""The events of a run as values. Console and JSON output read the same stream."""
+"""The events of a run. Console output and JSON output are made from the same events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hostwright.plan.model import Facts, Plan, RoleResult
 
 @dataclass(frozen=True, slots=True)
 class EventOrigin:
-    """The origin of an event that another process recorded.
+    """The process that recorded an event, if that was another process.
 
     ``worker`` recorded the event as the ``number``-th of ``attempt``, which is one attempt of that worker at a host.
     """
@@ -32,7 +32,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Waiting(Event):
-    """The run waits for the host. ``what`` names the thing awaited, such as "a connection" or "its answers"."""
+    """The run waits for the host. ``what`` names the awaited thing, such as "a connection" or "its answers"."""
 
     what: str
 
@@ -47,18 +47,19 @@ class Silent(Event):
 
 @dataclass(frozen=True, slots=True)
 class Observed(Event):
-    """The host was probed. The event has the host's plan and the facts from which the plan was made."""
+    """The host was probed. The event contains the facts, and the plan that was computed from them."""
 
     plan: Plan
     facts: Facts | None = None
 
 
-FROM_HERE, OVER_SSH, VENDOR, PEER = "controller", "ssh", "vendor", "peer "  #: sources; PEER is a prefix of a name
+#: values of ``Delivering.source``; ``PEER`` is followed by a host name
+FROM_HERE, OVER_SSH, VENDOR, PEER = "controller", "ssh", "vendor", "peer "
 _WORDS = {FROM_HERE: "from this machine", OVER_SSH: "over SSH", VENDOR: "from its vendor"}
 
 
 def whence(source: str) -> str:
-    """Return the source of a file in words; empty for an unknown source.
+    """Return a phrase for the source of a file; empty for an unknown source.
 
     >>> [whence(source) for source in ("peer gpu03", "controller", "ssh", "vendor", "")]
     ['from gpu03', 'from this machine', 'over SSH', 'from its vendor', '']
@@ -95,7 +96,7 @@ class RoleStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class Attached(Event):
-    """The run follows a job of an earlier run that is still running. ``run`` and ``operator`` started the job."""
+    """The run waits for a job of an earlier run. ``run`` and ``operator`` identify that run and who started it."""
 
     role: str
     steps: int
@@ -106,7 +107,7 @@ class Attached(Event):
 
 @dataclass(frozen=True, slots=True)
 class Retrying(Event):
-    """The step ``what`` failed transiently. Its ``number``-th retry starts after ``wait_s`` seconds."""
+    """The step ``what`` failed with a transient error. Its ``number``-th retry starts after ``wait_s`` seconds."""
 
     what: str
     number: int
@@ -124,7 +125,7 @@ class Rebooted(Event):
 
 @dataclass(frozen=True, slots=True)
 class Phase(Event):
-    """A phase of a rebuild ended after ``seconds``."""
+    """One phase of a host's rebuild ended after ``seconds``."""
 
     phase: str
     seconds: float
@@ -132,7 +133,7 @@ class Phase(Event):
 
 @dataclass(frozen=True, slots=True)
 class RoleProgress(Event):
-    """A role's job printed output."""
+    """A role's job printed output on the host."""
 
     role: str
     progress: Progress
@@ -140,7 +141,7 @@ class RoleProgress(Event):
 
 @dataclass(frozen=True, slots=True)
 class RoleFinished(Event):
-    """A role's job ended."""
+    """A role's job ended on the host."""
 
     role: str
     result: RoleResult
@@ -155,9 +156,7 @@ class Note(Event):
 
 @dataclass(frozen=True, slots=True)
 class Explained(Event):
-    """Known problems (``findings``) that explain a failure. ``what`` names the failed check, ``why`` describes the
-    failure.
-    """
+    """Known problems (``findings``) that explain a failure: ``what`` names the failed check, ``why`` describes it."""
 
     what: str
     why: str

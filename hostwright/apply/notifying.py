@@ -28,15 +28,15 @@ from hostwright.common.text import count, one_line, shown_limit
 SCHEMA = 1
 FIRST_FAILURE, END = "first failure", "end"
 BAD = ("failed", "unreachable")
-TIMEOUT_S = 30.0  #: our choice: enough for an HTTP request with one retry
-SENTENCE_CHARACTERS = 500  #: limit for the reason of a host's failure
-NAMED = 10  #: failed hosts in ``text``, for chats and mails; ``failed`` lists all
+TIMEOUT_S = 30.0  #: time limit in seconds, enough for an HTTP request with one retry (our choice)
+SENTENCE_CHARACTERS = 500  #: maximum number of characters of the reason for a host's failure
+NAMED = 10  #: maximum number of failed hosts that ``text``, for chats and mails, lists. ``failed`` lists all of them.
 _THREAD = "notify"
 _ADDRESS = re.compile(r"[a-z]+://[^\s'\"]{20,}")
 
 
 def settle() -> None:
-    """Wait for notify commands that are still running. Ctrl-C ends the wait."""
+    """Wait until all notify commands of this process have ended. Ctrl-C ends the wait."""
     with suppress(KeyboardInterrupt):
         for thread in threading.enumerate():
             if thread.name == _THREAD:
@@ -44,15 +44,14 @@ def settle() -> None:
 
 
 def secrets_of(command: str) -> set[Secret]:
-    """Return the URLs in a command, which must not be recorded: a webhook's URL works as its password."""
+    """Return the URLs in a command. They must not be recorded, because a webhook's URL works as its password."""
     return {Secret(address) for address in _ADDRESS.findall(command)}
 
 
 class Notifier:
-    """Runs ``command`` with data of the run that has this header. Call it with each event, from any thread, then
-    ``end`` it.
+    """Runs ``command`` with data of one run. Call the object with each event, from any thread, then call ``end``.
 
-    The command runs in ``folder``. If the command failed, ``warn`` receives a message after the end.
+    The command runs in ``folder``. If it failed, ``warn`` receives a message after the end of the run.
     """
 
     def __init__(
@@ -76,7 +75,10 @@ class Notifier:
             threading.Thread(target=self._work, name=_THREAD, daemon=True).start()
 
     def __call__(self, event: Event) -> None:
-        """Process an event. If the first failure is also the last host's end, only the end is reported."""
+        """Run the command at the first failure, unless this failure is the end of the last host.
+
+        In that case, ``end`` runs the command.
+        """
         if not self._command or not isinstance(event, HostEnded):
             return
         with self._lock:
@@ -87,7 +89,7 @@ class Notifier:
                 self._waiting.put(self._document(FIRST_FAILURE, {}))
 
     def end(self, ending: Mapping[str, Any]) -> None:
-        """Report the end of the run. ``ending`` is the run's last record."""
+        """Run the command at the end of the run. ``ending`` is the run's last record."""
         if not self._command:
             return
         with self._lock:
@@ -121,7 +123,7 @@ class Notifier:
         }
 
     def _text(self, counts: Mapping[str, int], failed: list[dict[str, str]], ending: Mapping[str, Any]) -> str:
-        """Return the run as text: a summary line, and a line for each failed host."""
+        """Return the text for chats and mails: a summary line, and a line for each failed host."""
         header = self._header
         counted = ", ".join(f"{number} {result}" for result, number in counts.items())
         how = f", {ending['how']} with status {ending['status']}" if ending else ", and goes on"
@@ -142,7 +144,7 @@ class Notifier:
             self._warn(trouble)
 
     def _told(self, document: Mapping[str, Any]) -> str:
-        """Run the command; return an error message, or an empty string on success."""
+        """Run the command with a document on its input. Return an error message, or an empty string on success."""
         try:
             given = json.dumps(document).encode("ascii")
             ended = run_here(self._command, {}, TIMEOUT_S, stdin=given, folder=self._folder)

@@ -1,4 +1,4 @@
-"""One run: its request, hosts, connections, journal and views."""
+"""One run of a verb: its request, hosts, connections, journal and views."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ NO_OPTIONS: Mapping[str, object] = {}
 
 
 def _discard(_: object) -> None:
-    """Ignore an event."""
+    """Do nothing with an event."""
 
 
 class _ViewFailed(BaseException):
-    """The error of a view, in any thread. As a ``BaseException``, it is not mistaken for an error of a host."""
+    """An error raised by a view, in any thread. As a ``BaseException``, it is not mistaken for an error of a host."""
 
     def __init__(self, error: Exception):
         super().__init__(error)
@@ -88,13 +88,13 @@ class View:
 
 
 class Listener(View):
-    """Calls one function with the events of a run."""
+    """A view that passes each event of a run to one function."""
 
     def __init__(self, emit: Emit):
         self._emit = emit
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
-        """Return the function as a context."""
+        """Return a context manager whose value is the function."""
         return nullcontext(self._emit)
 
 
@@ -130,7 +130,7 @@ class Consent:
 
 
 def again(verb: str, run: str) -> str:
-    """Return the command that continues a run of a verb. ``run`` is the ID of the run, or empty if not recorded."""
+    """Return the command that continues a run of a verb. ``run`` is the ID of the run; empty if it was not recorded."""
     return str(Command("provision", resume=run)) if verb == "provision" and run else THE_SAME
 
 
@@ -156,21 +156,21 @@ class Run:
     connections: Connections
     request: Request
     view: View = NO_VIEW
-    files: Mapping[str, Path] = field(default_factory=dict)  #: files of artifacts outside the stack, by name
+    files: Mapping[str, Path] = field(default_factory=dict)  #: artifact name → file, for artifacts outside the stack
     stamp: RunStamp = NO_STAMP
-    consent: Consent = field(default_factory=Consent)  #: the operator's approval
-    emit: Emit = _discard  #: receives events from any thread; the default shows them
+    consent: Consent = field(default_factory=Consent)  #: the plans that the operator approved
+    emit: Emit = _discard  #: receives events from any thread; by default, the run's views
     journal: Journal | None = None
     silence: Silence | None = None
-    handout: Handout | None = None  #: distributes files by HTTP; without it, no host fetches a file by HTTP
+    handout: Handout | None = None  #: distributes files by HTTP; if ``None``, no host fetches a file by HTTP
     worker: str = ""  #: name of the worker that runs this process; empty on the operator's machine
     redactor: Redactor = field(default_factory=_no_secrets)  #: masks secrets in texts of hosts
-    past: PastRuns = field(default_factory=_past_runs)  #: durations of steps in past runs
-    stopping: threading.Event = field(default_factory=threading.Event)  #: set when no more jobs must start
+    past: PastRuns = field(default_factory=_past_runs)  #: durations of steps in past runs of a stack
+    stopping: threading.Event = field(default_factory=threading.Event)  #: set as soon as no further jobs may start
     _listeners: list[Emit] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Show events if no other function receives them."""
+        """If ``emit`` is the default, send events to the views."""
         if self.emit is _discard:
             self.emit = self._show
 
@@ -203,10 +203,11 @@ class Run:
         recorded; ``{run}`` is its ID. Without ``shown``, events are shown only within ``shown()``. ``own`` are options
         to record in addition to the request.
 
-        A journal that cannot be written only causes a warning, so that a full disk here does not block repairs of
-        hosts.
+        A journal that cannot be written only causes a warning, so that a full disk on this machine does not block
+        repairs of hosts.
         """
-        from hostwright.apply.journal.header import RunHeader  # only recorded runs need these modules
+        # Only recorded runs need these modules, so others do not import them.
+        from hostwright.apply.journal.header import RunHeader
         from hostwright.apply.journal.redaction import secrets_in
         from hostwright.apply.journal.writing import Journal
         from hostwright.apply.notifying import Notifier, secrets_of
@@ -244,7 +245,7 @@ class Run:
 
     @contextmanager
     def handing_out(self) -> Iterator[None]:
-        """Distribute files by HTTP, while the context lasts, to the hosts with that setting."""
+        """Distribute files by HTTP to the hosts that are configured for it, while the context lasts."""
         from hostwright.apply.delivery.sources.handout import Handout
         from hostwright.apply.delivery.sources.settings import files_by_http
 
@@ -262,15 +263,16 @@ class Run:
         return self.silence.hosts() if self.silence is not None else frozenset()
 
     def stop(self) -> None:
-        """Start nothing new, and emit a note. Current file transfers stop, and continue in the next run."""
+        """Start no further jobs, and emit a note. Current file transfers stop; the next run resumes them."""
         self.stopping.set()
         self.emit(Note("", STOPPING % self.again))
         if self.handout is not None:
             threading.Thread(target=self.handout.stop, name="stop-files", daemon=True).start()
 
     def refuse(self, name: str) -> None:
-        """Raise ``Locked`` if the host is locked on this machine. Raise the error of its planning if it could not be
-        planned.
+        """Raise ``Locked`` if this machine has a lock for the host.
+
+        Raises the host's own error if it could not be planned.
         """
         if name in self.consent.errors:
             raise self.consent.errors[name]
@@ -278,7 +280,7 @@ class Run:
             raise Locked(name, refused)
 
     def holder(self, name: str) -> locks.Holder:
-        """Return the holder's name for the lock of a host."""
+        """Return the holder that a lock of this run on a host names."""
         owner = f"{self.stamp.operator} through {self.worker}"[:200] if self.worker else ""
         return locks.holder(self.id, name, datetime.now(UTC), owner)
 
@@ -291,11 +293,11 @@ class Run:
         return self.roster.knowledge.explain(self.roster, output)
 
     def keep(self, stack: Stack) -> str:
-        """Store the stack of a verified host on the operator's machine for a rollback; return any error message."""
+        """Store the stack of a verified host on the operator's machine, for a rollback. Return any error message."""
         return "" if self.worker else stackstore.keep(stack)
 
     def durations(self, stack: Stack) -> Durations:
-        """Return the expected durations of steps on a host with this stack."""
+        """Return the expected durations of steps on a host that has this stack."""
         from hostwright.apply.host.scheduling.durations import Durations
 
         sizes = {name: artifact.size or 0 for name, artifact in stack.artifacts.items()}

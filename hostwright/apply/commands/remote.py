@@ -13,12 +13,12 @@ from hostwright.common.untrusted import whole
 from hostwright.plan.probing import new_nonce
 from hostwright.transport.root.rootshell import RootShell
 
-#: exited by itself · killed at the time limit · killed at the output limit · killed on Ctrl-C
+#: how a command ended: it exited by itself, was killed at a limit, or was killed on Ctrl-C
 End = Literal["exited", "time limit", "output limit", "stopped"]
 
-LIMIT_S = 60.0  #: default time limit of a command
-GRACE_S = 2  #: our choice: wait between SIGTERM and SIGKILL
-_SLACK_S = 15.0  #: our estimate: extra time before a busy host counts as hanging
+LIMIT_S = 60.0  #: default time limit of a command, in seconds
+GRACE_S = 2  #: seconds between SIGTERM and SIGKILL (our choice)
+_SLACK_S = 15.0  #: seconds that a busy host may answer late before it counts as hanging (our estimate)
 
 _REFUSALS = {
     "root": "the login user is root, so the command could change anything; pass --root to allow that, or set another "
@@ -50,7 +50,7 @@ class RemoteCommand:
 
     @property
     def text(self) -> str:
-        """The command as typed."""
+        """The command as the operator typed it."""
         return words(self.words) if len(self.words) > 1 else self.words[0]
 
 
@@ -72,14 +72,14 @@ class CommandResult:
 
 
 class Lifeline:
-    """The standard input of a supervised command: it has no data, and its end kills the command."""
+    """The standard input of a supervised command. It carries no data; closing it kills the command."""
 
     def __init__(self) -> None:
         self._cut = threading.Event()
-        self.stopped = False  #: whether the operator stopped the command
+        self.stopped = False  #: whether ``stop`` was called
 
     def read(self, size: int, /) -> bytes:  # noqa: ARG002 - nothing is ever read
-        """Implement ``transport.Readable``: block until the end."""
+        """Implement ``transport.Readable``: block until the input is closed, then return no bytes."""
         self._cut.wait()
         return b""
 
@@ -89,7 +89,7 @@ class Lifeline:
         self.end()
 
     def end(self) -> None:
-        """Close the input, which kills a running command."""
+        """Close the input, which kills the command if it still runs."""
         self._cut.set()
 
 
@@ -145,7 +145,7 @@ def run_command(shell: RootShell, command: RemoteCommand, lifeline: Lifeline, ca
 
 
 def _said(stderr: bytes, nonce: str) -> tuple[bytes, str]:
-    """Split off the supervisor's last line from standard error."""
+    """Split the supervisor's report, the last line, off from the command's standard error."""
     before, mark, after = stderr.rpartition(f"\n{nonce} ".encode())
     if not mark:
         return stderr, ""

@@ -25,17 +25,18 @@ from hostwright.transport.root.rootshell import RootShell
 
 LEFT_ENDED = "stopped; the commands were killed"
 LEADS_ON = f". {Command('runs.show', run='{run}', steps=True)} shows what they printed"
-MOST_BYTES = 1 << 20  #: our choice: limit for the output of a command on one host
-ALL_BYTES = 256 << 20  #: our choice: limit for the output of all hosts together, which is kept in memory
-LEAST_BYTES = 64 << 10  #: lowest limit for the output of one host, however many hosts run
-RECORDED_CHARACTERS = 64 << 10  #: length of the end of each host's output that is recorded in the journal
-_STEP = "command"  #: used as a role's name in the journal
+MOST_BYTES = 1 << 20  #: maximum number of bytes of output from one host (our choice)
+#: maximum number of bytes of output from all hosts together, which this process keeps in memory (our choice)
+ALL_BYTES = 256 << 20
+LEAST_BYTES = 64 << 10  #: number of bytes of output that each host may send, even in a run with very many hosts
+RECORDED_CHARACTERS = 64 << 10  #: number of characters recorded in the journal: the end of each host's output
+_STEP = "command"  #: name that the journal shows in place of a role
 
 
 def run_on_hosts(run: Run, command: RemoteCommand) -> RunResults[CommandResult]:
-    """Run a command on each host of a run. The journal contains the end of each output.
+    """Run a command on each host of a run. The journal records the end of each host's output.
 
-    Ctrl-C kills the running commands, and no more hosts begin. The exit status is 0 if all commands exited with 0.
+    Ctrl-C kills the running commands and starts no others. The exit status is 0 if all commands exited with 0.
     """
     limits, connections = read_limits(run.request, len(run.targets)), run.connections
     own = {"command": command.text, "root": command.root, "timeout_s": command.limit_s}
@@ -57,7 +58,7 @@ def run_on_hosts(run: Run, command: RemoteCommand) -> RunResults[CommandResult]:
 
 
 class _Commands:
-    """The running commands of a run."""
+    """The commands that are running in one run."""
 
     def __init__(self, run: Run, command: RemoteCommand):
         self._run, self._command = run, command
@@ -70,17 +71,17 @@ class _Commands:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()  # also after an error
+        self.stop()  # kills the remaining commands also after an error
 
     def stop(self) -> None:
-        """Kill all commands on their hosts, and start no more."""
+        """Kill the command on each host, and start it on no other host."""
         with self._lock:
             self._stopping = True
             for line in self._lines:
                 line.stop()
 
     def on(self, name: str) -> CommandResult:
-        """Run the command on one host."""
+        """Run the command on one host, and return its result."""
         target, emit = self._run.targets.by_name[name], self._run.emit
         emit(Waiting(name, "a connection"))
         with self._run.connections.connect(target) as shell, ExitStack() as held:
@@ -108,7 +109,8 @@ class _Commands:
         why_not = "" if force else locks.refusal(probe_locks(shell), datetime.now(UTC))
         if why_not:
             raise Locked(target.name, why_not)
-        shell.run(":", timeout_s=30.0, failure="root cannot run a program on the host")  # checks sudo
+        # fails early if sudo does not work
+        shell.run(":", timeout_s=30.0, failure="root cannot run a program on the host")
         note: Callable[[str], None] = lambda text: self._run.emit(Note(target.name, text))  # noqa: E731
         return HostLock.acquire(shell, self._run.holder(target.name), notify=note)
 
@@ -123,7 +125,7 @@ def _tell(result: CommandResult, command: RemoteCommand, emit: Emit) -> None:
 
 
 def sentence_of(result: CommandResult, command: RemoteCommand) -> str:
-    """Return the end of a command as text: ``exit 9``, ``killed after 60 s``."""
+    """Return how a command ended, as text: ``exit 9``, ``killed after 60 s``."""
     match result.end:
         case "exited":
             return f"exit {result.status}"
@@ -136,7 +138,7 @@ def sentence_of(result: CommandResult, command: RemoteCommand) -> str:
 
 
 def _word(result: CommandResult) -> str:
-    """Return a result as one of ``events.RESULTS``."""
+    """Return the member of ``events.RESULTS`` that describes the result of a command."""
     if result.end == "stopped":
         return "stopped"
     return "ran" if result.passed else "failed"

@@ -1,1 +1,1 @@
-"""Draining and rebooting hosts, and the users of a host."""
+"""Disruption of hosts: draining, rebooting, and the users whose work would be disturbed."""

@@ -1,8 +1,8 @@
 """Drains running work from a host before a disruption, and undrains the host afterwards.
 
-The inventory names two commands, for Slurm, Kubernetes or another scheduler. Both must be idempotent. "Drained" is a
+The inventory contains two commands, for Slurm, Kubernetes or another scheduler. Both must be idempotent. "Drained" is a
 state of the host, not of a run: a mark is written on the host before the drain command, and removed after the undrain
-command has succeeded. So the next run completes a run that was killed in between.
+command has succeeded. If a run is killed while the host is drained, the next run therefore undrains the host.
 """
 
 from __future__ import annotations
@@ -35,19 +35,21 @@ DRAIN, UNDRAIN, WHERE, TIMEOUT = (
     "hostwright_drain_timeout",
 )
 PLACES = ("controller", "host")
-#: our choice: default limit of each command, and of the wait for an idle host; enough for jobs of an hour
+#: default time limit in seconds of each command, and of the wait for an idle host; enough for jobs of an hour (our
+#: choice)
 TIMEOUT_S = 3600.0
-POLL_S = 5.0  #: poll interval of the users of the host
-NAMED = 5  #: users named in a message
+POLL_S = 5.0  #: seconds between two checks for users of the host
+NAMED = 5  #: maximum number of users that a message lists
 _MARK_TIMEOUT_S = 60.0
-#: Ansible would replace these. Other braces may be meant for kubectl.
+#: Ansible would replace these expressions. Other braces may be meant for kubectl.
 _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The drain and undrain commands of a host for ``/bin/sh``, where they run (``PLACES``), and the time limit of
-    each.
+    """The drain and undrain commands of a host, for ``/bin/sh``, with the time limit of each.
+
+    ``where`` is the machine on which they run, one of ``PLACES``.
     """
 
     drain: str
@@ -58,7 +60,7 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The context of a drain or undrain command: host, reason and run."""
+    """The information that a drain or undrain command receives: host, reason and run."""
 
     host: str
     reason: str
@@ -75,7 +77,10 @@ class DrainDecision:
 
 
 def read_hooks(host: Host) -> Hooks | None:
-    """Return the hooks in a host's variables, or ``None``. Raises ``InputError`` with every invalid value."""
+    """Return the drain and undrain commands in a host's variables; ``None`` if the host has none.
+
+    Raises ``InputError`` with every invalid value.
+    """
     given = {
         name: value for name in host.vars if name.startswith((DRAIN, UNDRAIN)) and (value := host.get(name)) is not None
     }
@@ -92,7 +97,7 @@ def read_hooks(host: Host) -> Hooks | None:
 
 
 def _wrong(name: str, value: Any) -> str:
-    """Return the error in one variable, or an empty string."""
+    """Return the error message for one variable, or an empty string if its value is valid."""
     if name in (DRAIN, UNDRAIN):
         if not isinstance(value, str) or not value.strip() or "\0" in value:
             return f"found {describe(value)}, expected a command for /bin/sh"
@@ -139,7 +144,7 @@ def decide(disturbs: str, at_work: AtWork, *, hooks: Hooks | None, drain: bool, 
 
 
 def overruled(disturbs: str, at_work: AtWork) -> str:
-    """Return a note with the names of all users whose work ``force`` disturbs; empty for an idle host.
+    """Return a message that names all users whose work ``force`` disturbs; empty for an idle host.
 
     >>> overruled("reboots the host", AtWork(("python (pid 7)",)))
     '--force: the plan reboots the host, and the GPU is in use by python (pid 7); their work is disturbed'
@@ -211,7 +216,7 @@ def wait_until_idle(
 
 
 def _run(shell: RootShell, hooks: Hooks, name: str, context: Context, otherwise: str) -> None:
-    """Run one of the hooks. Raises ``StepFailed`` unless it succeeds."""
+    """Run the drain or undrain command. Raises ``StepFailed`` if it fails."""
     command = hooks.drain if name == "drain" else hooks.undrain
     environment = {
         "HOSTWRIGHT_HOST": context.host,
@@ -243,5 +248,5 @@ def _mark(shell: RootShell, script: str, failure: str) -> None:
 
 
 def _sync_folder() -> str:
-    """Return a command that makes a changed directory entry survive a power failure."""
+    """Return a command that syncs the directory of the mark, so that the change survives a power failure."""
     return sh("sync -- %s", PurePosixPath(PATH).parent)

@@ -20,16 +20,17 @@ from pathlib import Path
 from hostwright.common.quoting import sh
 from hostwright.transport.root.rootshell import RootShell
 
-CAP_BYTES = 64 * 1024  #: end of the output that is kept
-LINES = 15  #: lines of the output shown to the operator
-GRACE_S = 10.0  #: our choice: wait between SIGTERM and SIGKILL
-_LAST_WORDS_S = 1.0  #: wait for output after the end: a background process may hold the pipe open
-_ROUND_TRIP_S = 60.0  #: extra time for a command on a host
+CAP_BYTES = 64 * 1024  #: number of bytes kept from the end of a command's output
+LINES = 15  #: number of the last lines of output that the operator sees
+GRACE_S = 10.0  #: seconds between SIGTERM and SIGKILL (our choice)
+#: seconds to read further output after the command has ended. A background process may hold the pipe open.
+_LAST_WORDS_S = 1.0
+_ROUND_TRIP_S = 60.0  #: seconds added to the time limit of a command on a host, for the connection
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The end of a command: its exit status (``None`` after its time limit) and its last lines of output."""
+    """How a command ended: its exit status (``None`` if it exceeded its time limit) and its last lines of output."""
 
     status: int | None
     lines: tuple[str, ...] = ()
@@ -42,7 +43,8 @@ def run_here(
 
     The command runs in ``folder``, else in the working directory. Raises ``OSError`` if the directory is missing.
     """
-    with tempfile.TemporaryFile() as given:  # not a pipe: the command may ignore its input
+    # A file instead of a pipe, because a command may exit without reading its input.
+    with tempfile.TemporaryFile() as given:
         given.write(stdin)
         given.seek(0)
         process = subprocess.Popen(
@@ -73,7 +75,7 @@ def _ended(process: subprocess.Popen[bytes], timeout_s: float) -> Ended:
 
 
 def _keep_tail(process: subprocess.Popen[bytes], tail: bytearray) -> None:
-    """Read the command's output until the pipe is closed; keep its end in ``tail``."""
+    """Read the command's output until the pipe is closed. ``tail`` keeps the last ``CAP_BYTES``."""
     assert process.stdout is not None  # noqa: S101 (opened as a pipe)
     with process.stdout as stream:
         while chunk := os.read(stream.fileno(), CAP_BYTES):
@@ -83,7 +85,8 @@ def _keep_tail(process: subprocess.Popen[bytes], tail: bytearray) -> None:
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     """Send SIGTERM to the command's process group, and SIGKILL after ``GRACE_S``."""
-    with suppress(ProcessLookupError, PermissionError):  # macOS: PermissionError if all processes have ended
+    # On macOS, killpg raises PermissionError if all processes have ended.
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_S)
@@ -91,7 +94,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-#: The status of the command is printed; the status of the wrapper shows whether the host works.
+#: Prints the status of the command. The wrapper's own exit status shows whether the host works.
 _ON_HOST = """\
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
@@ -111,10 +114,11 @@ def run_there(shell: RootShell, command: str, environment: Mapping[str, str], ti
     settings = sh("grace=%s limit=%s cap=%s command=%s\n", f"{GRACE_S:g}", f"{timeout_s:.3f}", CAP_BYTES, command)
     output = shell.attempt(exports + settings + _ON_HOST, timeout_s=timeout_s + GRACE_S + _ROUND_TRIP_S)
     report = re.search(rb"^hostwright-hook ([0-9]{1,3})$", output.stderr, re.MULTILINE)
-    if not report:  # not started
+    if not report:  # The command was not started.
         return Ended(output.status, _last_lines(output.stderr))
     status = int(report[1])
-    late = status in (124, 137) and output.duration_s >= timeout_s  # exit statuses of timeout(1)
+    # exit statuses of timeout(1) after SIGTERM and SIGKILL
+    late = status in (124, 137) and output.duration_s >= timeout_s
     return Ended(None if late else status, _last_lines(output.stdout))
 
 

@@ -1,7 +1,7 @@
-"""Reboots a host and waits for a new boot ID, a working ssh, and a settled systemd.
+"""Reboots a host. Waits until it has a new boot ID, accepts SSH connections, and systemd has finished booting it.
 
-Only the kernel's ``boot_id`` proves a reboot: uptime does not change in a container, and clocks can jump. The progress
-is shown; the last state is part of the error if the host does not come back.
+Only the kernel's ``boot_id`` proves a reboot: uptime does not change in a container, and clocks can jump. The operator
+sees each new state of the host. If the host does not come back, the error contains the last state.
 """
 
 from __future__ import annotations
@@ -23,24 +23,25 @@ from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.root.rootshell import RootShell
 
 VARIABLE = "hostwright_reboot_timeout"
-#: the firmware of bare metal takes up to 30 minutes; the 600 s of Ansible's reboot module are too short
+#: Seconds. The firmware of bare metal takes up to 30 minutes; the 600 s of Ansible's reboot module are too short.
 REBOOT_TIMEOUT_S = 1800.0
-SETTLE_S = 300.0  #: minimum time for systemd to start its units, from the first answer of ssh
-POLL_S = 1.0  #: interval of probes
+#: minimum number of seconds, from the first SSH connection on, in which systemd may finish booting the host
+SETTLE_S = 300.0
+POLL_S = 1.0  #: seconds between two probes of the host
 PROBE_TIMEOUT_S = 20.0
 ORDER_TIMEOUT_S = 60.0
-NAMED_JOBS = 3  #: systemd jobs named in a message
+NAMED_JOBS = 3  #: maximum number of systemd jobs that a message lists
 
-#: The reboot must not depend on the channel, because sshd stops during a reboot. By default, a systemd timer may be a
-#: minute late (AccuracySec in systemd.timer(5)).
+#: The reboot must not depend on the SSH channel, because sshd stops during a reboot. By default, a systemd timer may be
+#: a minute late (AccuracySec in systemd.timer(5)).
 _ORDER = """\
 if [ -d /run/systemd/system ]; then
   systemd-run --quiet --collect --on-active=1 --timer-property=AccuracySec=100ms systemctl reboot
 else ( sleep 1; sync; reboot ) >/dev/null 2>&1 & fi
 """
 
-#: Prints the boot ID, the state of systemd (from is-system-running; nothing without systemd or access to it), and a
-#: line for each running job of systemd. ``is-system-running --wait`` lists no jobs, and needs systemd 240.
+#: Prints the boot ID, the state of systemd from is-system-running (nothing without systemd or access to it), and a line
+#: for each running job of systemd. ``is-system-running --wait`` does not list jobs, and needs systemd 240.
 _PROBE = """\
 printf '%%s ' %s; cat /proc/sys/kernel/random/boot_id
 [ "$(id -u)" = 0 ] || [ -S /run/dbus/system_bus_socket ] || exit 0
@@ -50,18 +51,19 @@ systemctl list-jobs --no-legend --no-pager 2>/dev/null | while read -r id unit t
 done
 """
 
-#: States of systemd during boot or shutdown. In the state ``_STUCK``, someone must work at the console.
+#: ``_UNSETTLED``: states of systemd during boot or shutdown. In the state ``_STUCK``, systemd waits for a login at the
+#: console.
 _UNSETTLED = ("initializing", "starting", "stopping", "unknown")
 _STUCK = "maintenance"
 
 
 class NotBack(HostError):
-    """A host was rebooted and does not answer. Our jobs on it have ended."""
+    """A host was rebooted and does not answer. No job of Hostwright is running on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class BootState:
-    """The state of a host that answers: its boot ID, the state of its systemd, and the running jobs of systemd."""
+    """What a host reports about its boot: its boot ID, the state of systemd, and the running jobs of systemd."""
 
     boot_id: str
     state: str = ""
@@ -69,7 +71,7 @@ class BootState:
 
     @property
     def waits_for(self) -> str:
-        """The running jobs of systemd as part of a sentence, or an empty string."""
+        """The jobs for which systemd still waits, as part of a sentence; empty if none."""
         rest = len(self.jobs) - NAMED_JOBS
         named = ", ".join(self.jobs[:NAMED_JOBS]) + (f" and {rest} more" if rest > 0 else "")
         return f", and systemd waits for: {named}" if named else ""
@@ -123,7 +125,7 @@ def await_boot(
     emit: Emit,
     clock: Clock | None = None,
 ) -> RootShell:
-    """Wait for a host that was restarted externally, and return a root shell once its systemd has settled.
+    """Wait for a host that was restarted externally. Return a root shell once systemd has finished booting the host.
 
     ``after`` names the cause, such as "a power cycle". ``boot_id`` is the host's boot ID before the restart, if known;
     the function waits until the host has another boot ID. Raises the exceptions of ``reboot``.
@@ -148,8 +150,9 @@ def probe_boot(session: Session) -> BootState:
 
 @dataclass(frozen=True, slots=True)
 class _Awaited:
-    """The awaited host, the cause of its restart, its boot ID before the restart (empty: unknown), and whether the host
-    has already received the order to reboot.
+    """What a wait for a restarted host needs: the host, the cause of the restart, and the boot ID before it.
+
+    ``boot_id`` is empty if unknown. ``ordered`` means that the host has already accepted the order to reboot.
     """
 
     host: str
@@ -160,31 +163,32 @@ class _Awaited:
 
 
 class _Watch:
-    """Probes a host repeatedly, from the order to reboot until it has settled, and keeps the last state."""
+    """Probes a host, from the order to reboot until systemd has finished booting it. Keeps the last state."""
 
     def __init__(self, way: _Awaited, connect: Callable[[], RootShell], *, emit: Emit, clock: Clock) -> None:
         self._host, self._port, self._after, self._boot_id = way.host, way.port, way.after, way.boot_id
         self._connect = connect
         self._emit = emit
         self._clock = clock
-        self._ordered = way.ordered  #: whether the host accepted the order; unknown after a lost connection
+        #: whether the host has accepted the order to reboot; unknown after a lost connection
+        self._ordered = way.ordered
         self._shell: RootShell | None = None
-        self._seen: BootState | None = None  #: the last state, ``None`` without an answer
-        self._back_s: float | None = None  #: time of the first answer in the new boot
+        self._seen: BootState | None = None  #: answer to the last probe; ``None`` if the host did not answer
+        self._back_s: float | None = None  #: time of the first answer after the reboot
         self._what, self._since = "no contact", clock.time_of_day()
 
     def order(self, shell: RootShell) -> None:
-        """Order the reboot, unless the host has accepted the order. A repeated order in one boot is harmless."""
+        """Order the reboot, unless the host has accepted an earlier order. A second order in one boot is harmless."""
         if self._ordered:
             return
         try:
             shell.run(_ORDER, timeout_s=ORDER_TIMEOUT_S, failure="the reboot could not be ordered")
         except Unreachable:
-            return  # the host may be going down already; a new boot ID will show that
+            return  # The host may already be shutting down. A new boot ID will show whether it did.
         self._ordered = True
 
     def until_back(self, timeout_s: float) -> RootShell:
-        """Return a root shell on the host after its new boot has settled."""
+        """Return a root shell on the host once systemd has finished the new boot."""
         end_s = self._clock.now_s() + timeout_s
         try:
             while (shell := self._settled()) is None:
@@ -199,7 +203,7 @@ class _Watch:
         return shell
 
     def _settled(self) -> RootShell | None:
-        """Probe once, and show the state. Return the root shell if the host has settled."""
+        """Probe the host once, and show its state. Return a root shell if systemd has finished booting the host."""
         try:
             if self._shell is None:
                 self._shell = self._connect()
@@ -213,14 +217,14 @@ class _Watch:
             return None
         if self._seen.boot_id == self._boot_id:
             self.show("going down: sshd answers, still the old boot")
-            with suppress(HostError):  # sudo may have stopped already
+            with suppress(HostError):  # During a shutdown, sudo may fail before sshd ends.
                 self.order(self._shell)
-            self._close()  # the host may go down without closing the connection
+            self._close()  # A host that shuts down may leave the connection open.
             return None
         return self._shell if self._judge(self._seen) else None
 
     def _judge(self, seen: BootState) -> bool:
-        """Return whether a host in its new boot has settled."""
+        """Return whether systemd has finished booting a host that has a new boot ID."""
         if self._back_s is None:
             self._back_s = self._clock.now_s()
         if seen.state == _STUCK:
@@ -236,7 +240,7 @@ class _Watch:
         return True
 
     def _silence(self, error: Unreachable) -> str:
-        """Return the state for a failed connection."""
+        """Return the state to show for a host to which the connection failed."""
         cause = error.__cause__
         if isinstance(cause, ConnectionRefusedError):
             return f"port {self._port} refuses connections"
@@ -247,7 +251,7 @@ class _Watch:
         return error.sentence
 
     def _given_up(self, timeout_s: float) -> str:
-        """Return the error message after the timeout."""
+        """Return the error message for a host that has not come back within ``timeout_s``."""
         last = f"{self._what} since {self._since}"
         if self._seen is None:
             again = " and went away again" if self._back_s is not None else ""
@@ -260,7 +264,7 @@ class _Watch:
         return f"{how}; last state: {last}{self._seen.waits_for}"
 
     def show(self, what: str) -> None:
-        """Store a state, and show it if it differs from the last one."""
+        """Store the state ``what``. Show it to the operator if it differs from the stored state."""
         if what != self._what:
             self._what, self._since = what, self._clock.time_of_day()
             self._emit(Waiting(self._host, what))

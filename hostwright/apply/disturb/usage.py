@@ -1,4 +1,4 @@
-"""The locks, jobs and users of a host: probed before its power is cut or its disks are wiped."""
+"""The locks, jobs and users of a host, which are checked before its power is cut or its disks are wiped."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from hostwright.plan.model import Facts, Probe
 from hostwright.plan.observing import ask
 from hostwright.transport.root.rootshell import RootShell
 
-PROBES = (locks.LOCK, locks.RUN_LOCK, jobs.RUNNING)  #: the operator's lock, the run's lock and running jobs
-PROBE_TIMEOUT_S = 30.0  #: short: a power cycle is meant for hosts that hang
+PROBES = (locks.LOCK, locks.RUN_LOCK, jobs.RUNNING)  #: probes of the operator's lock, the run's lock and running jobs
+PROBE_TIMEOUT_S = 30.0  #: Seconds. Short, because an operator power-cycles a host that hangs.
 
 
 def probes(occupancy: Occupancies) -> tuple[Probe, ...]:
@@ -23,6 +23,6 @@ def probe_usage(shell: RootShell, occupancy: Occupancies) -> Facts:
 
 
 def jobs_left(facts: Facts) -> str:
-    """Return the jobs of earlier runs that still run on the host, as the beginning of a sentence; empty for none."""
+    """Return the beginning of a sentence that names jobs of earlier runs which still run on the host; empty if none."""
     names = ", ".join(job.id for job in jobs.running(facts)[:5])
     return f"a job from an earlier run is still running ({names})" if names else ""

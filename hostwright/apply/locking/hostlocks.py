@@ -24,12 +24,12 @@ from hostwright.plan.model import Facts
 from hostwright.plan.targets import Targets
 from hostwright.transport.root.rootshell import RootShell
 
-#: a lock on this machine: the current one and the previous one
+#: lock for a host that is stored on this machine: the current one, and the one before this call
 Aside = tuple[OperatorLock | None, OperatorLock | None]
 LEFT_UNKNOWN = (
     f"interrupted; hosts that are not shown may or may not be locked; check with {Command('lock', list=True)}"
 )
-REASON_CHARACTERS = 200  #: our choice: a reason is part of one line
+REASON_CHARACTERS = 200  #: maximum number of characters of a reason, which must fit into one line (our choice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class HostLocks:
     """
 
     host: str
-    lock: OperatorLock | None  #: the operator's current lock on the host
-    before: OperatorLock | None  #: the lock before this call
-    run: Holder | None  #: the run that is changing the host
-    aside: OperatorLock | None = None  #: the current lock for the host on this machine
+    lock: OperatorLock | None  #: current lock of an operator on the host
+    before: OperatorLock | None  #: lock of an operator on the host before this call
+    run: Holder | None  #: run that is changing the host
+    aside: OperatorLock | None = None  #: current lock for the host that is stored on this machine
     aside_before: OperatorLock | None = None  #: ``aside`` before this call
-    silent: str = ""  #: why the host is unreachable; then only ``aside`` is known
+    silent: str = ""  #: why the host is unreachable. In that case, only ``aside`` is known.
 
     def to_json(self) -> dict[str, Any]:
         """Return the locks as JSON values."""
@@ -61,7 +61,7 @@ class HostLocks:
 
 
 def probe_host_locks(targets: Targets, connections: Connections, inventory: Path) -> Results[HostLocks]:
-    """Read the locks of hosts: one exec channel per host, without root; nothing is changed."""
+    """Read the locks of hosts, without root, over one exec channel per host. Nothing is changed."""
 
     def kept(name: str) -> Aside:
         lock = locallocks.get(state_root(), inventory, name)
@@ -109,7 +109,7 @@ def take_locks_off(
 
 
 def read_reason(text: str) -> str:
-    """Return the reason for a lock from ``--reason``. Raises ``InputError`` unless it is one nonempty line."""
+    """Return the reason for a lock from ``--reason``. Raises ``InputError`` if it is empty or has several lines."""
     reason = text.strip()
     if not reason:
         raise InputError(
@@ -125,9 +125,9 @@ def read_reason(text: str) -> str:
 def _each(
     targets: Targets, connections: Connections, work: Callable[[RootShell], HostLocks], kept: Callable[[str], Aside]
 ) -> Results[HostLocks]:
-    """Call ``work`` on each host, and ``kept`` for its lock on this machine.
+    """Call ``work`` on each host, and ``kept`` for the lock of each host on this machine.
 
-    If this machine has a lock for an unreachable host, the host does not fail.
+    If this machine has a lock for an unreachable host, the result of that host is not an error.
     """
     by_name = targets.by_name
 

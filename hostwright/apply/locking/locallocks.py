@@ -20,7 +20,7 @@ from hostwright.plan.host.locks import OperatorLock, forbids
 from hostwright.stack.store.artifacts import locked
 
 FOLDER = "set-aside"
-CAP_BYTES = 8 * 1024  #: ten times the size of our own files
+CAP_BYTES = 8 * 1024  #: maximum number of bytes of a file, ten times the size of a file that Hostwright writes
 
 
 def put(root: Path, inventory: str | Path, lock: OperatorLock, *, now: datetime, force: bool = False) -> None:
@@ -76,7 +76,7 @@ def all_of(root: Path, inventory: str | Path) -> tuple[OperatorLock, ...]:
 
 
 def refusal(root: Path, inventory: str | Path, host: str, now: datetime) -> str:
-    """Return why a locked host must not be changed; empty if it may. Raises ``InputError``."""
+    """Return why a locked host must not be changed; empty if it may be changed. Raises ``InputError``."""
     lock = get(root, inventory, host)
     if lock is None or lock.expired(now):
         return ""
@@ -93,7 +93,7 @@ def _path(root: Path, inventory: str | Path, host: str) -> Path:
 
 
 def _read(path: Path) -> OperatorLock | None:
-    """Return the lock in a file; ``None`` without a file. Raises ``InputError``."""
+    """Return the lock in a file; ``None`` if the file does not exist. Raises ``InputError``."""
     try:
         with path.open("rb") as file:
             return adapter(OperatorLock).validate_json(file.read(CAP_BYTES), strict=True)

@@ -13,8 +13,8 @@ from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
 from hostwright.transport.root.rootshell import RootShell
 
-TIMEOUT_S = 30.0  #: limit of a program that writes one small file
-TRIES = 5  #: tries while other operators change the lock
+TIMEOUT_S = 30.0  #: time limit in seconds of a program that writes one small file
+TRIES = 5  #: number of tries while other operators change the same lock
 
 
 def probe_locks(shell: RootShell) -> Facts:
@@ -23,15 +23,17 @@ def probe_locks(shell: RootShell) -> Facts:
 
 
 def put_lock(shell: RootShell, lock: OperatorLock, *, force: bool = False) -> Facts:
-    """Lock a host in an operator's name; return the facts from before the change. Raises ``Locked`` for another
-    operator's lock.
+    """Lock a host in an operator's name. Raises ``Locked`` for another operator's lock.
+
+    Return the facts from before the change, which show the replaced lock.
     """
     return _change_lock(shell, lock.owner, lambda facts: locks.lock_script(lock, facts, force=force), force=force)
 
 
 def take_lock_off(shell: RootShell, who: str, *, force: bool = False) -> Facts:
-    """Remove an operator's lock from a host; return the facts from before the change. Raises ``Locked`` for another
-    operator's lock.
+    """Remove an operator's lock from a host. Raises ``Locked`` for another operator's lock.
+
+    Return the facts from before the change, which show the removed lock.
     """
 
     def script(facts: Facts) -> str:
@@ -41,7 +43,7 @@ def take_lock_off(shell: RootShell, who: str, *, force: bool = False) -> Facts:
 
 
 def _change_lock(shell: RootShell, who: str, script: Callable[[Facts], str], *, force: bool) -> Facts:
-    """Probe, decide and change the lock; start over if another operator was faster."""
+    """Probe the lock and change it with ``script(facts)``. If another operator changed it in between, start over."""
     for _ in range(TRIES):
         before = probe_locks(shell)
         why_not = "" if force else locks.forbids(locks.operator_lock(before), who, datetime.now(UTC))

@@ -21,18 +21,20 @@ from hostwright.plan.host import locks
 from hostwright.plan.host.locks import LAPSES_S, Holder
 from hostwright.transport.root.rootshell import RootShell
 
-BEAT_S = 4.0  #: interval of heartbeats: three may be late before the lock expires
-MARGIN_S = 1.0  #: the lock counts as lost so long before it expires, for commands started last
-ANSWER_S = 30.0  #: our estimate: time for a busy host to start the program
-FIRST_WAIT_S = 1  #: first wait, for a lock that is just being released
-ROUND_S = 15  #: longer waits consist of such rounds, each with a new check of the holder
-LAPSE_WAIT_S = 20.0  #: wait for the lock of a run that is dead or silent
-OWN_WAIT_S = 60.0  #: wait for a worker of the same run, which releases hosts after 45 s without heartbeats
+BEAT_S = 4.0  #: seconds between two heartbeats. Three may be late before the lock expires.
+MARGIN_S = 1.0  #: seconds before its expiry when the lock already counts as lost, so that the last commands end in time
+ANSWER_S = 30.0  #: seconds in which even a busy host starts the program (our estimate)
+FIRST_WAIT_S = 1  #: seconds of the first wait, which suffices for a lock that is just being released
+ROUND_S = 15  #: seconds of each later wait. After each of them, the holder is checked again.
+LAPSE_WAIT_S = 20.0  #: seconds to wait for the lock of a run that is dead or sends no heartbeats
+#: seconds to wait for a worker of the same run, which releases its hosts after 45 s without heartbeats
+OWN_WAIT_S = 60.0
 RELEASE_S = 3.0
-LONGEST_S = 20 * 86400.0  #: limit for the channel; longer than any run; poll(2) supports up to 24 days
+#: time limit in seconds of the exec channel, longer than any run. poll(2) supports up to 24 days.
+LONGEST_S = 20 * 86400.0
 
 #: $1: directory, $2: nonce, $3: record, $4: seconds to wait, $5: seconds without a heartbeat. Child processes must not
-#: keep the lock (9) or the channel open.
+#: keep the lock (file descriptor 9) or the exec channel open.
 _KEEP = "; ".join(
     [
         'set -u; trap \'\' PIPE; umask 022; mkdir -p "$1" && cd "$1" || exit 3',
@@ -83,7 +85,7 @@ class HostLock:
             keeper = Keeper(shell, holder, round_s)
             try:
                 busy = keeper.settled(round_s + ANSWER_S)
-            except BaseException:  # otherwise, an unused lock would be held for the whole run
+            except BaseException:  # Without this release, an unused lock would be held for the whole run.
                 keeper.stop()
                 raise
             if busy is None:
@@ -105,7 +107,7 @@ class HostLock:
 
     @property
     def lost(self) -> bool:
-        """Whether the lock may be lost. Acquire it again before new work."""
+        """Whether the lock is lost or may be lost. Acquire it again before further work."""
         return self._keeper.lost
 
     def check(self) -> None:
@@ -127,7 +129,7 @@ class HostLock:
 
 
 class Keeper:
-    """The local side of the program on the host that holds the lock: data sent to it and received from it.
+    """The controller's side of the program on the host that holds the lock: its input and its output.
 
     The object is the standard input of the program (``transport.Readable``). At most one heartbeat is unanswered at a
     time, so that an answer proves when that heartbeat was sent: the lock is held for ``LAPSES_S`` from that time.
@@ -136,21 +138,21 @@ class Keeper:
     def __init__(self, shell: RootShell, holder: Holder, wait_s: int):
         self.host = holder.host
         self.why = "its connection is silent"
-        self.free_s = 0.0  #: stays 0 if the host's answer is unreadable
+        self.free_s = 0.0  #: remains 0 if the host's answer is unreadable
         self._nonce = probing.new_nonce().encode()
         about = (locks.RUN_DIR, self._nonce.decode(), holder.to_json(), wait_s, LAPSES_S)
         self._change = threading.Condition()
         self._rest = b""
         self._held = self._ending = False
         self._busy: Busy | None = None
-        self._error: HostError | None = None  #: set when the program has ended for any reason
+        self._error: HostError | None = None  #: why the program has ended; ``None`` while it is running
         self._sent = self._heard = 0
         self._sent_s = self._heard_s = -math.inf
         self._thread = threading.Thread(target=self._run, args=(shell, about), name="host-lock", daemon=True)
         self._thread.start()
 
     def settled(self, timeout_s: float) -> Busy | None:
-        """Wait for the lock. Return ``None`` if it was acquired, or the other holder. Raises any error."""
+        """Wait for the lock. Return ``None`` once it is acquired, or its other holder. Raises errors of the program."""
         with self._change:
             self._change.wait_for(lambda: self._heard or self._busy or self._error, timeout_s)
             if self._heard:
@@ -162,23 +164,23 @@ class Keeper:
 
     @property
     def lost(self) -> bool:
-        """Whether the lock may be lost."""
+        """Whether the lock is lost or may be lost."""
         with self._change:
             return self._error is not None or self._ending or now_s() - self._heard_s > LAPSES_S - MARGIN_S
 
     def stop(self) -> None:
-        """Make the program exit."""
+        """Make the program exit, which releases the lock."""
         with self._change:
             self._ending = True
             self._change.notify_all()
 
     def end(self) -> None:
-        """Make the program exit, and wait up to ``RELEASE_S``."""
+        """Make the program exit, and wait for that up to ``RELEASE_S``."""
         self.stop()
         self._thread.join(RELEASE_S)
 
     def read(self, size: int, /) -> bytes:  # noqa: ARG002 (a heartbeat is shorter than any size)
-        """Implement ``transport.Readable``: return a heartbeat at intervals, until the end."""
+        """Implement ``transport.Readable``: return a heartbeat at intervals, until ``stop``."""
         with self._change:
             self._change.wait_for(lambda: self._ending or (self._held and self._heard == self._sent))
             if self._sent:
@@ -206,7 +208,7 @@ class Keeper:
         self.stop()
 
     def _take(self, data: bytes) -> None:
-        """Parse output of the program, in chunks of any size, among output of a login shell."""
+        """Parse the output of the program, in chunks of any size. Lines from a login shell are ignored."""
         *lines, rest = (self._rest + data).split(b"\n")
         self._rest = rest[-2 * locks.RECORD_CAP_BYTES :]
         with self._change:
@@ -230,12 +232,12 @@ class Keeper:
 
 
 def _lapse_s(busy: Busy, holder: Holder) -> float:
-    """Return the seconds to wait for a lock that expires by itself."""
+    """Return the seconds to wait until another holder's lock has expired; 0 if it does not expire by itself."""
     if busy.held is not None and busy.held.run == holder.run:
         return OWN_WAIT_S
     return LAPSE_WAIT_S if locks.lapsing(busy.held, busy.age_s, holder) else 0.0
 
 
 def now_s() -> float:
-    """Return seconds of a clock that includes suspend: a laptop that resumes has lost its locks."""
+    """Return seconds of a clock that runs during suspend, because a laptop that resumes has lost its locks."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

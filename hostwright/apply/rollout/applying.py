@@ -21,7 +21,7 @@ from hostwright.plan.model import Plan
 
 LEFT_RUNNING = "interrupted. Jobs that run on the hosts go on; %s re-attaches to them."
 
-#: creates the executor for the hosts of a run that has begun
+#: function that creates the executor for the hosts of a run that has begun
 OpenExecutor = Callable[[Run], RunExecutor]
 
 
@@ -92,7 +92,7 @@ def apply_to(
 
 
 def status_of(results: Results[Outcome]) -> int:
-    """Return the exit status of a run: 0 as desired, 1 failed, 3 work is left or not accepted."""
+    """Return the exit status of a run: 0 for as desired, 1 for failures, 3 for work that is left or not accepted."""
     if results.errors:
         return worst(error.exit_status for error in results.errors)
     if results.untouched:

@@ -1,4 +1,4 @@
-"""The open root shells on many hosts, which one call can close."""
+"""The open root shells on many hosts. One call closes all of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from hostwright.plan.targets import TargetHost
 from hostwright.transport import Allowance
 from hostwright.transport.root.rootshell import RootShell
 
-QUIET_S = 2.0  #: our choice: an SSH server sends its banner at once, within 0.5 s even around the world
+#: seconds without data after which a host counts as not responding (our choice). An SSH server sends its banner at
+#: once, within 0.5 s even around the world.
+QUIET_S = 2.0
 CUT = "the run was interrupted; what runs on the host continues"
 
 
@@ -28,13 +30,13 @@ class Connections:
         self._password = password
         self._allowances: dict[str, Allowance] = {}
         self._open: dict[int, RootShell] = {}
-        self._unreached: set[str] = set()  #: hosts whose first connection is being opened, or failed
+        self._unreached: set[str] = set()  #: hosts whose first connection is being opened, or could not be opened
         self._left_alone: set[str] = set()
         self._lock = threading.Lock()
         self._cut = False
 
     def connect(self, target: TargetHost) -> RootShell:
-        """Open a root shell on a host. The sudo password is the one given for all hosts, else the inventory's."""
+        """Open a root shell on a host. A sudo password given for all hosts takes precedence over the inventory's."""
         if self._cut:
             raise Stopped(target.name, CUT)
         with self._lock:
@@ -47,13 +49,13 @@ class Connections:
             self._open[id(shell)] = shell
             alone = target.name in self._left_alone
             self._unreached.discard(target.name)
-        if alone or self._cut:  # closed or detached while the connection was opened
+        if alone or self._cut:  # ``close`` or ``detach`` was called while the connection was being opened.
             shell.close()
             raise Stopped(target.name, LEFT_ALONE if alone else CUT)
         return shell
 
     def detach(self) -> frozenset[str]:
-        """Give up the hosts whose first connection is still being opened; return their names."""
+        """Give up the hosts whose first connection is still being opened. Return the names of these hosts."""
         with self._lock:
             self._left_alone = set(self._unreached)
             return frozenset(self._left_alone)
@@ -64,7 +66,7 @@ class Connections:
             return frozenset(name for name in self._unreached if self._allowances[name].silent_s() >= QUIET_S)
 
     def close(self) -> None:
-        """Close all connections permanently: ``connect`` raises ``Stopped`` from now on."""
+        """Close all connections permanently. Later calls of ``connect`` raise ``Stopped``."""
         self._cut = True
         with self._lock:
             for shell in self._open.values():
@@ -74,11 +76,11 @@ class Connections:
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
-        """The secrets that must not be recorded: the given password."""
+        """The secrets that must not be recorded: the sudo password given for all hosts."""
         return (self._password,) if self._password else ()
 
     def password(self, target: TargetHost) -> Secret | None:
-        """Return the sudo password for a host: the given one, else the inventory's."""
+        """Return the sudo password for a host: the one given for all hosts, else the one in the inventory."""
         return self._password or target.host.become_password
 
     def plan(self, target: TargetHost, emit: Emit = lambda _: None, *, desired: Desired | None = None) -> HostPlan:

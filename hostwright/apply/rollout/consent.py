@@ -21,19 +21,19 @@ from hostwright.plan.model import Plan
 from hostwright.plan.planning import HostPlan
 from hostwright.plan.targets import Targets
 
-YES_VARIABLE = "HOSTWRIGHT_YES"  #: environment variable with the effect of ``--yes``
-NAMED = 5  #: our choice: users named per host
+YES_VARIABLE = "HOSTWRIGHT_YES"  #: name of the environment variable that has the effect of ``--yes``
+NAMED = 5  #: maximum number of users listed for each host (our choice)
 
 
 class Ask(Protocol):
     """Asks the operator to approve the consequences of a run. Raises an error for any answer but yes."""
 
     def __call__(self, consequences: Sequence[str], hosts: int) -> None:
-        """Ask once. Without consequences, no question is asked."""
+        """Ask the operator once. If ``consequences`` is empty, ask nothing."""
 
 
 def unasked(what: str) -> InputError:
-    """Return the error for the action ``what`` if it was not approved and no terminal exists to ask the operator."""
+    """Return the error for an action that was not approved, if no terminal exists to ask on. ``what`` names it."""
     sentence = f"{what}, and nobody can be asked here; no host was touched; pass --yes or set {YES_VARIABLE}=1 to agree"
     return InputError(sentence, "--yes")
 
@@ -60,7 +60,7 @@ def consent(run: Run, goal: Goal, *, saved: Mapping[str, Plan], ask: Ask | None)
     try:
         results = plan_each(targets, run.connections, goal)
     except Interrupted as stop:
-        stop.ended = None  # the run has no results
+        stop.ended = None  # The interruption happened during the question, so the run has no results.
         raise
     plans = results.values
     local = {target.name for target in targets if target.host.local}
@@ -72,7 +72,7 @@ def consent(run: Run, goal: Goal, *, saved: Mapping[str, Plan], ask: Ask | None)
 
 
 def removed(plans: Iterable[HostPlan]) -> Iterator[str]:
-    """Yield one sentence with the roles to remove and the affected hosts."""
+    """Yield one sentence that lists the roles to remove and the affected hosts."""
     gone = [each for each in plans if each.plan.roles and not each.plan.refusals]
     if gone:
         roles = dict.fromkeys(role.role for each in gone for role in each.plan.roles)
@@ -80,9 +80,9 @@ def removed(plans: Iterable[HostPlan]) -> Iterator[str]:
 
 
 def consequences(plans: Iterable[HostPlan], request: Request, *, local: Collection[str] = ()) -> Iterator[str]:
-    """Return sentences for all reboots, killed processes and permanent deletions.
+    """Return sentences that describe all reboots, killed processes and permanent deletions.
 
-    A busy host is left out without ``--drain`` or ``--force``, because its plan is refused later. A ``local`` host is
+    Without ``--drain`` or ``--force``, a busy host is left out, because its plan is refused later. A ``local`` host is
     never rebooted.
     """
     found: dict[str, list[str]] = {}
@@ -107,5 +107,5 @@ def folded(found: Mapping[str, Iterable[str]]) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a host's text as one line in which ``{}`` is escaped."""
+    """Return a text from a host as one line in which ``{}`` is escaped."""
     return one_line(text).replace("{}", "{ }")

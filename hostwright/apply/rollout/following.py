@@ -19,14 +19,13 @@ from hostwright.plan.host import jobs, locks
 from hostwright.plan.host.jobs import RunningJob
 from hostwright.plan.observing import ask
 
-LOOK_S = 2.0  #: our choice: poll interval; steps take longer
-TIMEOUT_S = 60.0  #: for one poll
+LOOK_S = 2.0  #: seconds between two polls of a host (our choice). Steps take longer.
+TIMEOUT_S = 60.0  #: time limit in seconds of one poll
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """The observed part of a run on a host, until the run ended on the host. ``run`` is empty if no run worked on the
-    host.
+    """What was observed of a run on a host, until the run ended there. ``run`` is empty if no run worked on the host.
 
     ``failed`` are the roles whose jobs failed or were lost; ``done`` are the roles whose jobs succeeded.
     """
@@ -54,7 +53,7 @@ def follow_each(run: Run) -> Results[Followed]:
 
 
 class _Following:
-    """The follower of one host."""
+    """Follows the run on one host."""
 
     def __init__(self, run: Run, connection: HostConnection):
         self._connection, self._emit = connection, run.emit
@@ -64,7 +63,7 @@ class _Following:
         self._run = self._operator = ""
 
     def to_the_end(self) -> Followed:
-        """Poll until neither the run nor any of its jobs is left."""
+        """Poll the host until neither the run nor any of its jobs is left on it."""
         pause = threading.Event()
         while self._look():
             pause.wait(LOOK_S)
@@ -73,7 +72,7 @@ class _Following:
         return self._ended()
 
     def _look(self) -> bool:
-        """Poll the host; start to follow new jobs. Return whether the run or one of its jobs is still active."""
+        """Poll the host once, and follow its new jobs. Return whether the run or one of its jobs is still active."""
         probes = (locks.RUN_LOCK, jobs.RUNNING)
         facts = self._connection.use(lambda shell: ask(shell, probes, timeout_s=TIMEOUT_S))
         holder, running = locks.run_lock(facts), jobs.running(facts)

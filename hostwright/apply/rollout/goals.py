@@ -13,7 +13,7 @@ from hostwright.stack.stack import Artifact
 
 
 class Goal(Protocol):
-    """The goal of a run for each of its hosts."""
+    """The goal of a run: the state that each of its hosts must reach."""
 
     def desired(self, target: TargetHost) -> Desired:
         """Return the desired state of the host. Raises ``HostError`` for a host that must not be changed."""
@@ -23,14 +23,14 @@ class Goal(Protocol):
 
 
 class AsWanted:
-    """The goal that every host matches its stack and its roles."""
+    """The goal that every host matches its stack and its roles; used by ``provision``."""
 
     def desired(self, target: TargetHost) -> Desired:
         """Return all states of the host's roles."""
         return target.desired
 
     def departs(self, target: TargetHost) -> bool:  # noqa: ARG002 - the same for all hosts
-        """Return ``False``: Hostwright's own files stay."""
+        """Return ``False``, because Hostwright's own files stay."""
         return False
 
 
@@ -39,11 +39,12 @@ AS_WANTED: Goal = AsWanted()
 
 @dataclass(frozen=True)
 class OnlyStates:
-    """The goal that every host has these states of one role, and keeps the rest: for a role's own verbs."""
+    """The goal that every host has these states of one role and keeps all others; used by verbs of roles."""
 
     role: str
     states: tuple[Resource, ...]
-    artifacts: Mapping[str, Artifact] = field(default_factory=dict)  #: additional files of the stack for this run
+    #: files for this run in addition to the stack, by artifact name
+    artifacts: Mapping[str, Artifact] = field(default_factory=dict)
 
     def desired(self, target: TargetHost) -> Desired:
         """Return only these states, with a stack that includes their files."""
@@ -53,5 +54,5 @@ class OnlyStates:
         )
 
     def departs(self, target: TargetHost) -> bool:  # noqa: ARG002 - the same for all hosts
-        """Return ``False``: Hostwright's own files stay."""
+        """Return ``False``, because Hostwright's own files stay."""
         return False

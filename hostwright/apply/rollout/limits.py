@@ -17,10 +17,11 @@ from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.common.text import count
 
-#: our estimate: with more hosts, this machine's cores are the limit; each host takes 0.6 MB of memory
+#: maximum number of parallel hosts (our estimate). With more hosts, this machine's cores are the limit; each host takes
+#: 0.6 MB of memory.
 MAX_PARALLEL = 192
-FILES_PER_HOST = 4  #: open files: a socket, and files of paramiko and of an artifact
-FILES_KEPT = 64  #: open files for the journal, the view and the artifacts
+FILES_PER_HOST = 4  #: number of open files for each host: a socket, files of paramiko, and an artifact
+FILES_KEPT = 64  #: number of open files reserved for the journal, the view and the artifacts
 
 #: Our choice: one slot in every ``LENT_EARLY`` slots of a batch may be released before its host counts as silent. So a
 #: host that hangs does not delay others. After a network outage of some seconds, only a few more hosts than a batch are
@@ -43,7 +44,7 @@ def window(hosts: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The first ``canary`` hosts run before all others, ``batch`` run in parallel, ``max_fail`` may fail."""
+    """The limits of a run: ``canary`` hosts run before all others, ``batch`` run in parallel, ``max_fail`` may fail."""
 
     canary: int
     batch: int
@@ -75,7 +76,7 @@ def read_limits(request: Request, hosts: int, most: int | None = None) -> Limits
 
 
 def _amount(option: str, text: str, hosts: int) -> Fraction | None:
-    """Return an exact number of hosts from a number or share; ``None`` for an empty text."""
+    """Return the exact number of hosts that a number or share means; ``None`` for an empty text."""
     if not text.strip():
         return None
     match = _AMOUNT.fullmatch(text.strip())
@@ -85,7 +86,7 @@ def _amount(option: str, text: str, hosts: int) -> Fraction | None:
 
 
 class Scheduler:
-    """The state of one run: waiting, running and failed hosts. It chooses the hosts that begin next.
+    """The waiting, running and failed hosts of one run. It chooses the hosts that begin next.
 
     Not thread-safe. ``ceiling`` limits the running hosts even if slots were released; it may change as workers join and
     leave.
@@ -93,8 +94,8 @@ class Scheduler:
 
     def __init__(self, names: Iterable[str], limits: Limits, ceiling: int):
         order = tuple(dict.fromkeys(names))
-        self.because = ""  #: why no more hosts begin; empty while the run continues
-        self.failures = 0  #: failed and unreachable hosts, without locked ones
+        self.because = ""  #: why no further hosts begin; empty while the run continues
+        self.failures = 0  #: number of failed and unreachable hosts; a locked host does not count
         self._max_fail = limits.max_fail
         self._batch = max(1, limits.batch)
         self.ceiling = ceiling
@@ -119,7 +120,7 @@ class Scheduler:
         return not self._running and (bool(self.because) or not self._waiting)
 
     def begin(self, silent: Collection[str], not_responding: Collection[str] = ()) -> tuple[str, ...]:
-        """Return the hosts that begin now.
+        """Return the hosts that begin now, and count them as running.
 
         Other hosts may use the slots of ``silent`` hosts, and a few slots of ``not_responding`` hosts, which have sent
         nothing since the start of their connection.
@@ -171,11 +172,11 @@ class Scheduler:
             self._canaries.discard(host)
 
     def _replace_canary(self, host: str) -> None:
-        """Make the next host a canary in place of a locked one."""
+        """Make the next waiting host a canary, in place of a locked canary."""
         if host in self._canaries:
             self._canaries.remove(host)
             self._canaries.update([name for name in self._waiting if name not in self._canaries][:1])
 
     def halt(self, because: str) -> None:
-        """Begin no more hosts. The first reason is kept."""
+        """Begin no further hosts, because of ``because``. If called again, the first reason is kept."""
         self.because = self.because or because

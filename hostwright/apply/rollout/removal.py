@@ -18,18 +18,19 @@ from hostwright.plan.roles.role import Role, providers
 from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.stack import stackstore
 
-RECORDS = (release.RELEASE, release.FORMERS)  #: the current and former stacks of a host; readable by all users
+#: records on a host about its current and former stacks, readable by all users
+RECORDS = (release.RELEASE, release.FORMERS)
 
 
 @dataclass(frozen=True)
 class Former:
-    """The stacks and roles of one host, from its own records. ``notes`` are messages for the operator."""
+    """The former stacks and roles of one host, from the records on the host. ``notes`` are for the operator."""
 
     name: str
     desired: tuple[Desired, ...] = ()
     known: bool = True  #: whether this machine has a copy of all these stacks
     notes: tuple[str, ...] = ()
-    off: tuple[str, ...] = ()  #: roles to remove that are in the record and no longer in the inventory
+    off: tuple[str, ...] = ()  #: roles to remove that the host's record contains and the inventory no longer does
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,11 @@ class Formers:
 
 @dataclass(frozen=True)
 class Removal:
-    """The goal to remove the targets' roles, and roles that are on the host but no longer in the inventory."""
+    """The goal of ``remove``: hosts without the targets' roles and without roles that have left the inventory."""
 
     roster: Roster
     formers: Formers
-    notes: tuple[str, ...] = ()  #: messages for the operator before the run
+    notes: tuple[str, ...] = ()  #: messages that the operator receives before the run
 
     def desired(self, target: TargetHost) -> Desired:
         """Return the desired state without these roles and without leftovers of former stacks."""
@@ -67,7 +68,7 @@ class Removal:
 
 
 def removal(roster: Roster, targets: Targets, connections: Connections) -> Removal:
-    """Return the goal to remove the targets' roles, from the records of all hosts."""
+    """Return the goal to remove the targets' roles. Reads the records of all hosts."""
     formers = probe_formers(roster, targets, connections)
     going = [role for role in roster.roles if any(role in target.roles for target in targets)]
     seen = tuple(note for former in formers.found.values() for note in former.notes)
@@ -76,7 +77,7 @@ def removal(roster: Roster, targets: Targets, connections: Connections) -> Remov
 
 
 def whole(target: TargetHost) -> bool:
-    """Return whether the target includes every role of its host (``--roles`` excludes none)."""
+    """Return whether the target includes every role of its host, so that ``--roles`` excludes none."""
     return {role.name for role in target.of_host} == {role.name for role in target.roles}
 
 
@@ -102,7 +103,7 @@ def probe_formers(roster: Roster, targets: Targets, connections: Connections) ->
 
 
 def _former(target: TargetHost, records: Sequence[Mapping[str, Any]]) -> Former:
-    """Return the former stacks from the records of a host."""
+    """Return the former stacks that the records of one host name."""
     digests = {release.digest_of(record): record for record in records if not release.about(record, target.stack)}
     try:
         stacks = {digest: stackstore.find(digest, target.kinds) for digest in digests}
@@ -123,7 +124,7 @@ def _former(target: TargetHost, records: Sequence[Mapping[str, Any]]) -> Former:
 
 
 def what_stays(roles: Sequence[Role], going: Sequence[Role]) -> Iterator[str]:
-    """Yield a warning for each role that stays but needs a role to be removed."""
+    """Yield a warning for each role that stays although it needs a role that is removed."""
     for role in roles:
         needed = ", ".join(one.name for need in role.needs for one in providers(need, roles) if one in going)
         if needed and role not in going:

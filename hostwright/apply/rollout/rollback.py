@@ -18,15 +18,16 @@ from hostwright.stack import stackstore
 from hostwright.stack.rules import check_stack
 from hostwright.stack.stack import Stack
 
-RECORDS = (release.RELEASE, release.FORMERS)  #: readable by all users of the host
+#: records on a host about its current and former releases, readable by all users
+RECORDS = (release.RELEASE, release.FORMERS)
 
 
 @dataclass(frozen=True)
 class WayBack:
-    """The release to which a host can be rolled back."""
+    """The release to which one host can be rolled back."""
 
-    now: TargetHost  #: the host with the stack of the inventory
-    back: TargetHost  #: the same host and variables with the stack and the layers of the release record
+    now: TargetHost  #: host with its stack in the inventory
+    back: TargetHost  #: same host and variables, with the stack and the layers of the release record
     at: str  #: when the host was verified with that stack (UTC, ISO 8601)
 
 
@@ -69,7 +70,7 @@ def _named(record: Mapping[str, Any], to: str) -> bool:
 
 
 def _stack_of(target: TargetHost, record: Mapping[str, Any]) -> Stack:
-    """Return this machine's copy of a record's stack, if it passes today's rules."""
+    """Return this machine's copy of the stack that a record names, if it passes the rules of this version."""
     try:
         stack = stackstore.find(release.digest_of(record), target.kinds)
     except InputError as error:
@@ -96,6 +97,6 @@ def _no_record(target: TargetHost, records: Sequence[Mapping[str, Any]], to: str
 
 
 def _said(record: Mapping[str, Any]) -> str:
-    """Return a short description of a record. The stack's name is text from the host."""
+    """Return a short description of a release record. The stack's name in it is text from the host."""
     digest = release.digest_of(record)[:12] or "without a digest"
     return f"{printable(str(record.get('stack', '')))[:80]} ({release.at_of(record) or 'no date'}, {digest})"

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-TICK_S = 0.1  #: interval of the check for silent hosts
-CUT_S = 2.0  #: wait for threads after their connections are closed; later threads are abandoned
+TICK_S = 0.1  #: seconds between two checks for silent hosts
+CUT_S = 2.0  #: seconds to wait for threads after their connections were closed. Threads that take longer are abandoned.
 
 CUT_OFF = "cut off before its end; a running job continues, and the next run re-attaches to it"
-UNENDED = "not done when the operator stopped"  #: error of a host on which the work changes nothing
+UNENDED = "not done when the operator stopped"  #: error of an interrupted host if the work changes nothing on hosts
 
 NOTHING_CHANGED = "stopped; nothing was changed"
 BROKEN_OFF = "an internal error of Hostwright ended the run"
@@ -74,7 +74,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def result_of(error: HostError) -> str:
-    """Return the result for an error: ``locked``, ``unreachable``, ``stopped`` or ``failed`` (``events.RESULTS``).
+    """Return the result that an error means: ``locked``, ``unreachable``, ``stopped`` or ``failed``.
 
     If several roles of a host failed, the worst counts: a lost connection or a stop affects all of them at once.
     """
@@ -152,11 +152,11 @@ def roll_out(
 
 @dataclass(frozen=True, slots=True)
 class _Interrupted:
-    """The message for Ctrl-C or SIGTERM."""
+    """The message that Ctrl-C or SIGTERM was received."""
 
 
 class _Rollout(Generic[T]):
-    """One run over hosts."""
+    """The loop of one run over its hosts."""
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class _Rollout(Generic[T]):
         self._listed = False
 
     def run(self) -> Results[T]:
-        """Run until the end of all hosts."""
+        """Run the loop until all hosts have ended, and return their results."""
         with interruptions(lambda: self._inbox.put(_Interrupted())):
             try:
                 self._loop()
@@ -198,7 +198,8 @@ class _Rollout(Generic[T]):
             except BaseException:
                 self._cut(BROKEN_OFF)
                 raise
-        if not (self._inbox.empty() or self._asked_to_stop):  # interrupted after the last host's end
+        # The operator interrupted the run after the end of the last host.
+        if not (self._inbox.empty() or self._asked_to_stop):
             if self._on_interrupt is None:
                 self._scheduler.halt(STOPPED_BY_OPERATOR)
                 raise Interrupted(self._results())
@@ -224,11 +225,11 @@ class _Rollout(Generic[T]):
                 self._take(message)
 
     def _note_end(self, host: str, future: Future[T]) -> None:
-        """Callback at the end of a host's work, in any thread."""
+        """Queue the end of the work on a host. Called in any thread."""
         self._inbox.put(WorkEnded(host, future))
 
     def _next(self) -> WorkEnded[T] | _Interrupted | None:
-        """Return the next message within a tick. The late end of a detached host is dropped."""
+        """Return the next message, or ``None`` after ``TICK_S``. The late end of a detached host is dropped."""
         try:
             message = self._inbox.get(timeout=TICK_S)
         except Empty:
@@ -299,14 +300,14 @@ class _Rollout(Generic[T]):
         self._list_untouched()
 
     def _take_cut(self, ended: WorkEnded[T]) -> None:
-        """Process the end of a host after its connection was closed."""
+        """Process the end of a host whose connection was closed by ``_cut``."""
         host, error = ended.host, ended.error
         if error is not None:
             result, sentence = _verdict(error)
             by_itself = result == "failed" and isinstance(error, HostwrightError)
             self._scheduler.end(host, result)
             self._end_cut(host, _of_host(host, error, sentence) if by_itself else self._stopped(host))
-        elif self._on_interrupt is None:  # the value may result from the closed connection
+        elif self._on_interrupt is None:  # The value may be wrong because of the closed connection.
             self._scheduler.end(host, "stopped")
             self._end_cut(host, self._stopped(host))
         else:
@@ -322,7 +323,7 @@ class _Rollout(Generic[T]):
 
 
 def _of_host(host: str, error: BaseException, sentence: str) -> HostError:
-    """Convert an error to a ``HostError``."""
+    """Convert any error of a host's work to a ``HostError``."""
     if isinstance(error, HostError):
         return error
     ours = HostError(host, sentence)
@@ -331,7 +332,7 @@ def _of_host(host: str, error: BaseException, sentence: str) -> HostError:
 
 
 def _verdict(error: BaseException) -> tuple[str, str]:
-    """Return the result (``events.RESULTS``) and the message for an error."""
+    """Return the result (``events.RESULTS``) and the message that an error means."""
     if isinstance(error, HostError):
         return result_of(error), error.sentence
     if isinstance(error, HostwrightError):

@@ -15,16 +15,17 @@ from typing import Self
 
 from hostwright.apply.events import Emit, Event, Observed, Retrying, Silent, Waiting
 
-NAMED_AFTER_S = 8.0  #: including the poll interval, a hung host is reported within 10 s
-AGAIN_AFTER_S = 30.0  #: rare enough not to flood a log
-TICKS = 16  #: polls within ``NAMED_AFTER_S``: two per second
-CONTACT = ("a connection", "its answers")  #: waits in which a host must always answer
-LEAVE_S = 1.0  #: wait for a blocked view at the end of a run
+#: seconds of silence before a report. With the poll interval, a host that hangs is reported within 10 s.
+NAMED_AFTER_S = 8.0
+AGAIN_AFTER_S = 30.0  #: seconds between two reports of one silence, which do not flood a log
+TICKS = 16  #: number of polls within ``NAMED_AFTER_S``: two per second
+CONTACT = ("a connection", "its answers")  #: values of ``Waiting.what`` for which a host must always answer
+LEAVE_S = 1.0  #: seconds to wait for a blocked view at the end of a run
 
 
 @dataclass(slots=True)
 class _Wait:
-    """A wait for a host: its object, its start, the time of the next report, and whether it was reported."""
+    """A wait for one host: the awaited thing, its start, the time of the next report, and whether it was reported."""
 
     what: str
     since_s: float
@@ -72,7 +73,7 @@ class Silence:
         self._ticker.join(LEAVE_S)
 
     def __call__(self, event: Event) -> None:
-        """Process an event and pass it on."""
+        """Process an event, and pass it on to ``emit``."""
         if self._ended.is_set():
             return
         with self._lock:
@@ -80,12 +81,12 @@ class Silence:
         self._emit(event)
 
     def hosts(self) -> frozenset[str]:
-        """Return the hosts that were reported silent and have sent nothing since."""
+        """Return the hosts that were reported as silent and have sent nothing since the report."""
         with self._lock:
             return frozenset(host for host, wait in self._waits.items() if wait.named)
 
     def name_silent(self) -> None:
-        """Report the hosts that have been silent for long enough."""
+        """Report each host that has been silent for ``NAMED_AFTER_S``."""
         now_s = self._clock()
         silent = []
         with self._lock:

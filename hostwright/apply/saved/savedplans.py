@@ -24,14 +24,14 @@ from hostwright.common.places import ANOTHER_FILE, PRIVATE_FILE, refused, unread
 from hostwright.common.untrusted import json_object
 from hostwright.plan.model import Plan
 
-SCHEMA: Literal[2] = 2  #: schema 1 was only a mapping of hosts to plans
+SCHEMA: Literal[2] = 2  #: version of the file format. Schema 1 was only a mapping of hosts to plans.
 AGAIN = f"run {Command('plan', out='FILE')} again"
 UNSIGNED = Signing()
 
 
 @dataclass(frozen=True, slots=True)
 class _SavedPlans:
-    """The content of the file."""
+    """The content of a file with saved plans."""
 
     schema: Literal[2]
     plans: dict[str, Plan]
@@ -72,7 +72,7 @@ def load(path: Path, signers: Sequence[Path] = ()) -> dict[str, Plan]:
 
 
 def load_for(hosts: Iterable[str], path: Path, signers: Sequence[Path] = ()) -> dict[str, Plan]:
-    """Return the plans in a file. Raises ``InputError`` as ``load`` does, and for a host without a plan."""
+    """Return the plans in a file. Raises ``InputError`` as ``load`` does, and if one of ``hosts`` has no plan."""
     plans = load(path, signers)
     missing = [host for host in hosts if host not in plans]
     if missing:
@@ -81,7 +81,7 @@ def load_for(hosts: Iterable[str], path: Path, signers: Sequence[Path] = ()) -> 
 
 
 def _fault(document: Mapping[str, Any]) -> str:
-    """Return the error of an invalid file."""
+    """Return the error message for an invalid file."""
     schema = document.get("schema", 1)
     if isinstance(schema, int) and schema > SCHEMA:
         return "was saved by a newer Hostwright; upgrade Hostwright here, or make a plan with this one"

@@ -21,9 +21,9 @@ from hostwright.inventory import Host
 KEY, SIGNERS = "hostwright_plan_key", "hostwright_plan_signers"
 NAMESPACE = "hostwright-plan"
 SUFFIX = ".sig"
-TIMEOUT_S = 300.0  #: a key with a passphrase or a touch requirement waits for a person
-SHOWN = 200  #: limit for output of ssh-keygen, in characters
-PRINCIPALS = 16  #: principals of one key that are tried; a key needs one
+TIMEOUT_S = 300.0  #: time limit in seconds. A key with a passphrase or a touch requirement waits for a person.
+SHOWN = 200  #: maximum number of characters of ssh-keygen's output in a message
+PRINCIPALS = 16  #: maximum number of principals of one key that are tried; a key needs only one
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def signing_of(hosts: Iterable[Host], root: Path) -> Signing:
 
 
 def read_signing(host: Host) -> None:
-    """Raise ``InputError`` for an unknown or invalid variable about signed plans."""
+    """Check a host's variables about signed plans. Raises ``InputError`` for an unknown or invalid one."""
     for name in (name for name in host.vars if name.startswith("hostwright_plan")):
         value = host.get(name)
         if name not in (KEY, SIGNERS):
@@ -73,7 +73,7 @@ def check_can_sign(signing: Signing, path: Path) -> None:
         if signing.signers:
             raise InputError(f"{SIGNERS} requires signed plans, but this machine has no key; set {KEY}", str(path))
         return
-    if path.is_symlink() or (path.exists() and not path.is_file()):  # /dev/stdout is a link
+    if path.is_symlink() or (path.exists() and not path.is_file()):  # /dev/stdout is a symbolic link.
         raise InputError(f"is not a regular file, which signed plans need ({KEY}); name a regular file", str(path))
     if not signing.key.is_file() and not signing.key.with_name(f"{signing.key.name}.pub").is_file():
         raise InputError(
@@ -136,7 +136,7 @@ def _keygen(arguments: Sequence[str], content: bytes = b"") -> subprocess.Comple
 
 
 def _last(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Return ssh-keygen's error message."""
+    """Return the error message that ssh-keygen printed."""
     lines = [
         line for line in (done.stderr + b"\n" + done.stdout).decode("utf-8", "replace").splitlines() if line.strip()
     ]
