@@ -1,4 +1,4 @@
-"""For authors of roles: names for ``failures.py``, which declares known failures, their signs and their treatment."""
+"""For authors of roles: the names that a role's ``failures.py`` uses to declare known failures."""
 
 from __future__ import annotations
 

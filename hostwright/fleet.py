@@ -74,13 +74,13 @@ __all__ = ["Fleet", "Listener", "Request", "RunResults", "TargetHost", "Targets"
 
 
 class _Knowledge(Knowledge):
-    """Failure rules, settings and records of hosts, in addition to their stacks and roles.
+    """The failure rules, settings and records that a site has in addition to its stacks and roles.
 
     The methods import their modules when they are called: the hundred failure rules are read only after a failure.
     """
 
     def check_variables(self, host: Host) -> None:
-        """Raise ``InputErrors`` for variables that applying and rebuilding cannot use."""
+        """Check the variables that applying and rebuilding use. Raises ``InputErrors`` for those that are invalid."""
         mistakes = Mistakes()
         for read in (read_file_settings, read_hooks, read_reboot_timeout, read_signing, read_means):
             with mistakes:
@@ -94,7 +94,7 @@ class _Knowledge(Knowledge):
         catalogue(roster.roles).check()
 
     def named_sets(self, roster: Roster, pattern: str) -> Mapping[str, Iterable[str]]:
-        """Return the hosts of each ``@`` term in a pattern, by name of the term: by run outcome or by audit status."""
+        """Return the hosts of each ``@`` term in a pattern, by term: hosts with this run outcome or audit status."""
         if "@" not in pattern:
             return {}
         from hostwright.audit.history import sets_of
@@ -130,7 +130,7 @@ class _Knowledge(Knowledge):
         return examine(target, shell, units, clean)
 
     def retry_rules(self, roster: Roster) -> tuple[RetryRule, ...]:
-        """Return the rules that decide by its output whether a failed step is retried on the host."""
+        """Return the rules by which a host decides, from a failed step's output, whether to retry the step."""
         from hostwright.audit.failures import catalogue
 
         return catalogue(roster.roles).retry_rules
@@ -155,7 +155,7 @@ class Fleet(Roster):
     knowledge = _Knowledge()
 
     def check(self, mistakes: Mistakes | None = None) -> SiteCheck:
-        """Check all files of the site, including files that no host uses. Contacts no host.
+        """Check all files of the site, even those that no host uses. Contacts no host.
 
         ``mistakes`` has the mistakes that ``Fleet.load(mistakes=…)`` collected.
         """
@@ -177,7 +177,7 @@ class Fleet(Roster):
         view: View = NO_VIEW,
         files: Mapping[str, Path] | None = None,
     ) -> Run:
-        """Return a new run of ``verb``, not yet started."""
+        """Return a new run of ``verb`` that has not started."""
         request = self.request_of(targets, request)
         return Run(verb, self, targets, Connections(password), request, view, files or {})
 
@@ -273,7 +273,7 @@ class Fleet(Roster):
         password: Secret | None = None,
         view: View = NO_VIEW,
     ) -> RunResults[Outcome]:
-        """Return hosts to earlier stacks; ``targets`` has a ``WayBack.back`` for each host."""
+        """Return hosts to earlier stacks. ``targets`` contains ``WayBack.back`` of each host (see ``ways_back``)."""
         from hostwright.apply.rollout.applying import apply_goal
 
         return apply_goal(self._run("rollback", targets, request, password=password, view=view), ask=ask)
@@ -292,7 +292,7 @@ class Fleet(Roster):
     ) -> RunResults[Outcome]:
         """Bring hosts to the goal of a verb that a role defines.
 
-        ``files`` has the files of artifacts that are in no stack, by artifact name.
+        ``files`` has the files of those artifacts that no stack contains, by artifact name.
         """
         from hostwright.apply.rollout.applying import apply_goal
 
@@ -334,21 +334,21 @@ class Fleet(Roster):
     ) -> Proved:
         """Run the proofs of each host's layers, and store the measurements. Changes nothing; recorded as a run.
 
-        Each host is judged alone, against its baseline, and against hosts with the same device.
+        Each host is judged by its own measurements, against its baseline, and against hosts with the same device.
         """
         from hostwright.prove.proving import ProveOptions, prove
 
         return prove(self._run("prove", targets, password=password, view=view), options or ProveOptions())
 
     def history(self, targets: Targets, since: datetime | None = None) -> tuple[HostHistory, ...]:
-        """Return the changes that audits found on each host, all or since a time. Contacts no host."""
+        """Return the changes that audits found on each host since a time; by default, all. Contacts no host."""
         from hostwright.audit.history import History
 
         archive = History(state_root())
         return tuple(archive.host_history(target.name, since, self.path) for target in targets)
 
     def changes(self, since: datetime, targets: Targets | None = None) -> FleetDiff:
-        """Return the differences between each host's audits at ``since`` and now. Contacts no host.
+        """Return the differences between each host's audits at ``since`` and at present. Contacts no host.
 
         ``targets`` limits the result to these hosts.
         """
@@ -365,7 +365,10 @@ class Fleet(Roster):
         *,
         password: Secret | None = None,
     ) -> Decisions:
-        """Probe hosts and decide how ``rebuild`` would fix each host; ``start`` is ``--from``. Changes nothing."""
+        """Probe hosts and decide how ``rebuild`` would fix each host. Changes nothing.
+
+        ``start`` is the value of ``--from``.
+        """
         from hostwright.rebuild.run import decide
 
         return decide(self._run("rebuild", targets, request, password=password), start)
@@ -393,7 +396,7 @@ class Fleet(Roster):
         return rebuild(run, start, ask, decided)
 
     def rebuilds(self, since: datetime | None = None) -> tuple[Rebuild, ...]:
-        """Return the rebuilds recorded on this machine, all or since a time, oldest first."""
+        """Return the rebuilds recorded on this machine since a time, the oldest first; by default, all."""
         from hostwright.rebuild.records import Records
 
         return Records(state_root(), self.path).all(since)
@@ -409,8 +412,8 @@ class Fleet(Roster):
     ) -> Results[HostFits]:
         """Return the stacks that fit each host, and the rules that refuse the other stacks. Changes nothing.
 
-        With ``ask``, each host is probed. Otherwise the facts of its last audit are used, and only a host without
-        stored facts is probed.
+        With ``ask``, each host is probed. Otherwise the facts of its last audit are used, and only hosts without stored
+        facts are probed.
         """
         from hostwright.audit.stackfits import fitting_stacks
 
@@ -534,7 +537,7 @@ class Fleet(Roster):
         return trust(targets, fingerprint=fingerprint, ask=ask, tell=tell)
 
     def forget(self, targets: Targets, *, tell: Callable[[Told], None] = lambda _: None) -> KeyResults:
-        """Delete the recorded host keys of hosts; ``tell`` is called with each result. Contacts no host."""
+        """Delete the recorded host keys of hosts. ``tell`` receives the result of each host. Contacts no host."""
         from hostwright.rebuild.newkeys import forget
 
         return forget(targets, tell=tell)

@@ -1,4 +1,4 @@
-"""For authors of roles: names for ``proofs.py``, which declares programs that measure a host and judges the results."""
+"""For authors of roles: the names that a role's ``proofs.py`` uses to declare and judge measurements of a host."""
 
 from __future__ import annotations
 
