@@ -29,9 +29,9 @@ _REFUSALS = {
 
 @dataclass(frozen=True, slots=True)
 class RemoteCommand:
-    """A command. Several ``words`` are a program with its arguments; a single word is a command line for ``/bin/sh``.
+    """A command to run on a host, limited to ``limit_s`` seconds.
 
-    The command is killed after ``limit_s`` seconds.
+    Several ``words`` are a program with its arguments; a single word is a command line for ``/bin/sh``.
 
     >>> RemoteCommand(("grep", "-c", "a b", "/etc/fstab")).text
     "grep -c 'a b' /etc/fstab"
@@ -56,7 +56,7 @@ class RemoteCommand:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The result of a command on one host. ``status`` is its exit status, ``None`` if the command was killed."""
+    """The result of a command on one host. ``status`` is its exit status; ``None`` if the command was killed."""
 
     host: str
     end: End
@@ -84,7 +84,7 @@ class Lifeline:
         return b""
 
     def stop(self) -> None:
-        """Kill the command on behalf of the operator."""
+        """Kill the command because the operator stopped it."""
         self.stopped = True
         self.end()
 
@@ -94,7 +94,7 @@ class Lifeline:
 
 
 def run_command(shell: RootShell, command: RemoteCommand, lifeline: Lifeline, cap_bytes: int) -> CommandResult:
-    """Run a command on a host and return its result, with any status and at most ``cap_bytes`` of output.
+    """Run a command on a host. Return its result, whatever its exit status, with at most ``cap_bytes`` of output.
 
     Before a command with ``root``, call ``shell.run`` to check that sudo works (see ``RootShell.stream``). Raises
     ``Refused`` if a command without ``root`` could still become root, and ``Unreachable`` if the host does not answer

@@ -116,7 +116,7 @@ class _Commands:
 
 
 def _tell(result: CommandResult, command: RemoteCommand, emit: Emit) -> None:
-    """Emit a result as two events: a finished step with its output, and the end of the host."""
+    """Emit two events for a result: a finished step with the output, and the end of the work on the host."""
     output = "\n".join(part for part in (result.stdout.rstrip("\n"), result.stderr.rstrip("\n")) if part)
     status = FAILED if result.status is None else result.status
     step = StepResult(1, short(command.text), result.status, result.duration_s, output[-RECORDED_CHARACTERS:])
