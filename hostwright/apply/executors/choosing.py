@@ -28,7 +28,7 @@ class Workers(Protocol):
     def executor_for(
         self, address: str, roster: Roster, targets: Targets, password: Secret | None
     ) -> AbstractContextManager[OpenExecutor]:
-        """Connect to the workers. Raises ``InputError`` if they cannot work on these hosts."""
+        """Connect to the workers. Raises ``InputError`` if the workers cannot work on these hosts."""
 
     def take_over(self, address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
         """Make the workers of a run whose own machine died release their hosts, and complete the run's journal."""
@@ -74,7 +74,7 @@ def take_over_left(run: RunSummary, roster: Roster, request: Request) -> None:
 
 
 def is_left(run: RunSummary) -> bool:
-    """Return whether a run used workers, and its own machine died before the end of the run."""
+    """Return whether a run used workers and its own machine died before the run ended."""
     from hostwright.apply.journal.records import RUNNING
 
     return run.header.options.get("executor") in EXTRAS and run.status is None and run.state != RUNNING

@@ -95,9 +95,9 @@ class Attempt:
         self._reporter(event)
 
     def run(self, handout: Handout | None = None) -> None:
-        """Request permission, work, and report the outcome or the host's error. Raises all other errors.
+        """Request permission, work on the host, and report the outcome, or the error if it is one of this host.
 
-        ``handout`` is the handout for the worker's hosts.
+        Raises all other errors. ``handout`` distributes files to the worker's hosts.
         """
         self._reporter.ask(self._place.name, self._place.mailbox.address)
         with self._change:
@@ -147,7 +147,7 @@ class Attempt:
             raise Refused(target.name, OTHER % self._place.name)
 
     def _connecting(self, password: Secret | None) -> Connections:
-        """Return the connections of this attempt, which ``leave`` closes."""
+        """Return the connections of this attempt. ``leave`` closes them."""
         connections = Connections(password)
         with self._change:
             self._connections = connections
@@ -157,7 +157,7 @@ class Attempt:
         return connections
 
     def _placed(self, error: HostwrightError) -> HostwrightError:
-        """Add the name of the worker to an error that refers to "this machine"."""
+        """Return the error with the worker's name added, if it concerns the worker's machine and not the host."""
         on = f"on the worker {self._place.name}: "
         if isinstance(error, ArtifactError):
             return HostError(self._task.host, f"{on}{error}")

@@ -63,13 +63,13 @@ THEN = f"a running job on the host continues, and {Command('provision', resume='
 
 @contextmanager
 def executor_for(address: str, roster: Roster, targets: Targets, password: Secret | None) -> Iterator[OpenExecutor]:
-    """Implement ``choosing.Workers``."""
+    """Implement ``choosing.Workers``: connect to the workers of a Dask cluster."""
     with opened(address, roster, targets, password) as cluster:
         yield partial(ClusterExecutor, cluster)
 
 
 def take_over(address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
-    """Implement ``choosing.Workers``."""
+    """Implement ``choosing.Workers``: complete the journal of a run whose own machine died."""
     takeover.take_over(run, partial(takeover.left_behind, address), secrets=secrets, warn=lambda _: None)
 
 
@@ -86,7 +86,7 @@ def brief_of(run: Run, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
 class ClusterExecutor(RunExecutor):
     """The workers of a cluster during one run.
 
-    As a context manager, raises ``HostwrightError`` if their setup fails.
+    ``with`` sets up the workers, and raises ``HostwrightError`` if that fails.
     """
 
     def __init__(self, cluster: Cluster, run: Run):
@@ -183,7 +183,7 @@ class ClusterExecutor(RunExecutor):
         left = threads.submit(self._client.unregister_worker_plugin, self._brief.session)
         futures.wait([forgotten, left], CLOSE_S)
 
-    # ---------------------------------------------------------------- in the thread that handles messages
+    # ---------------------------------------------------------------- called in the thread that handles messages
 
     def _take(self) -> None:
         """Run the calls of the inbox in order. An error in a call ends the run, whose loop then raises the error."""
@@ -239,8 +239,9 @@ class ClusterExecutor(RunExecutor):
         self._run.emit(Note("", sentence))
 
     def _recover(self, worker: str, known: Mapping[str, int]) -> Iterable[Message]:
-        """Return the messages that a lost worker could not send. A worker on the same machine reads them from its
-        records.
+        """Return the messages that a lost worker could not send, from its records on disk.
+
+        Another worker on the same machine reads these records.
         """
         if worker not in self._recovered:
             place = worker.rpartition(":")[0]
@@ -250,7 +251,7 @@ class ClusterExecutor(RunExecutor):
             self._recovered[worker] = [message for messages in answers.values() for message in messages]
         return [message for message in self._recovered[worker] if message.attempt in known]
 
-    # ---------------------------------------------------------------- in other threads
+    # ---------------------------------------------------------------- called in other threads
 
     def _do(self, call: Callable[[], None]) -> None:
         self._inbox.put(call)

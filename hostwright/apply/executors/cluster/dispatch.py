@@ -34,7 +34,7 @@ NOT_TLS = "the worker %s is not connected by TLS, so no passwords are sent to it
 
 @dataclass
 class HostAssignment:
-    """The assignment of one host: its current worker, and the work of earlier workers that were lost."""
+    """The assignment of one host: its present worker, and the work of earlier workers that were lost."""
 
     host: str
     future: Future[Outcome]
@@ -143,12 +143,12 @@ class Dispatch:
             return (assignment := self._assignments.get(host)) is not None and assignment.sent == sent
 
     def heard(self, worker: str, heartbeat: Heartbeat) -> None:
-        """Record that a worker has received this heartbeat."""
+        """Record that a heartbeat was delivered to a worker."""
         with self._lock:
             self._leave.get(worker, set()).difference_update(heartbeat.leave)
 
     def take(self, message: Message) -> None:
-        """Handle a message of a worker."""
+        """Handle one message that a worker sent."""
         assignment = self._assignment(message.host)
         if assignment is None:
             self._dismiss(message.worker, message.attempt)
@@ -188,7 +188,7 @@ class Dispatch:
             self._end(assignment, ExecutorLost(assignment.host, because, then))
 
     def cut(self) -> None:
-        """Make every worker release its hosts at once, and end every host as stopped."""
+        """Make every worker release its hosts at once, and record every host as stopped."""
         for assignment in self._left():
             self._dismiss(assignment.worker, assignment.attempt)
             self._end(assignment, Stopped(assignment.host, CUT))
@@ -217,7 +217,7 @@ class Dispatch:
             assignment.send()
 
     def _assignment(self, host: str) -> HostAssignment | None:
-        """Return the assignment of a host that has not ended."""
+        """Return the assignment of a host; ``None`` if the host has ended."""
         with self._lock:
             return self._assignments.get(host)
 

@@ -148,7 +148,7 @@ def refuse_secrets(address: str, targets: Iterable[TargetHost], password: Secret
 
 
 def refuse_holding(address: str, archive: SiteArchive, roster: Roster, targets: Iterable[TargetHost]) -> None:
-    """Raise ``InputError`` if a file that would be sent without TLS contains a secret of the inventory."""
+    """Raise ``InputError`` if a file of the site contains a secret of the inventory and would be sent without TLS."""
     if address.startswith(TLS):
         return
     known = (secret.reveal() for secret in secrets_in(roster.inventory.hosts.values(), targets))

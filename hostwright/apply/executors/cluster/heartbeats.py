@@ -26,10 +26,10 @@ class _Line:
 
 
 class Heartbeats:
-    """Sends ``heartbeat(worker)`` to each known worker on ``poke``, and every ``HEARTBEAT_S`` while the worker has a
-    host.
+    """Sends ``heartbeat(worker)`` to each known worker, on ``poke`` and periodically.
 
-    ``received(worker, heartbeat)`` is called after delivery.
+    A worker that has a host receives a heartbeat every ``HEARTBEAT_S``. ``received(worker, heartbeat)`` is called after
+    each delivery.
     """
 
     def __init__(

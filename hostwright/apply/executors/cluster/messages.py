@@ -82,7 +82,7 @@ class _Sent:
 
 
 def needed(target: TargetHost, password: Secret | None) -> frozenset[Secret]:
-    """Return the secrets for work on a host: its passwords, and secrets in its roles' variables."""
+    """Return the secrets that work on a host needs: its passwords, and the secrets in its roles' variables."""
     sudo = password or target.host.become_password
     passwords = [secret for secret in (target.host.password, sudo) if secret is not None]
     return frozenset(filter(None, (*passwords, *secrets_within(dict(target.variables)))))
@@ -199,7 +199,7 @@ class Message:
     body: Claim | Reported | Done
 
     def packed(self) -> dict[str, Any]:
-        """Return the message as plain data for the cluster's event log."""
+        """Return the message as plain data, in which form the cluster's event log can hold it."""
         return {"host": self.host, "body": zlib.compress(pickle.dumps(self))}
 
     @classmethod
@@ -215,5 +215,5 @@ class Message:
 
 
 def new_attempt() -> str:
-    """Return a new unique ID for an attempt."""
+    """Return a unique ID for a new attempt."""
     return secrets.token_hex(6)

@@ -72,13 +72,13 @@ class Reporter:
         self._send_body(Claim(name, mailbox))
 
     def __call__(self, event: Event) -> None:
-        """Report an event of the host."""
+        """Report an event on the host."""
         if isinstance(event, events.HostEnded) or not self._is_due(event):
             return  # ``end`` reports the end of the host, together with the outcome.
         self._send_body(Reported(masked(event, self.text)), sync=isinstance(event, _DURABLE))
 
     def end(self, outcome: Outcome | None, error: HostwrightError | None) -> None:
-        """Report the outcome or the error, and send nothing more."""
+        """Report the outcome of the work on the host, or its error, and send nothing more."""
         with self._lock:
             if not self._over:
                 self._put(Done(masked(outcome, self.text), masked(error, self.text)), sync=True)
@@ -148,7 +148,7 @@ def masked(value: T, text: Callable[[str], str]) -> T:
 
 
 def masked_error(error: HostwrightError, text: Callable[[str], str]) -> HostwrightError:
-    """Return the same error with all texts masked."""
+    """Return a copy of an error with all texts masked."""
     remake, (kind, args, state) = error.__reduce__()
     shown = {name: _part(name, inner, text) for name, inner in state.items()}
     return remake(kind, masked(args, text), shown)
@@ -190,7 +190,7 @@ class AttemptRecord:
 
     @classmethod
     def begin(cls, run: str, host: str, attempt: str, root: Path | None = None) -> Self:
-        """Create the file of an attempt. ``root`` defaults to ``state_root()``."""
+        """Create the file for an attempt. ``root`` defaults to ``state_root()``."""
         folder = folder_of(run, root)
         record = cls(folder / f"{plain_name(host)}.{attempt}")
         with suppress(OSError):

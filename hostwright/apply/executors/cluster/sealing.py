@@ -123,7 +123,7 @@ class Mailbox:
 
     @property
     def address(self) -> bytes:
-        """The public key."""
+        """The public key, for which other processes encrypt texts."""
         return self._key.public_key().public_bytes_raw()
 
     def read(self, encrypted: bytes) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ class Mailbox:
 
 
 def encrypted_for(texts: Iterable[str], address: bytes) -> bytes:
-    """Encrypt these texts for the mailbox with this public key. Without texts, return empty bytes."""
+    """Encrypt texts for the mailbox with this public key. Without texts, return empty bytes."""
     plain = list(texts)
     if not plain:
         return b""

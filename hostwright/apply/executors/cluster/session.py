@@ -161,7 +161,7 @@ class WorkerSession(WorkerPlugin):
 
 
 def run_task(task: Task) -> None:
-    """Run the task of one host on a worker. It returns nothing, because its messages contain the outcome."""
+    """Run the task of one host on a worker. Nothing is returned, because the worker's messages contain the outcome."""
     worker = get_worker()
     session = worker.plugins.get(task.session)
     if isinstance(session, WorkerSession):
@@ -192,5 +192,5 @@ async def leave(run: str, known: Mapping[str, int], dask_worker: Worker) -> list
 
 
 def forget(run: str) -> None:
-    """Delete the stored messages of a run that ended, because its journal is complete."""
+    """Delete the stored messages of a run whose journal is complete."""
     reporting.forget(run)
