@@ -219,7 +219,7 @@ class Batch:
 
 
 def _no_room(host: str, cache: str, wanted: int, files: int, free: int) -> HostError:
-    """Return the error for a host with too little disk space for the missing files."""
+    """Return the error for a host whose disk has too little space for the missing files."""
     of = count(files, "file")
     return HostError(
         host, f"{cache} needs {shown_bytes(wanted)} for {of}, and {shown_bytes(free)} are free; free more disk space"

@@ -76,7 +76,7 @@ class Delivery:
                     )
 
     def start(self, wanted: Sequence[WantedFile]) -> None:
-        """Start to deliver these files, in this order. An earlier batch is stopped."""
+        """Deliver these files, in this order, in the background. An earlier call's delivery is stopped."""
         self.halt()
         if self._run.handout:
             self._run.handout.resume(self._connection.host)

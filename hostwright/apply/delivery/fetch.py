@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 @dataclass
 class Fetcher:
-    """Delivers files to one host, one at a time."""
+    """Delivers files to one host, one file at a time."""
 
     connection: HostConnection
     run: Run
@@ -97,7 +97,7 @@ class Fetcher:
         return self.connection.use(unless_stopped, steady=True)
 
     def check(self, error: Exception | None = None) -> None:
-        """Raise ``Stopped`` if ``stop`` was called."""
+        """Raise ``Stopped`` if ``stop`` was called. ``error`` becomes its cause."""
         if self.stopped.is_set():
             raise Stopped(self.host, STOPPED) from error
 
@@ -123,7 +123,7 @@ class _Transfer:
                 self._handout.tidy()
 
     def over_ssh(self) -> None:
-        """Send the file over the SSH connection. After a lost connection, resume at the same offset."""
+        """Send the file over the SSH connection. If the connection is lost, continue at the byte where it stopped."""
         before, found = self._at, [Found(self._item, there=False, start=self._at)]
 
         def send(shell: RootShell) -> None:

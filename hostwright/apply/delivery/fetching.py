@@ -1,4 +1,4 @@
-"""Fetches by the host itself, from the vendor (``artifacts: direct`` in the inventory)."""
+"""The fetch of a file by the host itself, from the vendor (``artifacts: direct`` in the inventory)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def web_urls(artifact: AnyArtifact) -> list[str]:
 
 
 def fetch_script(artifact: AnyArtifact, cache: str = CACHE) -> str:
-    """Return a program for root by which the host fetches the file from the first http(s) URL that works.
+    """Return a program for root with which the host fetches the file from the first http(s) URL that works.
 
     The program can be repeated after any interruption. It exits with 1 if no URL provided the file with its checksum.
     Raises ``ArtifactError`` for a file without a checksum or an http(s) URL.

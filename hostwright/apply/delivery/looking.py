@@ -1,4 +1,4 @@
-"""Lists which of the required files a host already has."""
+"""Checks which of the required files are already on a host."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class _Reader:
         self._begun = False
 
     def feed(self, data: bytes) -> None:
-        """Parse a chunk of the output."""
+        """Parse the next chunk of the program's output."""
         *lines, rest = (self._rest + data).split(b"\n")
         self._rest = rest[: LINE_BYTES + 1]
         for line in lines:
@@ -127,7 +127,7 @@ class _Reader:
             raise self._failure()
 
     def finish(self) -> None:
-        """Check that the output was complete."""
+        """Raise an error if the program's output ended early."""
         if self._left or self._rest or not self._begun:
             raise self._failure()
 

@@ -147,7 +147,7 @@ class _Reader:
         self._last: list[str] = []
 
     def feed(self, data: bytes) -> None:
-        """Parse a chunk of the output."""
+        """Parse the next chunk of the program's output."""
         *lines, rest = (self._rest + data).split(b"\n")
         self._rest = rest[:_LINE_BYTES]
         for line in lines:
@@ -164,7 +164,7 @@ class _Reader:
                 self._last = words
 
     def pulled(self) -> Pulled:
-        """Return the outcome from the last line."""
+        """Return the outcome that the last line of the output reports."""
         match self._last:
             case ["done"]:
                 return Pulled("done", done_bytes=self._item.size)

@@ -100,7 +100,7 @@ class _Source:
         self._progress = progress
 
     def read(self, size: int, /) -> bytes:
-        """Implement ``transport.Readable``."""
+        """Implement ``transport.Readable``: return the next bytes of the file."""
         if self._done - self._shown_bytes >= _NOTIFY_BYTES:
             self._shown_bytes = self._done
             self._progress(self._done)

@@ -42,10 +42,10 @@ class _Entered:
     files: Sequence[str]
     end: Callable[[], None]
     server: PeerServer | None = None
-    grant: Grant | None = None  #: set while the host serves files
+    grant: Grant | None = None  #: permission for other hosts to fetch from this host; ``None`` while it serves no files
     kept: bool = False
-    down: bool = False  #: whether the host is rebooting, and so does not serve
-    cannot: bool = False  #: whether the host cannot serve at all
+    down: bool = False  #: whether the host is rebooting, and so serves no files
+    cannot: bool = False  #: whether the host is unable to serve files in this run
 
 
 @dataclass(eq=False)
@@ -59,7 +59,8 @@ class _Reach:
 class Handout:
     """Distributes files during a run. A context manager; thread-safe.
 
-    ``settings`` has the hosts that take part. Other hosts get their files by push or from vendors, or are this machine.
+    ``settings`` contains the hosts that take part. Other hosts receive their files over SSH or from vendors, or are
+    this machine.
     """
 
     def __init__(
@@ -270,7 +271,7 @@ class Handout:
 
 
 def _comes_as_it_is_reached(ends: Ends) -> bool:
-    """Return whether a host's own connections come from the address at which this machine reaches it.
+    """Return whether a host's own connections come from the same address at which this machine reaches the host.
 
     That is not the case over a jump host, nor on the loopback interface, where every program can use all addresses.
     """

@@ -79,12 +79,12 @@ class FileServer:
             return Grant(address, int(server.server_address[1]), given.token)
 
     def withdraw(self, grant: Grant) -> None:
-        """Revoke a token."""
+        """Revoke the token of a grant."""
         with self._lock:
             self._given = [given for given in self._given if given.token != grant.token]
 
     def close(self) -> None:
-        """Stop serving, and end the current transfers."""
+        """Close all listening sockets, and end the transfers in progress."""
         with self._lock:
             self._closed = True
             servers = list(self._servers.values())
@@ -106,7 +106,7 @@ class FileServer:
         """Implement ``Served``: do nothing, because this server does not use TLS."""
 
     def answer(self, request: HttpRequest) -> Reply:
-        """Implement ``Served``: return the file, or the rest of it, to the first client with its token."""
+        """Implement ``Served``: return the requested part of a file to the first client that sends the file's token."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         wanted = request.path.removeprefix("/")
         with self._lock:
@@ -148,7 +148,7 @@ class FileServer:
             self.sent_bytes += taken
 
     def _open(self, address: str, ports: Ports) -> Server:
-        """Listen on the first free port."""
+        """Start a server on the first free port of a range."""
         for port in range(ports.first, ports.last + 1):
             try:
                 server = listen("files", address, port, self)
@@ -212,12 +212,13 @@ class PeerServer:
             raise HostError(self.host, str(shell.failed("the file server on the host failed", output).sentence))
 
     def stop(self) -> None:
-        """Stop the server."""
+        """Make the file server on the host exit."""
         self._lifeline.end()
 
     def script(self, address: str) -> str:
-        """Return a program for root that serves files at the host's ``address``. It reads the token, and ends with its
-        input.
+        """Return a program for root that serves files at the host's ``address``.
+
+        It reads the token from its standard input, and exits when that input is closed.
         """
         return sh_file(
             __file__,

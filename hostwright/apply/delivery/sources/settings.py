@@ -62,7 +62,7 @@ class FileSettings:
     cache: str = CACHE  #: directory on the host that contains the delivered files
 
     def fetches(self, artifact: AnyArtifact) -> bool:
-        """Return whether the host fetches this file from its vendor."""
+        """Return whether the host fetches this file from the vendor instead of receiving it from this machine."""
         return self.way == DIRECT and bool(web_urls(artifact))
 
 
@@ -73,7 +73,7 @@ def files_by_http(targets: Iterable[TargetHost]) -> dict[str, FileSettings]:
 
 
 def read_file_settings(host: Host) -> FileSettings:
-    """Return the settings of a host. Raises ``InputErrors`` with every invalid setting and its location."""
+    """Return the settings of a host for files. Raises ``InputErrors`` with every invalid setting and its location."""
     mistakes = Mistakes()
     none = FileSettings()
 

@@ -84,7 +84,7 @@ class PeerState(Enum):
 
 @dataclass(eq=False)
 class _Group:
-    """Hosts that serve files to each other."""
+    """The hosts that may serve files to each other."""
 
     #: pairs of hosts of this group between which a connection failed
     refused: set[tuple[str, str]] = field(default_factory=set)
@@ -92,7 +92,7 @@ class _Group:
 
     @property
     def closed(self) -> bool:
-        """Whether the hosts apparently cannot reach each other."""
+        """Whether the failed connections show that the hosts of this group cannot reach each other."""
         hosts = {host for host, _ in self.refused}
         return not self.worked and len(self.refused) >= CLOSED_PAIRS and len(hosts) >= CLOSED_HOSTS
 
@@ -107,8 +107,8 @@ class _Account:
     role: PeerState
     active: int = 0  #: number of uploads in progress
     files: set[str] = field(default_factory=set)
-    failed_for: set[str] = field(default_factory=set)  #: hosts that could not fetch a file from this one
-    failed_with: set[str] = field(default_factory=set)  #: hosts from which this one could not fetch a file
+    failed_for: set[str] = field(default_factory=set)  #: hosts that could not fetch a file from this host
+    failed_with: set[str] = field(default_factory=set)  #: hosts from which this host could not fetch a file
     worked: bool = False  #: whether this host has ever fetched a file from a peer
     alone: bool = False  #: whether this host is assigned no peers as sources
     gone: bool = False
@@ -396,7 +396,7 @@ class FileSources:
             self._replace(self._hosts[name])
 
     def _match(self, share: _Share) -> None:
-        """Assign available sources to the hosts that wait for a file."""
+        """Assign the available sources of a file to the hosts that wait for the file."""
         for ticket in list(share.special.values()):
             if self._sending >= self._limits.at_once and not any(share.free()):
                 break
