@@ -70,7 +70,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class DrainDecision:
-    """Whether running work may be disturbed: at once, after draining, or not at all (``refusal``)."""
+    """Whether work on a host may be disturbed: at once, after draining, or not at all (``refusal`` says why)."""
 
     drain: bool = False
     refusal: str = ""
@@ -167,8 +167,8 @@ def _named(users: tuple[str, ...]) -> str:
 def drain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
     """Write the drained mark on the host, and run the drain command with a limit of ``hooks.timeout_s`` seconds.
 
-    Raises ``HostError`` if either fails (``StepFailed`` for the command); nothing was disturbed then. Once the mark
-    exists, the host counts as drained.
+    Raises ``HostError`` if the mark or the command fails (``StepFailed`` for the command); nothing was disturbed then.
+    Once the mark exists, the host counts as drained.
     """
     emit(Waiting(context.host, "the drain command"))
     mark = Drained(
@@ -183,8 +183,8 @@ def drain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
 def undrain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
     """Run the undrain command, and remove the drained mark.
 
-    Raises ``HostError`` if either fails (``StepFailed`` for the command). The host then still counts as drained, and
-    the next run tries again.
+    Raises ``HostError`` if the command or the removal fails (``StepFailed`` for the command). In that case, the host
+    still counts as drained, and the next run undrains it.
     """
     emit(Waiting(context.host, "the undrain command"))
     _run(shell, hooks, "undrain", context, "the host stays drained, and the next run tries again")

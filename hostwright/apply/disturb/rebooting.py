@@ -102,8 +102,8 @@ def reboot(
     ``connect`` opens a shell; ``timeout_s`` limits the wait (firmware may take many minutes). ``reason`` is part of
     messages.
 
-    Raises ``NotBack`` with the last known state if the host does not come back, ``HostError`` if it does not settle,
-    and ``HostKeyMismatch`` if its host key has changed.
+    Raises ``NotBack`` with the last known state if the host does not come back, ``HostError`` if systemd does not
+    finish booting it, and ``HostKeyMismatch`` if its host key has changed.
     """
     clock = clock or Clock()
     began_s = clock.now_s()

@@ -13,12 +13,12 @@ PROBE_TIMEOUT_S = 30.0  #: Seconds. Short, because an operator power-cycles a ho
 
 
 def probes(occupancy: Occupancies) -> tuple[Probe, ...]:
-    """Return the probes of locks, jobs and users of a host."""
+    """Return the probes of a host's locks, jobs and users."""
     return (*PROBES, *occupancy.probes)
 
 
 def probe_usage(shell: RootShell, occupancy: Occupancies) -> Facts:
-    """Return the facts about the locks, jobs and users of a host. Raises ``HostError`` without an answer."""
+    """Return the facts about a host's locks, jobs and users. Raises ``HostError`` if the host does not answer."""
     return ask(shell, probes(occupancy), timeout_s=PROBE_TIMEOUT_S)
 
 
