@@ -29,7 +29,7 @@ class AloneFailures:
         return plan
 
     def beside(self, plan: Plan) -> Plan:
-        """Return the plan without the changes that failed."""
+        """Return the plan without the changes that have failed before."""
         failed = {(error.step.role, error.step.what) for error in self.errors}
         if not failed:
             return plan

@@ -81,12 +81,12 @@ class Accept(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HostJob:
-    """The task of a run on one host: the host and its desired state."""
+    """The work of a run on one host: the host, and the desired state to reach."""
 
     target: TargetHost
     desired: Desired
     departs: bool = False  #: whether every role is removed, so that Hostwright's own files are removed at the end
-    agreed: Agreed | None = None  #: the approved plan; ``None`` without approval
+    agreed: Agreed | None = None  #: plan that the operator approved; ``None`` if no approval was needed
     accept: Accept | None = None
     #: jobs of lost workers whose end was reported. The end of other jobs on the host must still be reported. ``None``:
     #: no worker had the host before.
@@ -96,7 +96,7 @@ class HostJob:
 
 
 class HostApply:
-    """The application of a plan to one host: its connection, its lock and its progress."""
+    """Applies the plan of one host. Holds the host's connection, its lock and the progress."""
 
     def __init__(self, run: Run, job: HostJob):
         self._run, self._job, self._desired, self._host = run, job, job.desired, job.target.host
@@ -130,7 +130,7 @@ class HostApply:
 
     @property
     def _reboots(self) -> bool:
-        """Whether the run may reboot the host. It never reboots this machine."""
+        """Whether the run may reboot the host. This machine is never rebooted."""
         return not (self._run.request.no_reboot or self._host.local)
 
     def _connect(self) -> RootShell:
@@ -314,8 +314,9 @@ class HostApply:
         return Outcome(self.name, first, tuple(self._results), left, len(self._rebooted_for))
 
     def _check(self, plan: Plan) -> None:
-        """Raise an error if the host must not be changed, because of an operator's lock, a rule, running work or a
-        missing file.
+        """Raise an error if the host must not be changed.
+
+        The reason may be an operator's lock, a rule, running work or a missing file.
         """
         self._go_on(plan)
         locked = locks.refusal(self._facts, datetime.now(UTC))
@@ -420,7 +421,8 @@ class HostApply:
                 events.Note(self.name, f"the role {name} was not tried: {after} failed")
             ),
         )
-        ended = list(dict.fromkeys(ended))  # roles that waited for the same file have the same error
+        # Roles that waited for the same file have the same error, which is kept once.
+        ended = list(dict.fromkeys(ended))
         lost = [error for error in ended if isinstance(error, JobLost)]
         stopped = [error for error in ended if isinstance(error, Stopped)]
         bad = [error for error in ended if error not in lost and error not in stopped]

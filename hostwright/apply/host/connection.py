@@ -58,7 +58,7 @@ class HostConnection:
 
     @property
     def shell(self) -> RootShell:
-        """The open root shell, opened if necessary. Raises ``Unreachable``."""
+        """The root shell. It is opened if it is not open. Raises ``Unreachable``."""
         with self._lock:
             if self._shell is None:
                 self._emit(events.Waiting(self.host, "a connection"))
@@ -99,7 +99,7 @@ class HostConnection:
             self._failing_since_s = None
 
     def close(self) -> None:
-        """Close the connection; the next use opens a new one."""
+        """Close the connection. The next use opens a new one."""
         with self._lock:
             shell, self._shell = self._shell, None
         if shell is not None:
@@ -136,7 +136,7 @@ class HostConnection:
             shell.close()
 
     def _passes(self, error: BaseException) -> bool:
-        """Return whether a retry may succeed. A booting host refuses logins that it accepted before."""
+        """Return whether a retry may succeed. While a host boots, it refuses even logins that it accepted before."""
         if isinstance(error, HostKeyMismatch) or not isinstance(error, Unreachable):
             return False
         return error.passing or self._ever

@@ -1,4 +1,4 @@
-"""The outcome of applying a plan to one host."""
+"""The outcome of applying a plan to one host, as a value."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Outcome:
     host: str
     plan: Plan
     results: tuple[RoleResult, ...] = ()
-    left: Plan | None = None  #: the differences after the last round; ``None`` before anything was applied
+    left: Plan | None = None  #: differences that remain after the last round; ``None`` before anything was applied
     reboots: int = 0
-    acceptance: tuple[Acceptance, ...] = ()  #: the results of ``HostJob.accept``
+    acceptance: tuple[Acceptance, ...] = ()  #: results of the additional checks (``HostJob.accept``)
 
     @property
     def changed(self) -> bool:

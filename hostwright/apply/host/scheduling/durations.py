@@ -73,11 +73,11 @@ class Urgency:
 
 
 def remaining(needs: Mapping[str, Sequence[str]], expected_s: Mapping[str, float]) -> dict[str, float]:
-    """Return the remaining seconds at the start of each role: its own seconds, plus the longest chain of roles after
-    it.
+    """Return the remaining seconds at the start of each role.
 
-    ``needs`` are the roles before each role; names that are not keys count as done. ``expected_s`` are the expected
-    seconds of each role, 0 by default. Raises ``graphlib.CycleError`` for cyclic needs.
+    They are the role's own seconds, plus the longest chain of roles after it. ``needs`` are the roles before each role;
+    names that are not keys count as done. ``expected_s`` are the expected seconds of each role, 0 by default. Raises
+    ``graphlib.CycleError`` for cyclic needs.
 
     >>> needs = {"network": (), "chrony": ("network",), "motd": ("network",)}
     >>> remaining(needs, {"network": 2, "chrony": 10, "motd": 1})
@@ -94,7 +94,7 @@ def remaining(needs: Mapping[str, Sequence[str]], expected_s: Mapping[str, float
 
 
 def most_urgent_first(needs: Mapping[str, Sequence[str]], expected_s: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the roles by their remaining seconds, the most first, and each after the roles that it needs.
+    """Return the roles, those with the most remaining seconds first, but each after the roles that it needs.
 
     Roles with equal seconds stay in the order of ``needs``.
 

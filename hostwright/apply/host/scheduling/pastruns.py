@@ -1,4 +1,4 @@
-"""Durations of steps in past runs of a stack, from the journals of these runs."""
+"""The durations of a stack's steps in past runs, from the journals of these runs."""
 
 from __future__ import annotations
 

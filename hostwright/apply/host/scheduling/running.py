@@ -55,7 +55,7 @@ class _Run:
         self._ended: SimpleQueue[tuple[str, BaseException | None]] = SimpleQueue()
 
     def goes_on(self) -> bool:
-        """Return whether work is running or may still begin."""
+        """Return whether any work is running or may still begin."""
         return self._running > 0 or (self.bug is None and self._order.is_active())
 
     def begin(self) -> None:
