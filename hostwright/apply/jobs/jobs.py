@@ -35,11 +35,11 @@ SHUTDOWN_WAIT_S = 300  #: seconds that a shutdown waits for the running step, so
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One role's program on one host.
+    """The program of one role on one host.
 
-    ``id`` is the name of the job's directory; ``nonce`` marks the job's steps in the log. ``run`` and ``operator`` name
-    the origin of the job for later runs. ``retry_rules`` select the failures to retry. ``remaining_s`` has, for each
-    step, the seconds of work left when the step begins (``scripting.runner``).
+    ``id`` is the name of the job's directory; ``nonce`` marks the job's steps in the log. ``run`` and ``operator`` tell
+    later runs who started the job. ``retry_rules`` select the failures to retry. ``remaining_s`` has, for each step,
+    the seconds of work left when the step begins (``scripting.runner``).
     """
 
     id: str
@@ -54,7 +54,7 @@ class Job:
         _require_id(self.id)
 
     def to_json(self) -> str:
-        """Return the job's record as one line of JSON."""
+        """Return the content of ``job.json``, the job's record for later controllers, as one line."""
         steps = tuple(change.what for change, _ in self.plan.steps)
         record = JobRecord(1, self.plan.role, self.nonce, self.run, self.operator, steps)
         return json.dumps(asdict(record)) + "\n"  # keeps json's default spaces, because failure rules grep for them

@@ -141,7 +141,7 @@ class Retry:
 class Progress:
     """The progress of a running role: the number of the running step (``None`` between steps) and its last output line.
 
-    ``retry`` is the latest retry of the running step. ``waits`` names the apt lock that the step waits for, and the
+    ``retry`` is the latest retry of the running step. ``waits`` names the apt lock for which the step waits, and the
     holder of the lock.
     """
 

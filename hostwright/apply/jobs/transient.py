@@ -48,7 +48,7 @@ def reason(rules: Iterable[RetryRule], text: str) -> str:
 
 
 def names_it(rule: RetryRule, line: str) -> bool:
-    """Return whether a line of a failed step's output matches the rule."""
+    """Return whether a line of a failed step's output matches a retry rule."""
     return bool(_compiled(rule.pattern).search(line)) and not (rule.unless and _compiled(rule.unless).search(line))
 
 
