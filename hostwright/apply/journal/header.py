@@ -46,7 +46,7 @@ class RunHeader:
     def now(
         cls, verb: str, hosts: Sequence[str], inventory: Path, options: Mapping[str, Any], *, site: Path
     ) -> RunHeader:
-        """Return the header of a run that begins now, in this process. ``site`` is the directory of the site."""
+        """Return the header of a run that this process begins. ``site`` is the directory of the site."""
         return cls(
             run=new_run_id(),
             verb=verb,

@@ -55,7 +55,7 @@ class Runs:
         self.root = root
 
     def list(self) -> list[RunSummary]:
-        """Return every run, the newest first."""
+        """Return the summary of every run, the newest first."""
         try:
             with os.scandir(runs_dir(self.root)) as entries:
                 folders = [Path(entry.path) for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
@@ -109,7 +109,7 @@ def _is(run: str, name: str) -> bool:
 
 
 def summary_of(folder: Path) -> RunSummary:
-    """Return the summary of the run in ``folder``. Fields that cannot be read stay empty; nothing is raised."""
+    """Return the summary of the run in ``folder``. A field that cannot be read stays empty; no error is raised."""
     journal = folder / JOURNAL
     first, last = _ends(journal)
     try:

@@ -39,7 +39,7 @@ def kind_of(event: type[Event]) -> str:
 
 
 def is_kept(event: Event) -> bool:
-    """Return whether journals record this event."""
+    """Return whether journals record events of this class."""
     if isinstance(event, events.Delivering):
         return event.done_bytes >= event.total_bytes
     return not isinstance(event, _NOT_RECORDED)

@@ -89,9 +89,7 @@ class Redactor:
         return self.given(str(value)) if given else self.text(str(value))
 
     def record(self, record: Mapping[str, Any], identifiers: frozenset[str]) -> dict[str, Any]:
-        """Return one of Hostwright's records with the secrets masked, except in keys and in the values of
-        ``identifiers``.
-        """
+        """Return a record with the secrets masked, except in keys and in the values of ``identifiers``."""
         return {key: inner if key in identifiers else self._own(inner, identifiers) for key, inner in record.items()}
 
     def plan(self, plan: Plan) -> Plan:
@@ -108,7 +106,7 @@ class Redactor:
         return self.clean(value)
 
     def _without_credentials(self, match: re.Match[str]) -> str:
-        """Mask the credentials in a URL.
+        """Return the part of a URL from ``://`` to ``@`` with its credentials masked.
 
         In http, everything before the ``@`` is a credential (a token has no colon). In other schemes, a user name alone
         is not a credential.

@@ -100,7 +100,7 @@ def read_run(folder: Path, header: RunHeader, *, running: bool = False) -> Recor
 
 
 def _records(journal: Path) -> Iterator[dict[str, Any] | None]:
-    """Yield each line as a record, or ``None`` for a damaged line. A truncated last line is omitted."""
+    """Yield each line of a journal as a record, or ``None`` for a damaged line. A truncated last line is omitted."""
     try:
         with journal.open("rb") as file:
             for line in file:

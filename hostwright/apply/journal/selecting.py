@@ -46,8 +46,9 @@ class Resume:
 
 
 def named_sets(root: Path, inventory: str | Path) -> dict[str, set[str]]:
-    """Return the ``@`` sets of the latest finished provision, verify, rebuild or rollback run on this inventory, if
-    any.
+    """Return the ``@`` sets for an inventory, from its latest finished run; empty if no such run exists.
+
+    Only provision, verify, rebuild and rollback runs count.
     """
     last = _last(root, inventory, ("provision", "verify", "rebuild", "rollback"))
     return sets_in(_results(last)) if last else {}
@@ -59,7 +60,7 @@ def sets_in(results: Mapping[str, str]) -> dict[str, set[str]]:
 
 
 def sets_of_runs(pattern: str, root: Path, names: Collection[str] = ()) -> dict[str, set[str]]:
-    """Return the hosts of each ``failed:RUN`` (and so on) that a ``--hosts`` pattern names.
+    """Return the hosts of each set such as ``failed:RUN`` that a ``--hosts`` pattern names.
 
     ``names`` are the host names of the inventory. Raises ``InputError`` for an unknown run.
     """
@@ -79,13 +80,12 @@ def check_sets(pattern: str, sets: Mapping[str, object], groups: Container[str])
 
 
 def resumable(root: Path, inventory: str | Path, name: str = "", known: Collection[str] | None = None) -> RunSummary:
-    """Return the provision run that ``--resume`` continues: the run ``name``, or else the latest that left hosts
-    unfinished.
+    """Return the provision run that ``--resume`` continues: the run ``name``, else the latest with unfinished hosts.
 
     A host counts if no later run worked on it, and if the inventory (``known``) contains it.
 
     Raises ``InputError`` if no run qualifies, if the run is still in progress, or if the choice is ambiguous: an older
-    run was stopped, and the latest run also left hosts.
+    run was stopped, and the latest run also left hosts unfinished.
     """
     if name:
         return _unless_running(_named(root, inventory, name))
@@ -118,7 +118,7 @@ def to_resume(root: Path, inventory: str | Path, name: str = "") -> Resume:
 
 
 def _named(root: Path, inventory: str | Path, name: str) -> RunSummary:
-    """Return the provision run ``name`` of this inventory. Raises ``InputError``."""
+    """Return the provision run ``name`` of this inventory. Raises ``InputError`` if it does not exist."""
     run = Runs(root).find(name, "--resume")
     if run.header.verb != "provision":
         raise InputError(
@@ -143,9 +143,9 @@ def _unless_running(run: RunSummary) -> RunSummary:
 def _left_and_stopped(
     runs: list[RunSummary], known: Container[str] | None
 ) -> tuple[RunSummary | None, RunSummary | None]:
-    """Return the latest run that left hosts or is in progress, and the latest that was stopped before its last host.
+    """Return the latest run that left hosts unfinished or is in progress, and the latest that was stopped early.
 
-    ``runs`` are ordered from the newest.
+    ``runs`` are ordered from the newest. A run was stopped early if it left hosts with a result in ``UNFINISHED``.
     """
     last = None
     begun: set[str] = set()  # hosts that began in later runs

@@ -99,7 +99,7 @@ class Journal:
     def begin(
         cls, root: Path, header: RunHeader, *, secrets: Iterable[Secret], on_trouble: Callable[[str], None]
     ) -> Journal:
-        """Start the journal of a run below the state directory ``root``, and prune old runs.
+        """Start the journal of a run below the state directory ``root``, and remove old runs.
 
         If another run has the same ID, a number is appended: ``journal.header.run`` is the final ID. ``on_trouble`` is
         called once if the journal cannot be written.
@@ -291,7 +291,7 @@ class Journal:
             return self._written
 
     def _sync(self, number: int) -> None:
-        """Wait until a line is on disk. Threads that wait at the same time share one fsync."""
+        """Wait until the line with this number is on disk. Threads that wait at the same time share one fsync."""
         with self._sync_lock:
             with self._lock:
                 fd, written = self._fd, self._written
