@@ -1,1 +1,1 @@
-"""Acquires, keeps and releases the locks of hosts."""
+"""Acquires, keeps and releases the locks on hosts."""

@@ -44,11 +44,11 @@ class HostLocks:
     before: OperatorLock | None  #: lock of an operator on the host before this call
     run: Holder | None  #: run that is changing the host
     aside: OperatorLock | None = None  #: current lock for the host that is stored on this machine
-    aside_before: OperatorLock | None = None  #: ``aside`` before this call
+    aside_before: OperatorLock | None = None  #: lock for the host that was stored on this machine before this call
     silent: str = ""  #: why the host is unreachable. In that case, only ``aside`` is known.
 
     def to_json(self) -> dict[str, Any]:
-        """Return the locks as JSON values."""
+        """Return the locks as a JSON object."""
         return {
             "host": self.host,
             "lock": _json(self.lock),

@@ -56,7 +56,7 @@ _KEEP = "; ".join(
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Another holder of the lock, and the age of its last heartbeat in seconds by the host's clock."""
+    """Another holder of the lock, and the age in seconds of its last heartbeat, by the host's clock."""
 
     held: Holder | None
     age_s: float
@@ -98,9 +98,9 @@ class HostLock:
 
     @property
     def free_s(self) -> float:
-        """Whole seconds since the last run released the lock.
+        """Whole seconds for which no run had held the lock before this one acquired it.
 
-        Zero if that run did not release the lock (it was killed). Infinite if no run held the lock since the host
+        Zero if the last run did not release the lock (it was killed). Infinite if no run held the lock since the host
         booted.
         """
         return self._keeper.free_s
@@ -111,7 +111,7 @@ class HostLock:
         return self._keeper.lost
 
     def check(self) -> None:
-        """Raise ``HostError`` if the lock is lost, so that no work begins without it."""
+        """Raise ``HostError`` if the lock is lost or may be lost, so that no work begins without it."""
         if self.lost:
             raise HostError(
                 self._keeper.host, f"the host's lock was lost ({self._keeper.why}); nothing more was started; run again"
