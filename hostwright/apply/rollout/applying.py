@@ -75,7 +75,7 @@ def apply_goal(
 def apply_to(
     run: Run, name: str, goal: Goal = AS_WANTED, accept: Accept | None = None, ended: frozenset[str] | None = None
 ) -> Outcome:
-    """Apply a goal to one host, from connection to end. Raises ``HostError``.
+    """Apply a goal to one host, from opening its connection to closing it. Raises ``HostError``.
 
     ``accept`` is as in ``apply_goal``; ``ended`` is as in ``HostJob``.
     """

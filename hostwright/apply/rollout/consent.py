@@ -1,7 +1,7 @@
 """Lists the work and data that a run would disturb or delete, and records the plans that the operator approved.
 
-No host is locked during the question. Each host is planned again under its lock, and changed only if its plan is still
-the same (``HostApply``).
+While the operator is asked, no host is locked. Each host is planned again under its lock, and changed only if its plan
+is still the same (``HostApply``).
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def consequences(plans: Iterable[HostPlan], request: Request, *, local: Collecti
 
 
 def folded(found: Mapping[str, Iterable[str]]) -> Iterator[str]:
-    """Return each sentence with its hosts inserted at ``{}``."""
+    """Yield each sentence with its hosts inserted at the first ``{}``."""
     return (sentence.replace("{}", counted(hosts), 1) for sentence, hosts in found.items())
 
 

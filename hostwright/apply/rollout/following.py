@@ -59,7 +59,7 @@ class _Following:
         self._connection, self._emit = connection, run.emit
         self._runner = JobRunner(connection, run)
         self._jobs: dict[str, threading.Thread] = {}
-        self._status: dict[str, int | None] = {}  #: role → exit status of its last job
+        self._status: dict[str, int | None] = {}  #: role → exit status of its latest job
         self._run = self._operator = ""
 
     def to_the_end(self) -> Followed:

@@ -23,7 +23,7 @@ MAX_PARALLEL = 192
 FILES_PER_HOST = 4  #: number of open files for each host: a socket, files of paramiko, and an artifact
 FILES_KEPT = 64  #: number of open files reserved for the journal, the view and the artifacts
 
-#: Our choice: one slot in every ``LENT_EARLY`` slots of a batch may be released before its host counts as silent. So a
+#: Our choice: one in every ``LENT_EARLY`` slots of a batch may be released before its host counts as silent, so that a
 #: host that hangs does not delay others. After a network outage of some seconds, only a few more hosts than a batch are
 #: active.
 LENT_EARLY = 4
@@ -35,7 +35,7 @@ _AMOUNT = re.compile(r"([0-9]{1,9})|([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%")
 
 
 def window(hosts: int) -> int:
-    """Return the maximum number of parallel hosts: all, up to ``MAX_PARALLEL`` and the limit of open files."""
+    """Return the maximum number of parallel hosts: all, unless ``MAX_PARALLEL`` or the limit of open files is lower."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return max(1, min(hosts, MAX_PARALLEL))
@@ -111,12 +111,12 @@ class Scheduler:
 
     @property
     def untouched(self) -> tuple[str, ...]:
-        """The hosts that have not begun, in order."""
+        """The hosts that have not begun, in the order in which they would begin."""
         return tuple(self._waiting)
 
     @property
     def over(self) -> bool:
-        """Whether no host is running and none will begin."""
+        """Whether no host is running and no host will begin."""
         return not self._running and (bool(self.because) or not self._waiting)
 
     def begin(self, silent: Collection[str], not_responding: Collection[str] = ()) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Removes roles from many hosts, by the hosts' records of their former stacks."""
+"""Removes roles from many hosts. The hosts' own records show which former stacks to remove."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Former:
 
     name: str
     desired: tuple[Desired, ...] = ()
-    known: bool = True  #: whether this machine has a copy of all these stacks
+    known: bool = True  #: whether this machine has a copy of each of these stacks
     notes: tuple[str, ...] = ()
     off: tuple[str, ...] = ()  #: roles to remove that the host's record contains and the inventory no longer does
 
@@ -56,7 +56,7 @@ class Removal:
     notes: tuple[str, ...] = ()  #: messages that the operator receives before the run
 
     def desired(self, target: TargetHost) -> Desired:
-        """Return the desired state without these roles and without leftovers of former stacks."""
+        """Return the desired state of a host without these roles and without leftovers of former stacks."""
         former = self.formers.of(target.name)
         also = self.roster.also(target, former.off)
         now = also.having(also.stack)

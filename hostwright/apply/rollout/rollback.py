@@ -28,7 +28,7 @@ class WayBack:
 
     now: TargetHost  #: host with its stack in the inventory
     back: TargetHost  #: same host and variables, with the stack and the layers of the release record
-    at: str  #: when the host was verified with that stack (UTC, ISO 8601)
+    at: str  #: time (UTC, ISO 8601) at which the host was verified with that stack
 
 
 def ways_back(targets: Sequence[TargetHost], connections: Connections, to: str = "") -> Results[WayBack]:
@@ -44,7 +44,7 @@ def ways_back(targets: Sequence[TargetHost], connections: Connections, to: str =
 
 
 def way_back(target: TargetHost, facts: Facts, to: str = "") -> WayBack:
-    """Return the rollback release of a host with these facts. Raises ``Refused`` with a list of its records.
+    """Return the rollback release of a host with these facts. Raises ``Refused`` with a list of the host's records.
 
     The default is the latest verified release that differs from the inventory: the current record if an upgrade did not
     finish, else the latest former one. ``to`` is a stack's name, or the beginning of a date or digest.

@@ -274,7 +274,7 @@ class _Rollout(Generic[T]):
             self._end_cut(host, Stopped(host, LEFT_ALONE))
 
     def _list_untouched(self) -> None:
-        """After a stop, report each host that has not begun as untouched."""
+        """After a stop, report each host that has not begun as ``untouched``."""
         if self._scheduler.because and not self._listed:
             self._listed = True
             for host in self._scheduler.untouched:

@@ -36,15 +36,15 @@ class _Wait:
 class Silence:
     """Passes the events of a run to ``emit``, and adds ``Silent`` for hosts that do not answer.
 
-    Use it as a context manager around the run: ``with Silence(view) as silence``. Thread-safe. After its end, no events
-    are passed on, because threads of the run may still exist.
+    Use it as a context manager around the run: ``with Silence(view) as silence``. Thread-safe. After the context has
+    ended, no events are passed on, because threads of the run may still exist.
 
     ``Waiting`` and ``Retrying`` come from this machine, not from the host. So a repeated wait for the same thing, such
     as the next connection attempt, continues one silence. A wait for something else proves that the host made progress.
 
     Before a host was observed, every wait counts. Afterwards, only waits for ``CONTACT`` count, because a reboot, a
-    drain or a wait for an idle host may take hours. Such a host keeps its slot, so that a batch of two never has ten
-    hosts out of service.
+    drain or a wait for an idle host may take hours. A host that reboots, drains or waits keeps its slot, so that a
+    batch of two never has ten hosts out of service.
     """
 
     def __init__(
