@@ -1,1 +1,1 @@
-"""Saved and signed plans."""
+"""Plans that are saved to a file and may be signed."""

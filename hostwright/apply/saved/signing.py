@@ -28,7 +28,7 @@ PRINCIPALS = 16  #: maximum number of principals of one key that are tried; a ke
 
 @dataclass(frozen=True, slots=True)
 class Signing:
-    """The key that signs plans here, and the files of allowed signers, all of which must accept a signature."""
+    """The key with which this machine signs plans, and the files of signers, which must all accept a signature."""
 
     key: Path | None = None
     signers: tuple[Path, ...] = ()
@@ -95,7 +95,7 @@ def sign(content: bytes, key: Path) -> bytes:
 
 
 def verify(path: Path, content: bytes, signers: Sequence[Path]) -> None:
-    """Raise ``InputError`` unless the content has a signature that every file of ``signers`` accepts."""
+    """Check the signature beside a saved plan. Raises ``InputError`` unless every file of ``signers`` accepts it."""
     signature = signature_path(path)
     if signers and not signature.is_file():
         raise InputError(f"is not signed ({signature.name} is missing), and {_asked(signers[0])}", str(path))
