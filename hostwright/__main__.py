@@ -3,11 +3,11 @@
 import sys
 
 if __name__ == "__main__" and not sys.flags.safe_path:
-    del sys.path[0]  # the working directory, which may be untrusted
+    del sys.path[0]  # The working directory may be untrusted.
 
 
 def main() -> None:
-    """Run the command line. Handles Ctrl-C also during the imports."""
+    """Run the command line. Ctrl-C is handled even while modules are being imported."""
     try:
         from hostwright.common.garbage import collect_seldom
 

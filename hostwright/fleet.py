@@ -88,7 +88,7 @@ class _Knowledge(Knowledge):
         mistakes.refuse()
 
     def check_failures(self, roster: Roster) -> None:
-        """Raise ``InputErrors`` for invalid failure rules."""
+        """Check the failure rules of the site. Raises ``InputErrors`` for those that are invalid."""
         from hostwright.audit.failures import catalogue
 
         catalogue(roster.roles).check()
@@ -103,7 +103,7 @@ class _Knowledge(Knowledge):
         return sets_of(pattern, state_root(), roster.path, names)
 
     def fitting(self, roster: Roster, facts: HostFacts) -> tuple[Stack, ...]:
-        """Return the stacks that fit a host with these facts, best first."""
+        """Return the stacks that fit a host with these facts, the best first."""
         from hostwright.plan.stacks.fits import fits
         from hostwright.plan.stacks.listing import list_stacks
         from hostwright.stack.ages import day_of
@@ -121,9 +121,9 @@ class _Knowledge(Knowledge):
     def examine(
         self, target: TargetHost, shell: RootShell, units: Sequence[str] = (), clean: Callable[[str], str] = str
     ) -> Examination:
-        """Check a host for known problems, and read the journals of ``units``. ``clean`` masks secrets.
+        """Check a host for known problems, and read the journals of ``units``. ``clean`` masks secrets in texts.
 
-        Raises no errors of the host.
+        An error of the host is part of the result, and is not raised.
         """
         from hostwright.audit.auditing import examine
 

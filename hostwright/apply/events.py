@@ -171,11 +171,12 @@ class HostEnded(Event):
     sentence: str = ""
 
 
-#: as desired: no change was needed · changed: now matches its stack · ran: the operator's command exited with 0 ·
-#: pending: still needs a reboot · failed · locked: by an operator or another run, and not changed ·
-#: unreachable · stopped: by the operator, before the end · untouched: never begun, because the run had stopped
+#: as desired: the host needed no change · changed: the host now matches its stack · ran: the operator's command exited
+#: with 0 · pending: the host still needs a reboot · failed · locked: an operator or another run holds a lock on the
+#: host, which was not changed · unreachable · stopped: the operator stopped the run before the end of the work on the
+#: host · untouched: the run had stopped before the host began
 RESULTS = ("as desired", "changed", "ran", "pending", "failed", "locked", "unreachable", "stopped", "untouched")
-#: results in messages; ``pending`` in a record means a pending reboot
+#: result → its name in messages. In a record, ``pending`` means a pending reboot.
 SHOWN_RESULTS = {result: result for result in RESULTS} | {"pending": "reboot pending"}
 
 Emit = Callable[[Event], None]

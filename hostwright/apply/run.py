@@ -72,7 +72,7 @@ class View:
 
     @contextmanager
     def shown(self, targets: Sequence[TargetHost], run: str = "") -> Iterator[Emit]:
-        """Wrap ``show``: an error of the view ends the run, instead of counting as an error of a host."""
+        """Call ``show`` so that an error of the view ends the run, instead of counting as an error of a host."""
 
         def emit(event: Event) -> None:
             try:
@@ -104,8 +104,9 @@ NO_STAMP = RunStamp("")
 
 @dataclass(frozen=True, slots=True)
 class RunResults(Generic[T]):
-    """The results of a run: its ID in the journal (empty if not recorded), the result of each host, and the exit
-    status.
+    """The results of a run: its ID in the journal, the result of each host, and the exit status.
+
+    The ID is empty if the run was not recorded.
     """
 
     run: str
@@ -115,7 +116,10 @@ class RunResults(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """The approved plan of a host, and the permanent losses shown to the operator (``None`` without a question)."""
+    """The plan of a host that the operator approved, and the permanent losses that the operator was shown.
+
+    The losses are ``None`` if no question was asked.
+    """
 
     plan: Plan
     losses: tuple[str, ...] | None = None
@@ -123,7 +127,7 @@ class Agreed:
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """The approved plan of each host, and the errors of hosts that could not be planned."""
+    """The approved plan of each host, and the errors of those hosts that could not be planned."""
 
     plans: Mapping[str, Agreed] = field(default_factory=dict)
     errors: Mapping[str, HostError] = field(default_factory=dict)
@@ -164,7 +168,7 @@ class Run:
     silence: Silence | None = None
     handout: Handout | None = None  #: distributes files by HTTP; if ``None``, no host fetches a file by HTTP
     worker: str = ""  #: name of the worker that runs this process; empty on the operator's machine
-    redactor: Redactor = field(default_factory=_no_secrets)  #: masks secrets in texts of hosts
+    redactor: Redactor = field(default_factory=_no_secrets)  #: masks secrets in texts that come from hosts
     past: PastRuns = field(default_factory=_past_runs)  #: durations of steps in past runs of a stack
     stopping: threading.Event = field(default_factory=threading.Event)  #: set as soon as no further jobs may start
     _listeners: list[Emit] = field(default_factory=list)
@@ -237,7 +241,7 @@ class Run:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show events while the context lasts."""
+        """Show the run's events in its view while the context lasts."""
         with self.view.shown(self.targets, self.id) as show:
             self._listeners.append(show)
             yield
