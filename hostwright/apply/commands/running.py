@@ -28,7 +28,7 @@ LEADS_ON = f". {Command('runs.show', run='{run}', steps=True)} shows what they p
 MOST_BYTES = 1 << 20  #: maximum number of bytes of output from one host (our choice)
 #: maximum number of bytes of output from all hosts together, which this process keeps in memory (our choice)
 ALL_BYTES = 256 << 20
-LEAST_BYTES = 64 << 10  #: number of bytes of output that each host may send, even in a run with very many hosts
+LEAST_BYTES = 64 << 10  #: minimum of the output limit for one host, in bytes, which applies even to very many hosts
 RECORDED_CHARACTERS = 64 << 10  #: number of characters recorded in the journal: the end of each host's output
 _STEP = "command"  #: name that the journal shows in place of a role
 
@@ -109,7 +109,7 @@ class _Commands:
         why_not = "" if force else locks.refusal(probe_locks(shell), datetime.now(UTC))
         if why_not:
             raise Locked(target.name, why_not)
-        # fails early if sudo does not work
+        # raises early if sudo does not work
         shell.run(":", timeout_s=30.0, failure="root cannot run a program on the host")
         note: Callable[[str], None] = lambda text: self._run.emit(Note(target.name, text))  # noqa: E731
         return HostLock.acquire(shell, self._run.holder(target.name), notify=note)

@@ -9,7 +9,7 @@ from hostwright.plan.observing import ask
 from hostwright.transport.root.rootshell import RootShell
 
 PROBES = (locks.LOCK, locks.RUN_LOCK, jobs.RUNNING)  #: probes of the operator's lock, the run's lock and running jobs
-PROBE_TIMEOUT_S = 30.0  #: Seconds. Short, because an operator power-cycles a host that hangs.
+PROBE_TIMEOUT_S = 30.0  #: time limit in seconds. Short, because an operator power-cycles hosts that hang.
 
 
 def probes(occupancy: Occupancies) -> tuple[Probe, ...]:

@@ -1,4 +1,4 @@
-"""Converts Ctrl-C and SIGTERM to calls, which the loop of a run can handle as messages."""
+"""Converts Ctrl-C and SIGTERM to calls of a function, so that a loop can receive them as messages."""
 
 from __future__ import annotations
 

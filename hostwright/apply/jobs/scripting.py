@@ -41,8 +41,7 @@ MOST_URGENT = 99_999_999  #: tenths of a second, more than the remaining work of
 OUTPUT_CAP_BYTES = 256 * 1024  #: maximum number of bytes of one step's output that the controller keeps in memory
 #: maximum number of bytes for the first lines of an output. The other half is for the last lines.
 _HALF = OUTPUT_CAP_BYTES // 2
-#: number of the first lines of a long output that are kept, because they often contain the first error
-FIRST_LINES = 200
+FIRST_LINES = 200  #: number of lines kept from the beginning of a long output, which often contain the first error
 #: maximum number of bytes of one step's output in the log: ten times the output of installing 60 packages
 STEP_CAP_BYTES = 4 << 20
 #: number of bytes of a log above which only the beginning and the end of a step's output are written

@@ -58,7 +58,8 @@ from hostwright.plan.model import Facts
 #: maximum number of characters of the sentence in a run's last record, because readers read only the end of the file
 KEPT_SENTENCE = 2000
 
-KEEP_RUNS = 500  #: maximum number of recorded runs. The oldest runs are removed, also above ``KEEP_BYTES`` in total.
+#: maximum number of recorded runs. Beyond it, or beyond ``KEEP_BYTES`` in total, the oldest runs are removed.
+KEEP_RUNS = 500
 KEEP_BYTES = 1 << 30
 KEEP_AT_LEAST = 5  #: number of runs that are kept at any size, because `--resume` and `@failed` read the last one
 _GOING = ".going-"

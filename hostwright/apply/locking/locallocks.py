@@ -24,7 +24,7 @@ CAP_BYTES = 8 * 1024  #: maximum number of bytes of a file, ten times the size o
 
 
 def put(root: Path, inventory: str | Path, lock: OperatorLock, *, now: datetime, force: bool = False) -> None:
-    """Set a lock for ``lock.host``, synced to disk. ``root`` is ``journal.state_root()``.
+    """Set a lock for ``lock.host`` on this machine, synced to disk. ``root`` is ``journal.state_root()``.
 
     Raises ``Locked`` if another operator's lock exists that has not expired ``now`` (``force`` replaces it), and
     ``HostwrightError`` if the file cannot be written.

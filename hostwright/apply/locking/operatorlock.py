@@ -23,7 +23,7 @@ def probe_locks(shell: RootShell) -> Facts:
 
 
 def put_lock(shell: RootShell, lock: OperatorLock, *, force: bool = False) -> Facts:
-    """Lock a host in an operator's name. Raises ``Locked`` for another operator's lock.
+    """Lock a host in an operator's name. Raises ``Locked`` if another operator has locked it, unless ``force`` is set.
 
     Return the facts from before the change, which show the replaced lock.
     """
@@ -31,7 +31,8 @@ def put_lock(shell: RootShell, lock: OperatorLock, *, force: bool = False) -> Fa
 
 
 def take_lock_off(shell: RootShell, who: str, *, force: bool = False) -> Facts:
-    """Remove an operator's lock from a host. Raises ``Locked`` for another operator's lock.
+    """Remove an operator's lock from a host. Raises ``Locked`` if the lock is another operator's, unless ``force`` is
+    set.
 
     Return the facts from before the change, which show the removed lock.
     """

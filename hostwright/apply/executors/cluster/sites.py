@@ -124,7 +124,7 @@ def unpacked(archive: SiteArchive, root: Path | None = None) -> Path:
         plain = gzip.decompress(archive.body)
         if hashlib.sha256(plain).hexdigest() != archive.digest:
             raise ValueError("the site's archive was modified during the transfer")
-        beside = Path(tempfile.mkdtemp(prefix=".", dir=folder))  # has mode 0700
+        beside = Path(tempfile.mkdtemp(prefix=".", dir=folder))  # creates the directory with mode 0700
         try:
             with tarfile.open(fileobj=io.BytesIO(plain)) as packed:
                 packed.extractall(beside, filter="data")
