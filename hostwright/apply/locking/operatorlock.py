@@ -31,8 +31,7 @@ def put_lock(shell: RootShell, lock: OperatorLock, *, force: bool = False) -> Fa
 
 
 def take_lock_off(shell: RootShell, who: str, *, force: bool = False) -> Facts:
-    """Remove an operator's lock from a host. Raises ``Locked`` if the lock is another operator's, unless ``force`` is
-    set.
+    """Remove an operator's lock from a host. Raises ``Locked`` for another operator's lock, unless ``force`` is set.
 
     Return the facts from before the change, which show the removed lock.
     """
