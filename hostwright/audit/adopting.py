@@ -1,4 +1,4 @@
-"""Read hosts that were set up by hand, group equal hosts, and write one stack file for each group.
+"""Write stack files for hosts that were set up by hand: read the hosts, group equal hosts, write a file per group.
 
 No host is changed.
 """
@@ -48,25 +48,23 @@ class AdoptedStack:
     extends: str
     file: Path | None
     text: str
-    left_out: tuple[tuple[str, str], ...]  #: pairs of a role and the reason
+    left_out: tuple[tuple[str, str], ...]  #: roles omitted from the stack, each with the reason
     notes: tuple[str, ...] = ()
     misfits: tuple[Misfit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """The result of an adoption: stacks (of the largest group first), hosts that already have a release record, and
-    errors.
-    """
+    """Result of ``adopt``: written stacks (of the largest group first), hosts that need none, and errors of hosts."""
 
     stacks: tuple[AdoptedStack, ...]
-    provisioned: tuple[tuple[str, str], ...]  #: pairs of a host and the stack in its release record
+    provisioned: tuple[tuple[str, str], ...]  #: pairs of a host with a release record and the stack in that record
     errors: tuple[HostError, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Data of one host: the installed software and the draft stack, or the stack in its release record."""
+    """The result of reading one host: its software and draft stack, or the stack in its release record."""
 
     host: str
     found: HostFound | None = None
@@ -77,11 +75,11 @@ class _Read:
 def adopt(
     roster: Roster, targets: Targets, connections: Connections, *, name: str = "", replace_file: bool = False
 ) -> Adoption:
-    """Read the hosts, and write one stack file for each group of equal hosts to the site's stacks.
+    """Read the hosts, and write one stack file into the site for each group of equal hosts.
 
-    ``name`` is the name of the new stack. The default joins the names of the nearest stack and of the first host.
-    Raises ``InputError`` for an invalid name, for a name if the hosts need several stacks, and for an existing file
-    unless ``replace_file`` is set.
+    ``name`` is the name of the new stack; by default, it is made of the names of the nearest stack and the first host.
+    Raises ``InputError`` if ``name`` is invalid, if it is given for hosts that need several stacks, and if a file
+    exists and ``replace_file`` is not set.
     """
     if name and not safe_stack_name(name):
         raise InputError(f"{name!r:.80} is not a valid stack name; use letters, digits, '.', '_' and '-'", "--name")
@@ -108,7 +106,7 @@ def adopt(
 
 
 def _read_each(roster: Roster, targets: Targets, connections: Connections) -> Results[_Read]:
-    """Read the software of each host, and draft its stack."""
+    """Read the software of each host in parallel, and draft the stack of each host without a release record."""
     by_name, today, finders = targets.by_name, day_of(None), finders_of(roster.roles)
     stacks = tuple(listed.stack for listed in list_stacks(roster) if listed.stack)
     probes = ordered((*HOST_PROBES, release.RELEASE, *finders.probes))
@@ -150,7 +148,7 @@ def _made(roster: Roster, members: Sequence[_Read], name: str) -> AdoptedStack:
 
 
 def _loaded(roster: Roster, name: str, text: str, host: str) -> Stack:
-    """The stack as loaded from its future file. Raises ``HostError``."""
+    """Parse the new stack file before it is written, to validate it. Raises ``HostError``."""
     with tempfile.TemporaryDirectory(prefix="hostwright-adopt-") as folder:
         (Path(folder) / f"{name}.yml").write_text(text, "utf-8")
         try:
@@ -160,7 +158,7 @@ def _loaded(roster: Roster, name: str, text: str, host: str) -> Stack:
 
 
 def _write(made: Sequence[AdoptedStack], *, replace_file: bool) -> None:
-    """Write all files; write none if a file exists. Raises ``InputError``."""
+    """Write all files. If any of them exists and ``replace_file`` is not set, raise ``InputError`` and write none."""
     files = [(one.file, one.text) for one in made if one.file]
     _refuse_existing([file for file, _ in files], replace_file=replace_file)
     for file, text in files:

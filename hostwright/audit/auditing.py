@@ -1,4 +1,4 @@
-"""Audit one host over one exec channel, without changing it. Unexpected output gives a result, not an error."""
+"""Audit one host over one SSH connection, without changing it. Unexpected output of the host never raises an error."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from hostwright.plan.probing import ordered
 from hostwright.plan.targets import TargetHost
 from hostwright.transport.root.rootshell import RootShell
 
-#: limit for all probes of a host: on a faulty card, the driver's report may reach its own limit of 30 s twice
+#: time limit for all probes of a host. On a faulty card, the driver's report is read twice, for up to 30 s each
 ANSWERS_TIMEOUT_S = 180.0
 
-EXAMINE_TIMEOUT_S = 60.0  #: limit for the probes after a failure, on a host that may not respond (our choice)
+EXAMINE_TIMEOUT_S = 60.0  #: time limit for the probes after a failed step (our choice): the host may not respond
 
 Connect = Callable[[TargetHost], RootShell]
 
@@ -61,7 +61,7 @@ def examine(
 ) -> Examination:
     """Search a host for known failures after a failed step, and read the journals of ``units``.
 
-    ``clean`` masks secrets in both. All probes run once, within ``EXAMINE_TIMEOUT_S``.
+    ``clean`` masks secrets in findings and journals. All probes together are limited to ``EXAMINE_TIMEOUT_S``.
     """
     logged = [unit_journals(units)] if units else []
     try:
@@ -83,7 +83,7 @@ def examine(
 
 
 def judged(target: TargetHost, facts: Facts, at: datetime, known: KnownHardware = NOTHING_KNOWN) -> HostAudit:
-    """Judge a host by its facts. Unexpected facts give the status ``unread``, not an error."""
+    """Compute the audit of a host from its facts. Unexpected facts give the status ``unread``, not an error."""
     try:
         with guarded(target.name), target.memory.turn:
             return judge(target, facts, at, known)
@@ -94,7 +94,7 @@ def judged(target: TargetHost, facts: Facts, at: datetime, known: KnownHardware 
 def fleet_audit(
     hosts: Iterable[HostAudit], *, inventory: str, began: datetime, took_s: float = 0.0, offline: bool = False
 ) -> FleetAudit:
-    """Combine the audits of hosts into the audit of a fleet, with a comparison of the hosts."""
+    """Combine the audits of hosts into one audit of the fleet, and compare the hosts."""
     audited = tuple(hosts)
     at = began.isoformat(timespec="seconds")
     return FleetAudit(at, inventory, audited, spreads(audited), round(took_s, 3), offline)

@@ -31,23 +31,25 @@ STOPPED = "not audited: the audit was stopped"
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """Options of an audit."""
+    """Options of an audit of many hosts."""
 
-    sudo: bool = True  #: also run probes that need root
-    offline: bool = False  #: contact no host: compare the stored facts of the last audit with the current stack
-    at_once: int = 0  #: number of hosts in parallel; 0: as many connections as this machine can hold open
+    sudo: bool = True  #: whether to run also the probes that need root
+    #: whether to judge the stored facts of the last audit by the current stack, and contact no host
+    offline: bool = False
+    #: maximum number of hosts to audit in parallel; 0: as many as this machine can open connections to
+    at_once: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """One audit of all hosts, with the start times of statuses and problems."""
+    """One audit of all hosts, with the start time of each current status and problem."""
 
     audit: FleetAudit
     ages: Ages
 
 
 class Auditor:
-    """Audits hosts, and stores the results."""
+    """Audits the hosts of one inventory, and stores the results."""
 
     def __init__(self, roster: Roster, targets: Targets, options: AuditOptions, *, password: Secret | None, view: View):
         self.memory = AuditStore(roster, targets, (password,) if password else (), view.warn)
@@ -62,14 +64,13 @@ class Auditor:
 
     @property
     def treatments(self) -> Mapping[str, Treatment]:
-        """The treatment of each failure in a rebuild, by rule name."""
+        """How a rebuild treats each failure, by the name of its rule."""
         return catalogue(self._roster.roles).treatments
 
     def audit(self) -> AuditResult:
-        """Audit all hosts once.
+        """Audit all hosts once, and add the result to the history.
 
-        Raises ``Interrupted`` with the incomplete result; hosts that were audited before the interruption are added to
-        the history.
+        After Ctrl-C, raises ``Interrupted`` with the hosts audited so far; these are also added to the history.
         """
         offline, inventory = self._options.offline, str(self._roster.path)
         began, clock = now(), time.monotonic()
@@ -85,12 +86,12 @@ class Auditor:
         return AuditResult(audit, self.memory.ages())
 
     def sboms(self, audit: FleetAudit) -> Iterator[tuple[str, str]]:
-        """The SBOM of each host that this audit read, as CycloneDX JSON, based on the stored facts.
+        """Pairs of a host that this audit read and its SBOM as CycloneDX JSON, made from the stored facts.
 
-        If an SBOM cannot be created, the host is skipped with a warning.
+        If an SBOM cannot be created, a warning is printed and the host is skipped.
         """
         from hostwright.audit.sbom.contents import sbom_of
-        from hostwright.audit.sbom.cyclonedx import render_cyclonedx  # the CycloneDX library takes 0.2 s to import
+        from hostwright.audit.sbom.cyclonedx import render_cyclonedx  # importing the CycloneDX library takes 0.2 s
 
         for host in audit.hosts:
             if host.sentence:
@@ -142,7 +143,7 @@ class Auditor:
         return audit
 
     def _stored(self) -> list[HostAudit]:
-        """Audit the hosts by the stored facts of their last audits."""
+        """Judge the stored facts of the hosts' last audits (``--offline``)."""
         hosts, known = [], self.memory.hardware()
         for target in self.targets:
             stored, before = self.memory.facts(target.name), known.get(target.name, NOTHING_KNOWN)

@@ -1,4 +1,7 @@
-"""Audit data stored on this machine: the history, and facts for ``--offline``. A full disk does not stop an audit."""
+"""Audit data stored on this machine: the history, and the last facts of each host for ``--offline``.
+
+Errors such as a full disk do not stop an audit.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,14 @@ from hostwright.common.secret import Secret
 from hostwright.plan.model import Facts
 from hostwright.plan.targets import Roster, Targets
 
-TREND_DAYS = 90  #: days in the charts of the HTML report
+TREND_DAYS = 90  #: number of days in the charts of the HTML report
 
 
 class AuditStore:
-    """The history and the stored facts of one inventory. ``warn`` is called once if they cannot be used."""
+    """The audit history and the stored facts of one inventory.
+
+    ``warn`` is called at most once, if they cannot be used.
+    """
 
     def __init__(self, roster: Roster, targets: Targets, secrets: Sequence[Secret], warn: Callable[[str], None]):
         self._inventory = str(roster.path)
@@ -32,7 +38,7 @@ class AuditStore:
 
     @cached_property
     def _redactor(self) -> Redactor:
-        """Masks secrets. Created on first use, since searching all variables of a fleet takes a while."""
+        """The redactor that masks secrets. It is created on first use, since it searches all variables of the fleet."""
         return Redactor({*secrets_in(self._hosts.values(), self._targets), *self._secrets})
 
     @cached_property
@@ -44,7 +50,7 @@ class AuditStore:
         return FactStore(state_root())
 
     def clean(self, audit: HostAudit) -> HostAudit:
-        """Mask secrets in the audit of a host: a line of a user's profile may hold a token."""
+        """The audit of a host with secrets masked: for example, a line of a user's profile may contain a token."""
         text = self._redactor.text
         return replace(
             audit,
@@ -80,15 +86,16 @@ class AuditStore:
         return self._facts.load(self._inventory, host)
 
     def ages(self) -> Ages:
-        """The start times of current statuses and problems; empty if the history cannot be read."""
+        """The start times of the current statuses and problems of all hosts; empty if the history cannot be read."""
         return self._attempt(lambda: self._history.ages(self._inventory)) or {}
 
     def hardware(self) -> Mapping[str, KnownHardware]:
-        """The hardware of each host according to recent audits; empty if the history cannot be read."""
+        """The hardware of each host that audits of the last 30 days found; empty if the history cannot be read."""
         return self._attempt(lambda: self._history.hardware(self._inventory)) or {}
 
     def trend(self) -> Sequence[TrendPoint]:
-        """The number of hosts by status and by reading, for each day with an audit; empty if the history cannot be
-        read.
+        """The number of hosts by status and by value of each reading, one point per day with an audit.
+
+        Empty if the history cannot be read.
         """
         return self._attempt(lambda: self._history.trend(self._inventory, TREND_DAYS)) or ()

@@ -1,4 +1,4 @@
-"""Optional files on this machine: if one cannot be read or written, the command continues."""
+"""Use of optional files on this machine: if a file cannot be read or written, the command continues."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class BestEffort:
-    """Runs work that may fail. Only the first failure is reported, to ``warn``.
+    """Runs functions that may fail, and passes only the first failure to ``warn``.
 
     ``what`` names the data, and ``goes_on`` is a sentence about the work that continues: ``BestEffort(warn, "the
     history of audits", "The audit continues")``.

@@ -1,7 +1,7 @@
-"""The result of an audit as values, for one host and for the fleet. Reports, history and exit status use only these
-values.
+"""The result of an audit as values, for one host and for the fleet.
 
-Every string from a host is untrusted: print it through ``common.text.printable`` or the escaping of the output format.
+Reports, history and exit status use only these values. Every string from a host is untrusted: print it through
+``common.text.printable``, or with the escaping of the output format.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from hostwright.common.errors import Finding
 from hostwright.plan.roles.layers import one_order
 from hostwright.stack.ages import Aged
 
-#: version of the JSON form of this module's values. Raise it if a field is removed or changes its meaning, but not for
-#: a new field or status
+#: version of this module's values in JSON. Increment it if a field is removed or changes its meaning, but not for a new
+#: field or status
 SCHEMA = 1
 
-GPU_LAYER = "gpu"  #: the layer below all roles: cards, their links and memory
-#: layers whose values do not depend on the stack: they are compared between hosts with different stacks
+GPU_LAYER = "gpu"  #: name of the layer below all roles: the cards of a host, their links and their memory
+#: layers whose values do not depend on the stack. Their values are compared between hosts with different stacks
 MACHINE_LAYERS = frozenset({"base", GPU_LAYER})
-#: names of failed checks if no card could be read: with a driver, and without one
+#: names of the check that is reported as failed if no card could be read: on a host with a driver, and without one
 CARDS, DRIVER_OF_CARDS = "cards", "driver of cards"
 
-#: unread: could not be read
+#: unread: the host could not be read
 #: failing: a known failure was recognised, though nothing differs from the stack
-#: drift: as desired at the last good run, but not now
+#: drift: as desired at the end of the last good run, but not any more
 #: intent: the desired state has changed since the last good run
-#: differs: drift or intent; the record of an earlier Hostwright does not show which
-#: new: never provisioned with a stack
+#: differs: drift or intent. The release record is from an earlier Hostwright and does not show which
+#: new: the host was never provisioned with a stack
 #: desired: as desired
 Status = Literal["unread", "failing", "drift", "differs", "intent", "new", "desired"]
-#: status of a layer: as of a host, or warning (as desired, but something needs attention)
+#: status of a layer: a status of hosts, or warning (as desired, but something needs attention)
 LayerStatus = Literal["unread", "failing", "drift", "differs", "intent", "new", "warning", "desired"]
 Why = Literal["drift", "differs", "intent", "new"]
 
-#: a host has the first of these statuses that one of its layers has
+#: statuses from worst to best. A host has the worst status of its layers; a warning does not count
 WORST_FIRST: tuple[LayerStatus, ...] = ("failing", "drift", "differs", "intent", "new", "unread", "warning", "desired")
 
 
@@ -45,9 +45,9 @@ WORST_FIRST: tuple[LayerStatus, ...] = ("failing", "drift", "differs", "intent",
 class Reading:
     """One value that was read on a host; ``have`` is empty if the host has none.
 
-    ``want`` is the value in the stack. ``None`` means that the stack pins no value: then hosts with equal ``among`` are
-    compared with each other (the GPU's model for its VBIOS, the distribution for the kernel). ``found`` marks installed
-    software of a layer, by whatever means it was installed, and even if the stack does not contain it.
+    ``want`` is the value in the stack. If the stack pins no value, it is ``None``: then the value is compared between
+    hosts with equal ``among`` (the GPU's model for its VBIOS, the distribution for the kernel). ``found`` marks
+    installed software, whoever installed it and whether or not the stack contains it.
     """
 
     layer: str
@@ -59,13 +59,13 @@ class Reading:
 
     @property
     def differs(self) -> bool:
-        """Whether the stack pins another value."""
+        """Whether the stack pins a value that is not the host's."""
         return self.want is not None and self.have != self.want
 
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """One state of a host that is not as desired, and the reason."""
+    """One state of a host that is not as desired, and why (``drift``, ``intent``, …)."""
 
     layer: str
     what: str
@@ -76,7 +76,7 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class NotChecked:
-    """A check that could not be made, and the reason. This is not a fault of the host."""
+    """A check that could not be made, and the reason. This does not count as a fault of the host."""
 
     layer: str
     check: str
@@ -85,7 +85,7 @@ class NotChecked:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer of one host, and its status."""
+    """One layer of a host, and its status."""
 
     name: str
     status: LayerStatus
@@ -105,7 +105,7 @@ class ReleaseRecord:
 class HostAudit:
     """The audit of one host. ``at`` is the time when the host was read (UTC, ISO 8601).
 
-    ``sentence`` is the error text if the host could not be read, else empty. ``notes`` are locks and drains.
+    ``sentence`` is the error text if the host could not be read, else empty. ``notes`` report locks and drains.
     """
 
     host: str
@@ -119,23 +119,23 @@ class HostAudit:
     findings: tuple[Finding, ...] = ()
     not_checked: tuple[NotChecked, ...] = ()
     gpus: tuple[Gpu, ...] = ()
-    xids: tuple[GpuEvent, ...] = ()  #: events that cards reported in recent days
+    xids: tuple[GpuEvent, ...] = ()  #: events of cards in the kernel log of recent days
     record: ReleaseRecord | None = None
     groups: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    #: files and packages that changed since the release record was written (``changed_since``)
+    #: files and packages that changed after the release record was written (``changed_since``)
     changed: tuple[str, ...] = ()
-    lead: str = ""  #: for a host that could not be read: the verb of the next command (``HostwrightError.lead``)
-    aged: tuple[Aged, ...] = ()  #: installed versions that get no more fixes, or lack a fix
+    lead: str = ""  #: verb of the next command if the host could not be read (``HostwrightError.lead``)
+    aged: tuple[Aged, ...] = ()  #: installed versions that get no more fixes or lack a fix
 
 
 @dataclass(frozen=True, slots=True)
 class ValueSpread:
-    """The values of one reading that no stack pins, on comparable hosts.
+    """The values of one reading on comparable hosts, if no stack pins the value.
 
     ``values`` are pairs of a value and its hosts, the most common value first. ``majority`` is the value that more than
-    half of the hosts have, else empty. ``outliers`` are the hosts with another value than the majority.
+    half of the hosts have, or empty. ``outliers`` are the hosts with another value than the majority.
     """
 
     layer: str
@@ -163,17 +163,17 @@ class FleetAudit:
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The names of the layers of all hosts, in order."""
+        """The names of the layers of all hosts, in the order of the report."""
         return one_order(dict.fromkeys(tuple(layer.name for layer in host.layers) for host in self.hosts))
 
 
 def have_several_stacks(hosts: Iterable[HostAudit]) -> bool:
-    """Whether the hosts have different stacks, so that a report has to name the stack of each host."""
+    """Whether the hosts have different stacks. If so, a report names the stack of each host."""
     return len({host.stack for host in hosts}) > 1
 
 
 def worst(statuses: Iterable[LayerStatus]) -> Status:
-    """The status of a host whose layers have these statuses."""
+    """The worst of these statuses of a host's layers, which is the status of the host."""
     present = set(statuses)
     for status in WORST_FIRST:
         if status in present and status != "warning":

@@ -1,7 +1,7 @@
 """Recognise known failures in the output of a tool, or on a host.
 
-The failure rules belong to the roles (``roles/NAME/failures``, a tuple ``FAILURES``). They contain the error messages
-of installers, apt and pip, the signs on a host, cause and fix, and the treatment in a rebuild. To add a failure, add a
+Each role defines its failure rules in ``roles/NAME/failures`` (a tuple ``FAILURES``). A rule contains error messages of
+installers, apt or pip, signs on a host, the cause, the fix, and the treatment in a rebuild. To add a failure, add a
 rule to such a file, and a sample of its message to the tests.
 """
 

@@ -1,13 +1,13 @@
-"""The failure rules of all roles, in the order in which they are tried.
+"""The failure rules of all roles, in the order in which they are tried on an output.
 
-1. Root causes, in whichever layer they occur: a full disk makes every tool fail with a message of its own.
+1. Root causes in any layer: a full disk makes every tool fail with a message of its own.
 2. Causes. The rules of a layer come before those of the layers below it (the key of one repository before any missing
-   key). Within a layer, messages that name the cause come before messages of the tool around it (a compiler's message
-   in DKMS's make.log before "Failed to install the kernel module through DKMS").
-3. Closing lines of causes, which report that something failed but not why ("Bad return status for module build").
-4. Consequences: messages that have several possible causes (a unit that is not started any more).
-5. Wrappers: messages of a tool around another tool that failed ("Job for UNIT failed").
-6. General messages, such as pip's message when it finds no package, which it also prints without a network.
+   key). Within a layer, a message that names the cause comes before the message of the surrounding tool (a compiler's
+   message in DKMS's make.log before "Failed to install the kernel module through DKMS").
+3. Final messages, which report that something failed but not why ("Bad return status for module build").
+4. Consequences: messages with several possible causes (systemd no longer restarts a unit).
+5. Wrappers: messages of a tool that ran another tool, which failed ("Job for UNIT failed").
+6. General messages, such as pip's message that it finds no package. pip also prints it if the network is down.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import RetryRule
 from hostwright.plan.roles.role import Role, discover, providers
 
-#: module in a role's folder with the tuple ``FAILURES``. It may also define ``COMMANDS``, names of commands with which
-#: its sentences begin, and ``TRIES``, failed attempts of its tools that are harmless if a later attempt succeeds
+#: name of the module in a role's folder with the tuple ``FAILURES``. The module may also define ``COMMANDS``, names of
+#: commands that stay lowercase at the beginning of a sentence, and ``TRIES``, failed attempts of the role's tools that
+#: are harmless if a later attempt succeeds
 PART: Final = "failures"
 _WEIGHTS: tuple[Weight, ...] = get_args(Weight)
-_NEAR_LINES = 5  #: lines above and below a match that are searched for the other half of its message
+_NEAR_LINES = 5  #: number of lines above and below a match in which ``FailureRule.beside`` is searched for
 
 
 @dataclass(frozen=True)
@@ -42,22 +43,22 @@ class Catalogue:
     """Failure rules in the order in which they are tried."""
 
     rules: tuple[FailureRule, ...]
-    commands: frozenset[str] = frozenset()  #: words that stay lowercase at the beginning of a sentence
-    tries: tuple[Try, ...] = ()  #: failed attempts that the roles declare harmless
+    commands: frozenset[str] = frozenset()  #: names of commands that stay lowercase at the beginning of a sentence
+    tries: tuple[Try, ...] = ()  #: failed attempts of tools that are harmless if a later attempt succeeds
 
     @cached_property
     def signed(self) -> tuple[FailureRule, ...]:
-        """The rules that can be recognised on a host."""
+        """The rules with a ``Sign``, which can be recognised on a host."""
         return tuple(rule for rule in self.rules if rule.sign)
 
     @cached_property
     def treatments(self) -> Mapping[str, Treatment]:
-        """The treatment of each failure in a rebuild, by rule name."""
+        """How a rebuild treats each failure, by the name of its rule."""
         return {rule.name: rule.treatment for rule in self.rules if rule.treatment is not None}
 
     @cached_property
     def retry_rules(self) -> tuple[RetryRule, ...]:
-        """The patterns that decide whether a failed step is retried: the first one that matches its output decides."""
+        """Patterns for the output of a failed step: the first one that matches decides whether the step is retried."""
         verdicts = ((rule, rule.transient) for rule in self.rules if rule.pattern)
         return tuple(RetryRule(rule.pattern, passes, rule.unless) for rule, passes in verdicts if passes is not None)
 
@@ -74,14 +75,14 @@ class Catalogue:
                     try:
                         _compiled(pattern)
                     except re2.error as error:
-                        # without the flags that Hostwright adds
+                        # the error shows the pattern with the flags that ``_compiled`` adds; they are removed here
                         why = error.args[0].decode("utf-8", "replace").partition(": ")[0]
                         sentence = f"the pattern {pattern!r} of the failure rule {rule.name} is invalid: {why}"
                         raise InputError(sentence) from error
         mistakes.refuse()
 
     def classify(self, output: str) -> Failure | None:
-        """The first rule that matches ``output``, with the matching lines; ``None`` for an unknown failure."""
+        """The first rule that matches ``output``, with the matching lines; ``None`` if no rule matches."""
         output = without_notes(output)
         forms = tuple(dict.fromkeys(without_tries(form, self.tries) for form in (output, *unwrapped(output))))
         for rule, pattern in self._messages:
@@ -91,21 +92,24 @@ class Catalogue:
 
     @cached_property
     def _messages(self) -> tuple[tuple[FailureRule, str], ...]:
-        """Pairs of a rule and a pattern in the order in which they are tried."""
+        """Pairs of a rule and one of its patterns, in the order in which the patterns are tried."""
         patterns = [(rule, rule.pattern) for rule in self.rules if rule.pattern]
         causes = [each for each in patterns if _WEIGHTS.index(each[0].weight) <= _WEIGHTS.index("cause")]
         closing = [(rule, rule.closing) for rule in self.rules if rule.closing]
         return (*causes, *closing, *patterns[len(causes) :])
 
     def named(self, text: str) -> tuple[str, str] | None:
-        """The name of the first rule that matches a text, and the matching line. ``None`` if only a wrapper matches."""
+        """The name of the first rule that matches a text, and the matching line.
+
+        ``None`` if no rule or only a wrapper matches.
+        """
         failure = self._inner(text)
         return (failure.rule.name, failure.evidence) if failure else None
 
     def explained(self, output: str) -> Finding | None:
-        """The known problem in ``output``, with the matching line as evidence; ``None`` if it is unknown.
+        """The known problem in ``output``, with the matching line as evidence; ``None`` if no rule matches.
 
-        Also ``None`` if only a wrapper matches, since probes on the host then give more information.
+        Also ``None`` if only a wrapper matches: probes on the host then identify the problem better.
         """
         failure = self._inner(output)
         return failure.rule.finding((failure.evidence,)) if failure else None
@@ -115,7 +119,7 @@ class Catalogue:
         return None if failure is None or failure.rule.weight == "wrapper" else failure
 
     def evidence(self, rule: FailureRule, ctx: AuditContext) -> list[str]:
-        """The evidence for a rule on a host, without lines that another rule covers.
+        """The evidence for a rule on a host, without the lines that a more precise rule covers (``Covers``).
 
         Raises ``Unread`` if the rule cannot be checked.
         """
@@ -134,9 +138,9 @@ class Catalogue:
 
 @cache
 def catalogue(roles: tuple[Role, ...], of_cards: tuple[Role, ...] = ()) -> Catalogue:
-    """All rules of a host's ``roles``, and the rules about cards of the other roles ``of_cards``.
+    """All rules of a host's ``roles``, and the rules about cards from the other roles ``of_cards``.
 
-    ``roles`` must be ordered by their needs: each role after the roles that it needs.
+    In ``roles``, each role must come after the roles that it needs.
     """
     owners: dict[str, str] = {}
     rules: list[FailureRule] = []
@@ -153,19 +157,19 @@ def catalogue(roles: tuple[Role, ...], of_cards: tuple[Role, ...] = ()) -> Catal
 
 
 def known() -> Catalogue:
-    """The rules of all roles."""
+    """The catalogue of the rules of all existing roles."""
     return catalogue(discover())
 
 
 def in_order(rules: Iterable[FailureRule]) -> tuple[FailureRule, ...]:
-    """Sort rules by weight, root causes first. Rules of equal weight stay in order."""
+    """Sort rules by weight, root causes first. Rules of equal weight keep their order."""
     return tuple(sorted(rules, key=lambda rule: _WEIGHTS.index(rule.weight)))
 
 
 def failures_of(role: Role) -> Sequence[FailureRule]:
-    """A role's rules, followed by the rules of the role that it extends.
+    """A role's own rules, followed by the rules of the role that it extends.
 
-    A role's own rule replaces one of the same name.
+    A role's own rule replaces an inherited rule of the same name.
     """
     known: list[FailureRule] = []
     for part in role.parts(PART):
@@ -181,9 +185,9 @@ def failures_of(role: Role) -> Sequence[FailureRule]:
 
 
 def _about_cards(role: Role, instead: Iterable[Role]) -> Iterator[FailureRule]:
-    """The rules about cards of a role that a host does not have.
+    """The rules about cards from a role that a host does not have.
 
-    If a role of ``instead`` provides ``role``, the treatments name the layer of that role.
+    If one of the host's roles ``instead`` provides ``role``, treatments refer to the layer of that role.
     """
     layer = next((other.name for other in providers(role.name, instead)), "")
     for rule in failures_of(role):
@@ -195,10 +199,10 @@ def _about_cards(role: Role, instead: Iterable[Role]) -> Iterator[FailureRule]:
 
 
 def _found(rule: FailureRule, pattern: str, output: str, plain: Iterable[str]) -> Failure | None:
-    """The failure and the lines of ``output`` that a pattern of its rule matches.
+    """A failure with the lines of ``output`` that ``pattern`` of ``rule`` matches; ``None`` without a match.
 
-    ``plain`` are the forms of the output without prefixes and line breaks of loggers and terminals. The rule does not
-    apply if its ``narrower`` is found in any form.
+    ``plain`` are the forms of the output from ``unwrapped``. There is also no failure if the rule's ``narrower``
+    matches any form.
     """
     lines = _compiled(pattern).lines(output, _compiled(rule.unless) if rule.unless else None)
     narrowed = lines and rule.narrower and any(_compiled(rule.narrower).search(form) for form in (output, *plain))
@@ -206,12 +210,12 @@ def _found(rule: FailureRule, pattern: str, output: str, plain: Iterable[str]) -
 
 
 def _with_other_half(rule: FailureRule, lines: str, output: str) -> str:
-    """The matching lines, with the lines near them that hold the other half of the message."""
+    """The matching lines, with the nearby lines that the rule's ``beside`` matches."""
     if not rule.beside:
         return lines
     beside = _compiled(rule.beside)
     above, _, below = output.partition(lines)
-    # the first is the rest of the matching line
+    # ``below`` begins with the rest of the last matching line, which is not counted
     near = (above.splitlines()[-_NEAR_LINES:], below.splitlines()[: _NEAR_LINES + 1])
     before, after = ([line for line in some if beside.search(line)] for some in near)
     return "\n".join([*before, lines, *after])

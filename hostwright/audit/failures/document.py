@@ -1,6 +1,7 @@
-"""Write docs/failures, one page for each family of rules: ``python -m hostwright.audit.failures.document``.
+"""Write the pages in docs/failures: ``python -m hostwright.audit.failures.document``.
 
-Each rule has a section with its name as heading. ``hostwright doctor --explain`` prints the section of one rule.
+Each page has one family of rules. Each rule has a section with its name as heading; ``hostwright doctor --explain``
+prints the section of one rule.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ _ISSUE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)#(?P<first>\d+)(?P<more>(?:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The rules of one page: of a role, about cards, or of a family that a role defines in ``FAMILIES``."""
+    """The rules on one page: all rules of a role, all rules about cards, or one family from a role's ``FAMILIES``."""
 
     name: str
     summary: str
@@ -98,7 +99,10 @@ class Family:
 
 
 def families(roles: tuple[Role, ...]) -> list[Family]:
-    """The rules of these roles by family, sorted by name; within a family, in the order of the catalogue."""
+    """The families of the rules of these roles, sorted by name.
+
+    Within a family, rules are in the order of the catalogue.
+    """
     summaries, owners, named = {GPU_LAYER: OF_CARDS}, dict[str, str](), dict[str, str]()
     for role in roles:
         owners |= {rule.name: role.name for rule in failures_of(role)}
@@ -115,7 +119,7 @@ def families(roles: tuple[Role, ...]) -> list[Family]:
 
 
 def documents() -> dict[str, str]:
-    """The pages of all roles' rules, by file name."""
+    """The pages with the rules of all roles, by file name."""
     found = families(discover())
     commands = catalogue(discover()).commands
     return {"index.md": index(found)} | {f"{one.name}.md": page(one, commands) for one in found}
@@ -151,7 +155,7 @@ class _Page:
     commands: frozenset[str]
 
     def text(self, family: Family) -> str:
-        """The whole page: first the failures recognised on a host, then those recognised only by a message."""
+        """The text of the page: failures that are recognised on a host, then those recognised only by a message."""
         groups = {
             "On a host": [rule for rule in family.rules if rule.sign],
             "By a message": [rule for rule in family.rules if not rule.sign],
@@ -192,7 +196,7 @@ class _Page:
         yield f"**Source:** {_sources(rule.source)}"
 
     def _sentence(self, text: str) -> str:
-        """The text as a Markdown sentence, with a full stop, and a capital letter unless it begins with a command."""
+        """The text as a Markdown sentence: with a full stop, and with a capital letter unless a command comes first."""
         text = in_general(text).rstrip(".")
         word = re.match(r"[a-z]+\b(?![-./_(])", text)
         capital = text[:1].upper() + text[1:] if word and word[0] not in self.commands else text
@@ -200,7 +204,10 @@ class _Page:
 
 
 def how_seen(sign: Sign) -> str:
-    """The documentation sentence of a sign: the first paragraph of the docstring of ``seen``, or an empty text."""
+    """The sentence in the documentation on how a sign is recognised: the first paragraph of the docstring of ``seen``.
+
+    Empty if ``seen`` has no docstring.
+    """
     first = (inspect.getdoc(sign.seen) or "").partition("\n\n")[0]
     return " ".join(first.split())
 
@@ -211,7 +218,7 @@ def _weight(sign: Sign) -> str:
 
 
 def alternatives(pattern: str) -> list[str]:
-    """The top-level alternatives of a regular expression."""
+    """The alternatives of a regular expression, split at each ``|`` outside parentheses."""
     parts, depth, bracket, start = [], 0, False, 0
     for match in re.finditer(r"\\.|[\[\]()|]", pattern, re.DOTALL):
         character = match[0]

@@ -1,6 +1,6 @@
-"""Remove lines that report no failure from an output.
+"""Remove lines from an output that do not report a failure.
 
-These are Hostwright's notes, and failed attempts that a successful one follows.
+These are Hostwright's own notes, and messages about failed attempts if a later attempt succeeded.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from hostwright.plan.host.jobs import NOTE
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """A failed attempt of a tool that is harmless if a later attempt succeeds.
+    """A message about a failed attempt, which is harmless if a later attempt succeeds.
 
-    A line with one of the texts ``failed`` is harmless if this line or one of the next ``lines`` contains one of
-    ``worked``.
+    A line that contains one of the texts ``failed`` is harmless if the same line or one of the next ``lines`` lines
+    contains one of the texts ``worked``.
     """
 
     failed: tuple[str, ...]
@@ -25,22 +25,22 @@ class Try:
 
 
 _TRIES = (
-    # pip: the file was downloaded or found later
+    # pip later downloaded or found the file
     Try(("Retrying (Retry(",), ("Downloading ", "Using cached ", "Installing coll", "Successfully inst"), 12),
-    # wget: another address of the same server responded
+    # wget: another address of the server responded
     Try(("... failed: Connection", "... failed: Network", "... failed: No route"), ("... connected.",), 6),
-    # dpkg: another package provides the missing one
+    # dpkg: another package provides what the missing package would
     Try((" is not installed",), (" which provides ",), 1),
 )
 
 
 def without_notes(output: str) -> str:
-    """``output`` without Hostwright's notes."""
+    """``output`` without Hostwright's own notes."""
     return "\n".join(line for line in output.split("\n") if not line.startswith(NOTE))
 
 
 def without_tries(output: str, more: tuple[Try, ...] = ()) -> str:
-    """``output`` without failed attempts that were followed by a successful one. ``more`` are the attempts of roles."""
+    """``output`` without harmless failed attempts, of the tools known here and of ``more``, which roles define."""
     lines = list(_not_ignored(output.split("\n")))
     for tried in (*_TRIES, *more):
         lines = _without(tried, lines)
@@ -48,7 +48,7 @@ def without_tries(output: str, more: tuple[Try, ...] = ()) -> str:
 
 
 def _not_ignored(lines: list[str]) -> Iterator[str]:
-    """Skip errors that apt ignores (``Ign:2``), and the reason that it prints indented below."""
+    """Skip errors that apt ignores (``Ign:2``), and the reason that apt prints below each, indented."""
     ignored = False
     for line in lines:
         ignored = line.startswith(("Ign:", "Ign ")) or (ignored and line.startswith("  "))
@@ -57,9 +57,9 @@ def _not_ignored(lines: list[str]) -> Iterator[str]:
 
 
 def _without(tried: Try, lines: list[str]) -> list[str]:
-    """Remove the harmless failures of ``tried``; reads the lines backwards, so that each is checked once."""
+    """Remove the harmless failures of kind ``tried``. Reads the lines backwards, so that each line is checked once."""
     kept: list[str] = []
-    since = tried.lines + 1  #: distance in lines to the next line below that reports success
+    since = tried.lines + 1  #: number of lines from the current line down to the next line that reports success
     worked, failed = ([text.lower() for text in texts] for texts in (tried.worked, tried.failed))
     for line in reversed(lines):
         plain = line.lower()

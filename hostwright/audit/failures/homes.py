@@ -1,4 +1,4 @@
-"""Read users' home directories, with limits on their number, the time and the output size.
+"""A probe of users' home directories, with limits on their number, the time and the output size.
 
 A home may be on a file server that does not respond, so the whole script runs under ``timeout``.
 """
@@ -9,13 +9,14 @@ from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import PROBE_CAP_BYTES, Probe
 
 MAX_HOMES = 500
-LOOK_S = 5  #: limit for all homes together; local homes take a few milliseconds
+LOOK_S = 5  #: time limit in seconds for all homes together; local homes take a few milliseconds
 
 
 def homes_probe(script: str, cap_bytes: int = PROBE_CAP_BYTES) -> Probe:
-    """A probe that runs ``script`` as root. ``$(homes)`` gives the home directories, one path a line.
+    """A probe that runs ``script`` as root. In the script, ``$(homes)`` prints the home directories, one path per line.
 
-    On a timeout, the exit status is 124. ``homes.sh`` precedes the script, and also defines ``$nl``, a line end.
+    If the script reaches the time limit, its exit status is 124. ``homes.sh`` comes before the script; it also defines
+    ``$nl``, a line feed.
     """
     return Probe(
         sh("timeout -k 2 %s sh -c %s", LOOK_S, sh_file(__file__, "homes.sh", max_homes=MAX_HOMES) + script),

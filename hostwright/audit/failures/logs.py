@@ -1,7 +1,8 @@
-"""Logs of jobs on a host, while they are relevant: a failure that was fixed since is ignored.
+"""Known failures in the logs of jobs on a host.
 
-The logs of a layer are read only if the layer differs from the stack. The first log that contains a known failure
-decides. A role may add further logs (``Texts``), such as the log of an installer.
+The logs of a layer are read only if the layer differs from the stack, so that a failure that has been fixed is not
+reported. The first log that contains a known failure decides. A role may add further logs (``Texts``), such as the log
+of an installer.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from hostwright.common.untrusted import Pattern
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe
 
-JOBS_CAP_BYTES = 256 * 1024  #: limit of the output: forty jobs with the last lines of their logs
-#: The output: ``job ID``, the newest first; ``ID/status:N``; ``ID/job.json:{"schema": 1, "role": "ROLE``; for each
-#: failed job, a line ``log ID`` and the last lines of its log, indented by two spaces
+JOBS_CAP_BYTES = 256 * 1024  #: output limit of the probe: up to forty jobs, each with the last lines of its log
+#: Probe for the last jobs on a host. It prints for each job, the newest first: ``job ID``, ``ID/status:N`` and
+#: ``ID/job.json:{"schema": 1, "role": "ROLE``. For a failed job, it also prints ``log ID`` and the last lines of the
+#: log, indented by two spaces
 LAST_JOBS = Probe(
     sh("cd %s || exit 0\n", jobs.JOBS_DIR)
     + """ls -1t | sed 's/^/job /'
@@ -38,9 +40,9 @@ _MARK = Pattern(r"\w+ (begin|end|retry) [\d. ]+")
 
 @dataclass(frozen=True, slots=True)
 class EndedJob:
-    """The last job of a role: its id, its exit status, and the last line of its log if it failed.
+    """The last job of a role: id, exit status, and the last line of its log if it failed.
 
-    If the status is ``None``, the job is still running, or the host went down while it ran.
+    The status is ``None`` if the job is still running, or if the host went down while it ran.
     """
 
     role: str
@@ -53,20 +55,20 @@ class EndedJob:
         return f"{self.role}: job {self.id} {how}" + (f": {self.last_line}" if self.last_line else "")
 
 
-#: the logs of a layer, the newest and most precise first, each with the rule to use if no other rule matches
+#: function that returns the logs of a layer, the newest and most precise first, each with the rule to report if no rule
+#: matches the log
 Texts: TypeAlias = Callable[[AuditContext, str], Iterator[tuple[str, str]]]
 
 
 def last_job(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
-    """The log of a layer's last job. The default for layers without other logs."""
+    """The log of a layer's last job: the default ``Texts`` for layers without other logs."""
     yield log_of(ctx.text(LAST_JOBS), role), ""
 
 
 def log_cause(ctx: AuditContext, role: str, texts: Texts = last_job) -> tuple[str, str]:
-    """The rule that matches the newest log of a layer that differs, and the matching line; two empty texts if none
-    does.
+    """The rule that matches a log of a layer that differs, and the matching line; two empty texts if no rule matches.
 
-    Raises ``Unread``, also while a job is running on the host.
+    Raises ``Unread`` if a log cannot be read or a job is running on the host.
     """
     ctx.require(jobs.RUNNING)
     if jobs.running(ctx.facts):
@@ -82,14 +84,17 @@ def log_cause(ctx: AuditContext, role: str, texts: Texts = last_job) -> tuple[st
 
 
 def from_log(ctx: AuditContext, role: str, name: str, texts: Texts = last_job) -> Iterator[str]:
-    """The matching line, if the newest log of a layer that differs matches the rule ``name``. Raises ``Unread``."""
+    """The line of a log that matches the rule ``name``, if that is the rule that ``log_cause`` finds.
+
+    Raises ``Unread``.
+    """
     rule, line = log_cause(ctx, role, texts)
     if rule == name:
         yield line
 
 
 def ended(text: str) -> Iterator[EndedJob]:
-    """The last job of each role in the output of ``LAST_JOBS``; unknown lines are skipped."""
+    """Parse the output of ``LAST_JOBS`` into the last job of each role. Unknown lines are skipped."""
     lines = text.splitlines()
     statuses = {match[1]: int(match[2]) for line in lines if (match := _STATUS.fullmatch(line))}
     roles = {match[1]: match[2] for line in lines if (match := _ROLE.fullmatch(line))}
@@ -104,7 +109,7 @@ def ended(text: str) -> Iterator[EndedJob]:
 
 
 def _ends(lines: list[str]) -> dict[str, str]:
-    """The last line of each job's log, without Hostwright's markers."""
+    """The last line of each job's log by job id, ignoring Hostwright's markers."""
     last_lines: dict[str, str] = {}
     job = ""
     for line in lines:
@@ -116,7 +121,7 @@ def _ends(lines: list[str]) -> dict[str, str]:
 
 
 def log_of(text: str, role: str) -> str:
-    """The last log lines of a role's last job in the output of ``LAST_JOBS``; empty unless that job failed."""
+    """The last log lines of a role's last job, from the output of ``LAST_JOBS``; empty unless that job failed."""
     job = next((ended_job for ended_job in ended(text) if ended_job.role == role), None)
     if job is None or job.status == 0:
         return ""

@@ -13,17 +13,17 @@ from hostwright.common.errors import Finding
 from hostwright.common.untrusted import Match, Pattern
 from hostwright.plan.model import Probe
 
-EVIDENCE_CHARACTERS = 300  #: maximum characters kept of each line of evidence
+EVIDENCE_CHARACTERS = 300  #: maximum number of characters to keep of each line of evidence
 
 _GROUP = Pattern(r"\(\?P<(\w+)>")
 _WORD = Pattern(r"[A-Z_]+")
 _CHOICE = Pattern(r"\{([^{}|]*)\|([^{}|]*)\}")
 
-#: root cause: tried first, since it causes the other messages in an output
+#: root cause: tried first, since it makes other tools fail with messages of their own
 #: cause: tried in the order of layers, and within a layer in the order of the rules
-#: consequence: tried after all causes, since several causes lead to the message
-#: wrapper: tried next; reports only that something failed (dpkg's last line, "Job for UNIT failed")
-#: general: tried last; many causes lead to the message, or successful installations print it too
+#: consequence: tried after all causes. Several causes lead to the message
+#: wrapper: tried next. The message reports only that another tool failed (dpkg's last line, "Job for UNIT failed")
+#: general: tried last. Many causes lead to the message, or successful installations print it too
 Weight = Literal["root cause", "cause", "consequence", "wrapper", "general"]
 
 
@@ -31,13 +31,13 @@ Weight = Literal["root cause", "cause", "consequence", "wrapper", "general"]
 class Sign:
     """How a failure is recognised on a host.
 
-    ``seen`` is a pure function that yields the evidence, preferably output of the host. It yields nothing if the host
-    does not have the failure, and raises ``Unread`` if it cannot decide: a check that failed is never reported as a
-    fault of the host. The first paragraph of its docstring is the sentence in the documentation on how the failure is
-    recognised.
+    ``seen`` is a pure function that yields the evidence, preferably lines of the host's own output. It yields nothing
+    if the host does not have the failure. It raises ``Unread`` if it cannot decide: a failed check is never reported as
+    a fault of the host. The first paragraph of its docstring is printed in the documentation, as the sentence on how
+    the failure is recognised.
 
-    ``probes`` are needed besides the probes of the role's states. ``grave`` failures stop work, now or soon; others are
-    warnings. ``provision`` is true if ``hostwright provision`` fixes the failure.
+    ``probes`` are probes that ``seen`` needs in addition to those of the role's states. ``grave`` failures stop work,
+    now or soon; others are warnings. ``provision`` is true if ``hostwright provision`` fixes the failure.
     """
 
     layer: str
@@ -49,10 +49,10 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Covers:
-    """Assigns evidence of other rules to this rule: the lines that contain one of ``texts``.
+    """Evidence of other rules that only this rule reports: the lines that contain one of ``texts``.
 
-    A layer uses it for a failure of a lower layer that it identifies more precisely. The other rules report the
-    remaining lines.
+    A layer uses it if it identifies a failure of a lower layer more precisely than the lower layer's ``rules``. These
+    report only their remaining lines.
     """
 
     rules: tuple[str, ...]
@@ -63,7 +63,7 @@ class Covers:
 class Variant:
     """Other sentences for a rule, used if the regular expression ``pattern`` matches the evidence.
 
-    An empty sentence is replaced by the rule's own. The first variant that matches is used.
+    If one of the sentences is empty, the rule's own is used. Of several variants that match, the first is used.
     """
 
     pattern: str
@@ -73,42 +73,43 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class FailureRule:
-    """One known failure.
+    """A known failure: its messages, its sign on a host, its cause and fix.
 
-    ``pattern`` is a regular expression to search for in outputs; empty if no message identifies the failure. A match is
-    ignored if ``unless`` matches the same lines. The rule does not apply to an output that ``narrower`` matches
-    anywhere: such an output has a more precise message, or another cause. ``hostwright.common.untrusted.Pattern``
-    compiles the expressions, case-insensitive and with ``^`` and ``$`` at the ends of each line.
+    ``pattern`` is a regular expression for messages in an output; empty if no message identifies the failure. A match
+    is ignored if ``unless`` matches the same lines. If ``narrower`` matches anywhere in an output, the rule does not
+    apply to this output, since it has a more precise message or another cause. ``hostwright.common.untrusted.Pattern``
+    compiles the expressions. They ignore case, and ``^`` and ``$`` match at the ends of each line.
 
     Lines near the match that ``beside`` matches are added to the evidence: they name the other package, version or
-    card. ``closing`` matches messages that only report the failure, mostly the last line of the surrounding tool. It is
-    tried after the patterns of all causes, so that a line with the reason comes first.
+    card. ``closing`` matches messages that report the failure without a reason, mostly the last line of the surrounding
+    tool. It is tried after the patterns of all causes, so that a line with the reason is found first.
     """
 
     name: str
     pattern: str
-    cause: str  #: what went wrong: a sentence without a full stop
-    cure: str  #: what to do now: a sentence without a full stop
-    source: str  #: origin of message and fix: a file of the tool's source, or a public report
-    unless: str = ""  #: a regular expression: a match with this text in the same lines is ignored
-    #: ``True``: may pass without a fix, so the step is retried (``apply.jobs.transient``). ``False``: never retry,
-    #: whatever follows in the output. ``None``: no opinion
+    cause: str  #: what went wrong, as a sentence without a full stop
+    cure: str  #: what to do now, as a sentence without a full stop
+    source: str  #: origin of the message and the fix: a file in the tool's source, or a public report
+    unless: str = ""  #: regular expression; a match is ignored if the same lines contain this text
+    #: ``True``: the failure may disappear without a fix, so the step is retried (``apply.jobs.transient``). ``False``:
+    #: the step is never retried, whatever else the output contains. ``None``: this rule does not decide
     transient: bool | None = None
-    sign: Sign | None = None  #: how the failure is recognised on a host, if possible
+    sign: Sign | None = None  #: how the failure is recognised on a host; ``None`` if only a message identifies it
     weight: Weight = "cause"
-    closing: str = ""  #: further messages, which report the failure but not the reason
-    narrower: str = ""  #: a regular expression: an output that contains it has another cause
-    beside: str = ""  #: a regular expression for lines near a match that hold the other half of the message
-    treatment: Treatment | None = None  #: how a rebuild treats the failure, if not by a repair
+    closing: str = ""  #: regular expression for messages that report the failure without a reason
+    narrower: str = ""  #: regular expression for an output with another cause, to which this rule does not apply
+    beside: str = ""  #: regular expression for lines near a match to add to the evidence
+    treatment: Treatment | None = None  #: how a rebuild treats the failure, if provisioning does not fix it reliably
     covers: Covers | None = None
-    #: regular expressions with named groups. The text of a group ``module`` in the matching lines replaces the word
-    #: MODULE in ``cause`` and ``cure``. Several names are joined by spaces, as in commands. ``{MODULE|some module}``
-    #: becomes the part before the bar if every name in it is known, else the part after the bar
+    #: regular expressions with named groups, searched for in the matching lines. The text of a group ``module``
+    #: replaces the word MODULE in ``cause`` and ``cure``; several texts are joined by spaces, as in commands.
+    #: ``{MODULE|some module}`` becomes the part before the bar if every name in it is known, else the part after the
+    #: bar
     names: tuple[str, ...] = ()
     variants: tuple[Variant, ...] = ()  #: other sentences for some of the messages
 
     def sentences(self, *evidence: str) -> tuple[str, str]:
-        """``cause`` and ``cure`` for this evidence, with names filled in."""
+        """``cause`` and ``cure`` for this evidence, with names from the evidence filled in."""
         fitting = (each for each in self.variants if any(_compiled(each.pattern).search(one) for one in evidence))
         variant = next(fitting, None)
         cause, cure = (variant.cause, variant.cure) if variant else ("", "")
@@ -116,7 +117,7 @@ class FailureRule:
         return _filled(cause or self.cause, values), _filled(cure or self.cure, values)
 
     def _values(self, evidence: tuple[str, ...]) -> dict[str, str]:
-        """The names in this evidence, by the word that each replaces; empty if unknown."""
+        """The names in this evidence, by the word that each replaces, such as MODULE. Unknown names are empty."""
         values: dict[str, dict[str, None]] = {group: {} for group in _groups(self.names)}
         for lines in evidence:
             first: dict[str, str] = {}
@@ -128,11 +129,14 @@ class FailureRule:
 
     @property
     def link(self) -> str:
-        """The command that explains the failure."""
+        """The command that prints the explanation of the failure."""
         return f"hostwright doctor --explain {self.name}"
 
     def finding(self, evidence: tuple[str, ...]) -> Finding:
-        """This failure as a finding with these lines as evidence. A rule without a sign is grave and has no layer."""
+        """This failure as a finding with these lines as evidence.
+
+        Without a sign, the finding is grave and has no layer.
+        """
         sign = self.sign
         layer, grave, provision = (sign.layer, sign.grave, sign.provision) if sign else ("", True, False)
         lines = tuple(line.strip()[:EVIDENCE_CHARACTERS] for line in evidence)
@@ -159,7 +163,7 @@ class Failure:
 
 
 def in_general(sentence: str) -> str:
-    """A rule's sentence as the documentation prints it, without names from evidence."""
+    """A rule's sentence for the documentation, with general words in place of names from evidence."""
     return _chosen(sentence, lambda choice: choice[1])
 
 
@@ -183,7 +187,7 @@ def _replaced(pattern: Pattern, sentence: str, replacement: Callable[[Match], st
 
 @cache
 def _groups(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The named groups of these regular expressions."""
+    """The names of all groups in these regular expressions."""
     return tuple(dict.fromkeys(group[1] for pattern in names for group in _GROUP.finditer(pattern)))
 
 

@@ -1,7 +1,7 @@
-"""How a rebuild treats a known failure, as data in the failure's rule.
+"""How a rebuild treats a known failure. Each failure's rule contains its treatment.
 
-A grave failure that ``hostwright provision`` fixes is repaired. It needs a treatment only if another way is more
-reliable. A rebuild ignores warnings.
+By default, a rebuild repairs a grave failure if ``hostwright provision`` fixes it. Such a failure needs a treatment
+only if another method is more reliable. A rebuild ignores warnings.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-#: for failing hardware: a power cycle (or a reboot, if that is enough), or handing the host over to people
+#: method for failing hardware: a power cycle (a reboot if that is enough), or handing the host over to people
 HardwareWay = Literal["power cycle", "hand over"]
 
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """A confirmed or possible hardware fault.
+    """Treatment of a confirmed or possible hardware fault.
 
-    ``source`` is the origin of this knowledge. ``gently`` means that a reboot is enough. After ``tries`` power cycles,
-    the same failure counts as a hardware defect; 0: immediately. ``layer`` is a layer that causes the same failure if
-    it is not as desired; the hardware is suspected only if that layer is as desired. ``cases`` splits one finding into
-    several failures by its evidence. ``explains`` names failures that are symptoms of this one, and are ignored until
-    its ``tries`` are used up.
+    ``source`` is the origin of this knowledge. ``gently`` means that a reboot is enough. If the failure remains after
+    ``tries`` power cycles, the hardware counts as defective; 0: immediately. ``layer`` is a layer that causes the same
+    failure if it is not as desired; the hardware is suspected only if that layer is as desired. ``cases`` splits one
+    finding into several failures by its evidence. ``explains`` names failures that are symptoms of this one; they are
+    ignored until ``tries`` is used up.
     """
 
     way: HardwareWay
@@ -36,7 +36,7 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One of several failures in a finding: its name in records, a sentence without a full stop, and its treatment."""
+    """One of several failures that a finding may report: name in records, sentence without a full stop, treatment."""
 
     name: str
     text: str
@@ -45,7 +45,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Tangled:
-    """Conflicting parts are installed: removing and reinstalling all layers is more reliable than a repair.
+    """Treatment if conflicting parts are installed: all layers are removed and reinstalled instead of repaired.
 
     The differences from the stack do not matter. ``reason`` gives the reason in a few words.
     """
@@ -55,9 +55,9 @@ class Tangled:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """Provisioning does not fix this failure directly, but the failure may disappear when provisioning fixes another.
+    """Treatment of a failure that provisioning does not fix directly, but that may disappear when it fixes another.
 
-    If it does not, all layers are removed and provisioned again. ``reason`` gives the reason in a few words.
+    If the failure remains, all layers are removed and provisioned again. ``reason`` gives the reason in a few words.
     """
 
     reason: str
@@ -65,16 +65,17 @@ class Stuck:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A reboot releases a resource that is in use. ``reason`` names the resource in a few words."""
+    """Treatment if a resource is in use: a reboot releases it. ``reason`` names the resource in a few words."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class NoRoom:
-    """Files that Hostwright left behind may fill the disk, and are removed first.
+    """Treatment if the disk is full: files that Hostwright left behind are removed first.
 
-    ``nearly`` limits this to hosts on which something is to be installed.
+    ``nearly`` means that the disk is not full yet: files are removed only from hosts on which something is to be
+    installed.
     """
 
     nearly: bool = False
@@ -82,7 +83,7 @@ class NoRoom:
 
 @dataclass(frozen=True, slots=True)
 class ForPeople:
-    """The failure needs manual work: neither a rebuild nor new hardware fixes it."""
+    """Treatment of a failure that needs manual work, since neither a rebuild nor new hardware fixes it."""
 
 
 Treatment: TypeAlias = Hardware | Tangled | Stuck | Held | NoRoom | ForPeople

@@ -13,17 +13,21 @@ from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Probe
 from hostwright.resources.system.services import parse_show
 
-LAST_LINES = 2  #: maximum lines shown of a program's own output: the very last line may only refer to its help
-#: maximum journal lines read of a failed unit: systemd's messages about five starts, and the program's output
+#: maximum number of lines to show of a program's output. One is not enough: it may only refer to the program's help
+LAST_LINES = 2
+#: maximum number of journal lines to read of a failed unit: systemd's messages about five starts, and the program's
+#: output
 JOURNAL_LINES = 25
 
-MOST_DIGITS = 10  #: a number with this many digits is rejected
+MOST_DIGITS = 10  #: number of digits from which a number in the output of systemctl counts as invalid
 
-QUOTED_LINES = 12  #: maximum journal lines shown of a unit (our choice); systemd itself logs six about a start
-QUOTED_CHARACTERS = 300  #: maximum characters shown of each of these lines
-LINE_BYTES = 1000  #: bytes read of each of these lines: more than are shown, so that a secret is masked as a whole
-NAMES_BYTES = 520  #: maximum bytes of the two unit names before each of these lines
-MOST_NEEDED = 2  #: maximum number of failed dependencies of a unit whose journals are read
+#: maximum number of journal lines to show of a unit (our choice). systemd itself logs six about a start
+QUOTED_LINES = 12
+QUOTED_CHARACTERS = 300  #: maximum number of characters to show of a journal line
+#: number of bytes to read of a journal line: more than are shown, so that a secret is read and masked whole
+LINE_BYTES = 1000
+NAMES_BYTES = 520  #: maximum number of bytes of the two unit names before a journal line
+MOST_NEEDED = 2  #: maximum number of failed dependencies of a unit whose journals are read too
 
 _FAILED = "systemctl list-units --state=failed,activating --plain --no-legend --no-pager"
 _EACH = f"""\
@@ -33,7 +37,7 @@ done; exit 0"""
 
 _STATES = ("LoadState", "ActiveState", "SubState", "Result")
 
-#: systemd's own messages about a unit; the program prints all other lines of its journal
+#: systemd's own messages in a unit's journal; all other lines are output of the unit's program
 _SYSTEMD = Pattern(
     r"\S+\.(service|socket|mount|timer): |(Start|Stopp|Reload|Finish|Listen|Clos|Mount|Unmount)(ed|ing) "
     r"|Failed to (start|listen|mount) |Dependency failed "
@@ -51,15 +55,15 @@ class Unit:
     load: str  #: loaded, not-found, masked …
     active: str  #: active, activating, inactive, failed …
     sub: str  #: running, dead, auto-restart …
-    result: str  #: how the unit ended: success, exit-code, timeout …
-    queued: bool = False  #: a start or stop is pending until other units are done, as at boot
-    restarts: int = 0  #: automatic restarts since the last start by hand or at boot
+    result: str  #: why the unit ended: success, exit-code, timeout …
+    queued: bool = False  #: whether a start or stop of the unit waits for other units, as at boot
+    restarts: int = 0  #: number of automatic restarts since the unit was last started by hand or at boot
 
     @property
     def failed(self) -> bool:
         """Whether the unit failed, or is being restarted after a failure.
 
-        A unit that starts for the first time has not failed.
+        A unit that is being started for the first time has not failed.
         """
         ended = self.sub.startswith("auto-restart") and self.result not in {"", "success"}
         return self.active == "failed" or ended or (self.active == "activating" and self.restarts > 0)
@@ -72,22 +76,22 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The systemd units with these names."""
+    """The probes and results for the systemd units with these names."""
 
     names: tuple[str, ...]
 
     @property
     def states(self) -> Probe:
-        """The probe for the states of the units."""
+        """The probe for the states of the units, in the format of ``systemctl show``."""
         return Probe(f"systemctl show -p Id,LoadState,ActiveState,SubState,Result,Job,NRestarts -- {words(self.names)}")
 
     @property
     def journals(self) -> Probe:
-        """The probe for the journals of units that failed or are being restarted, as ``UNIT: line``."""
+        """The probe for the journals of units that failed or are being restarted, as lines ``UNIT: text``."""
         return Probe(f"{_FAILED} -- {words(self.names)} |\n{_EACH}", root=True)
 
     def unit(self, ctx: AuditContext, name: str) -> Unit:
-        """The state of one unit. Raises ``Unread`` if systemd reports nothing about it."""
+        """The state of one unit. Raises ``Unread`` if systemd reports no such unit."""
         for block in ctx.text(self.states).split("\n\n"):
             shown = parse_show(block)
             if shown.get("Id") == name:
@@ -97,18 +101,18 @@ class Units:
         raise Unread(f"systemd reports nothing about {name}")
 
     def journal(self, ctx: AuditContext, name: str) -> tuple[str, ...]:
-        """The last lines of a failed unit's journal; empty if it was not probed (no sudo)."""
+        """The last journal lines of a failed unit; empty if the journal was not probed (without sudo)."""
         if self.journals not in ctx.facts:
             return ()
         rows = (line.partition(": ") for line in ctx.facts[self.journals].text.splitlines())
         return tuple(text for who, _, text in rows if who == name and text.strip())
 
     def last_words(self, ctx: AuditContext, name: str) -> tuple[str, ...]:
-        """``last_words`` of a failed unit's journal."""
+        """The last output of a failed unit's program, from its journal (see the function ``last_words``)."""
         return last_words(self.journal(ctx, name))
 
     def limited(self, ctx: AuditContext, name: str) -> str:
-        """The line that reports that systemd stopped restarting a failed unit, or an empty text."""
+        """The journal line in which systemd reports that it no longer restarts a failed unit, or an empty text."""
         unit = self.unit(ctx, name)
         if unit.active != "failed":
             return ""
@@ -119,7 +123,7 @@ class Units:
 
 
 def last_words(lines: Sequence[str]) -> tuple[str, ...]:
-    """The program's last output since the last start in a unit's journal; else systemd's last message."""
+    """The last output of a unit's program since its last start; without any, systemd's last message."""
     starts = [number for number, line in enumerate(lines) if line.startswith("Starting ")]
     lines = lines[starts[-1] :] if starts else lines
     own = tuple(line for line in lines if not _SYSTEMD.match(line))
@@ -127,9 +131,9 @@ def last_words(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def known_cause(ctx: AuditContext, lines: Sequence[str], *besides: str) -> Iterator[str]:
-    """A reference to the rule that matches a unit's journal, unless the rule is in ``besides``.
+    """A reference to the failure rule that matches a unit's journal, unless ``besides`` contains the rule.
 
-    The matching line is yielded before it, unless ``last_words`` already contains that line.
+    The matching line comes first, unless ``last_words`` already contains it.
     """
     name, line = ctx.named("\n".join(lines)) or ("", "")
     if name and name not in besides:
@@ -139,9 +143,9 @@ def known_cause(ctx: AuditContext, lines: Sequence[str], *besides: str) -> Itera
 
 
 def unit_journals(units: Sequence[str]) -> Probe:
-    """The probe for the last journal lines of these units, whatever their state, as ``NAMED UNIT: line``.
+    """The probe for the last journal lines of these units in any state, as lines ``NAMED UNIT: text``.
 
-    Journals of failed units that a named unit needs to start are included.
+    ``UNIT`` is the named unit, or a failed unit that it needs to start.
     """
     script = sh_file(
         __file__, "unitjournals.sh", units=tuple(units), lines=QUOTED_LINES, width=LINE_BYTES, needed=MOST_NEEDED
@@ -151,7 +155,7 @@ def unit_journals(units: Sequence[str]) -> Probe:
 
 
 def read_journals(text: str) -> tuple[UnitJournal, ...]:
-    """The journals in the output of ``unit_journals``, limited in size and safe to print."""
+    """Parse the output of ``unit_journals`` into journals, limited in size and safe to print."""
     journals: dict[tuple[str, str], list[str]] = {}
     for row in text.splitlines():
         head, colon, line = row.partition(": ")

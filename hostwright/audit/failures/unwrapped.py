@@ -1,22 +1,23 @@
-"""A tool's output as it was printed: without the prefixes of loggers, and with wrapped lines joined.
+"""Restore a tool's output as the tool printed it: remove prefixes of loggers, and join wrapped lines.
 
-Patterns are searched for in the original and in this form, since a removed prefix may be part of a message (a driver's
-tag).
+Patterns are searched for in the original and in the restored output, since a removed prefix may be part of a message
+(such as a driver's tag).
 """
 
 from __future__ import annotations
 
 from hostwright.common.untrusted import Pattern
 
-WIDTH = 80  #: columns at which terminals and tools wrap lines
-#: smallest number of characters of a line that an indented line continues; shorter lines are headings of lists
+WIDTH = 80  #: width in columns at which terminals and tools wrap lines
+#: minimum number of characters in a line for an indented next line to be its continuation. Shorter lines are headings
+#: of lists
 LEAST = 40
 
 #: colour codes: as escape sequences, as rsyslog writes them, and without the escape character
 _COLOURS = Pattern(r"(?:\x1b|#033)\[[0-9;?]{0,16}[A-Za-z]|\[[0-9]{1,2}(?:;[0-9]{1,3}){0,4}m")
-#: the end of a line of a container engine's json-file log
+#: text at the end of each line in the json-file log of a container engine
 _JSON_LOG = Pattern(r"\\n\",\"stream\":\"std(?:out|err)\",\"time\":\"[^\"\n]{1,40}\"\}")
-#: line ends within a line: those of rsyslog, and those of Go and JSON, which quote each other several times. A letter
+#: line ends within a line, as written by rsyslog, and by Go and JSON, which quote each other several times. A letter
 #: after the escape makes it part of a path or a name, as in ``C:\new``
 _ENDS = Pattern(r"#012|\r\n?|\\{1,8}n([a-z]?)")
 _TABS = Pattern(r"#011|\\{1,8}t([a-z]?)")
@@ -25,23 +26,23 @@ _DATE = (
     r"(?:[A-Z][a-z]{2} {1,2}[0-9]{1,2} [0-9:]{8}"
     r"|[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}[0-9.,]{0,10}(?:Z|[+-][0-9:]{4,6})?)"
 )
-#: prefixes of syslog, journalctl, and logs of containers and builders (date, host, program), of dmesg (seconds or
-#: date), and log levels
+#: prefixes of lines from syslog, journalctl, containers and builders (date, host, program), dmesg (seconds or date),
+#: and log levels
 _PREFIX = Pattern(
     rf"(?:{_DATE}\s{{1,4}}(?:[\w.-]{{1,64}} [\w./@()-]{{1,64}}(?:\[[0-9]{{1,10}}\])?: )?"
     r"|#[0-9]{1,4} [0-9.]{1,9} |[0-9]{1,5}\.[0-9]{1,3} {1,9}|[0-9]{2}:[0-9]{2}:[0-9]{2} |\{\"log\":\"|<[0-9]{1,3}>"
     r"|\[ {0,8}[0-9]{1,8}\.[0-9]{6}\] ?|\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9:]{14,17}\] ?){1,4}"
 )
-#: a driver's tag, repeated on each line of a sentence
-_TAG = Pattern(r"([A-Z]{4}): [a-z(]")
+_TAG = Pattern(r"([A-Z]{4}): [a-z(]")  #: tag of a driver, which repeats it on each line of a sentence
 TAG_CHARACTERS = 7
-_LEVELS = {"INFO", "WARN", "NOTE", "HINT"}  #: tags of lines that are each a complete sentence
+_LEVELS = {"INFO", "WARN", "NOTE", "HINT"}  #: tags of lines that are complete sentences
 
 
 def unwrapped(output: str) -> tuple[str, ...]:
     """``output`` with one line for each line that the tool printed, in one or two forms.
 
-    It has two forms if lines as wide as a terminal may have been cut between words or within a word.
+    There are two forms if some lines are as wide as a terminal: one as if they were cut between words, one as if within
+    a word.
     """
     text = _COLOURS.sub("", _JSON_LOG.sub("", output))
     text = _QUOTES.sub('"', _but_names(_TABS, "", _but_names(_ENDS, "\n", text)))
@@ -49,7 +50,7 @@ def unwrapped(output: str) -> tuple[str, ...]:
 
 
 def _but_names(escapes: Pattern, replacement: str, text: str) -> str:
-    """Replace each of these escapes, unless a letter after it makes it part of a name."""
+    """Replace each of these escapes by ``replacement``, unless a letter after it makes it part of a name."""
     parts, end = [], 0
     for match in escapes.finditer(text):
         if not match[1]:
@@ -59,10 +60,10 @@ def _but_names(escapes: Pattern, replacement: str, text: str) -> str:
 
 
 def _joined(lines: list[str]) -> tuple[str, str]:
-    """The text with wrapped lines joined, in two forms: with a space at each joint, and without one."""
+    """The text with wrapped lines joined, in two forms: with a space at each joint, and without a space."""
     spaced: list[str] = []
     glued: list[str] = []
-    last = raw = ""  #: the previous line without its prefix, and with it
+    last = raw = ""  #: the previous line without its prefix (``last``), and as logged (``raw``)
     for shown in lines:
         prefix, tag = _prefix(shown)
         line = shown[prefix:]
@@ -78,7 +79,7 @@ def _joined(lines: list[str]) -> tuple[str, str]:
 
 
 def _prefix(line: str) -> tuple[int, bool]:
-    """The length of the logger's prefix, and whether it ends with a driver's tag."""
+    """The length of the logger's prefix of a line, and whether the prefix ends with a driver's tag."""
     match = _PREFIX.match(line) if line else None
     length = match.end() if match else 0
     tag = _TAG.match(line[length : length + TAG_CHARACTERS])
@@ -86,7 +87,7 @@ def _prefix(line: str) -> tuple[int, bool]:
 
 
 def _did_not_fit(raw: str, line: str) -> bool:
-    """Whether the first word of ``line`` did not fit on the previous line of a terminal."""
+    """Whether the first word of ``line`` would not have fit on the previous line ``raw`` of a terminal."""
     word = line.lstrip()[:WIDTH].partition(" ")[0]
     return len(raw) <= WIDTH < len(raw) + 1 + len(word)
 

@@ -1,4 +1,4 @@
-"""A role's desired states, for signs that are read from the probes of these states."""
+"""The desired states of a role, for failure rules that read the probes of these states."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ Kind = TypeVar("Kind")
 
 
 def wanted(ctx: AuditContext, role: str, kind: type[Kind]) -> Kind:
-    """The role's first resource of type ``kind``.
+    """The role's first desired state of type ``kind``.
 
-    Raises ``Unread`` if the audit excludes the role, or the role has none.
+    Raises ``Unread`` if the audit excludes the role, or the role has no such state.
     """
     resources = (
         resource

@@ -1,3 +1,1 @@
-"""Installed software on hosts by layer, also software installed by hand; groups of equal hosts; stacks drafted from
-them.
-"""
+"""Installed software on hosts by layer, including software installed by hand; groups of equal hosts; draft stacks."""

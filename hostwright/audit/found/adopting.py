@@ -1,4 +1,4 @@
-"""Draft a stack from a host: the nearest existing stack, and the differences from it. Pure."""
+"""Draft a stack for a host from the nearest existing stack and the differences of the host. Pure."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class HostFound:
 
 @dataclass(frozen=True, slots=True)
 class StackDraft:
-    """A stack for a host: the content of its file besides ``extends``.
+    """A draft stack for a host: the stack that it extends, and the rest of the file as ``data``.
 
-    ``data`` is empty if the host matches the stack ``extends``. ``left_out`` has the reason for each role of that stack
-    that the draft omits.
+    ``data`` is empty if the host matches the stack ``extends``. ``left_out`` maps each role of that stack that the
+    draft omits to the reason.
     """
 
     extends: str
@@ -45,10 +45,10 @@ class StackDraft:
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """How near a stack is to a host.
+    """A comparison of a host with a stack.
 
-    ``parts`` compares each layer of the stack with the host. ``differing`` are the layers on the host that differ from
-    the stack, and ``far`` is the sum of their distances. ``lacking`` are the layers of the stack that the host does not
+    ``parts`` has the result for each layer of the stack. ``differing`` are the layers on the host that differ from the
+    stack, and ``far`` is the sum of their distances. ``lacking`` are the layers of the stack that the host does not
     have.
     """
 
@@ -60,10 +60,10 @@ class Likeness:
 
 
 def nearest(host: HostFound, stacks: Iterable[Stack], finders: Finders, fits: Sequence[StackFit]) -> Likeness | None:
-    """The stack that is nearest to a host; ``None`` if there is no stack.
+    """The stack that is nearest to a host, compared with the host; ``None`` if there is no stack.
 
-    Stacks for the host's distribution come before others. Then the order is: fewest differing layers, nearest versions,
-    fewest lacking layers, first in ``fits``.
+    Stacks for the host's distribution come before others. Among these, the order is: fewest differing layers, nearest
+    versions, fewest lacking layers, order of ``fits``.
     """
     places = {fit.stack: place for place, fit in enumerate(fits)}
 
@@ -100,7 +100,7 @@ def _outside_homes(found: OnHost) -> OnHost:
 
 
 def draft(host: HostFound, like: Likeness, roles: Sequence[Role]) -> StackDraft:
-    """The draft of a host's stack file, based on the stack ``like``."""
+    """Draft the stack file of a host as differences from the stack that ``like`` compares with the host."""
     stack = like.stack
     left_out = {layer: part.left_out for layer, part in like.parts.items() if part.left_out}
     left_out |= _without_needs(stack.roles, left_out, roles)
@@ -120,10 +120,10 @@ def draft(host: HostFound, like: Likeness, roles: Sequence[Role]) -> StackDraft:
 
 
 def _without_needs(names: Sequence[str], left_out: Mapping[str, str], roles: Sequence[Role]) -> Mapping[str, str]:
-    """The roles to omit because they need an omitted role, directly or indirectly, with the reason."""
+    """The roles that need a role in ``left_out``, directly or indirectly, each with the reason for omitting it."""
     by_name = {role.name: role for role in roles}
     gone: dict[str, str] = {}
-    for name in names:  # roles are ordered by their needs
+    for name in names:  # a role comes after the roles that it needs
         kept = [by_name[other] for other in names if other not in left_out and other not in gone]
         lacking = [need for need in by_name[name].needs if not providers(need, kept)]
         if lacking and name not in left_out:

@@ -1,7 +1,4 @@
-"""Group hosts without a release record by their installed software. Pure.
-
-Each group is compared with the largest one.
-"""
+"""Group hosts without a release record by their installed software, and compare each group with the largest. Pure."""
 
 from __future__ import annotations
 
@@ -11,15 +8,15 @@ from dataclasses import dataclass
 from hostwright.audit.fleetaudit import HostAudit, Reading
 from hostwright.audit.found.reading import HOMES
 
-Layers = Mapping[str, tuple[tuple[str, str], ...]]  #: by layer, pairs of a name or path and a value
+Layers = Mapping[str, tuple[tuple[str, str], ...]]  #: by layer: pairs of a name or path and a value
 
 
 @dataclass(frozen=True, slots=True)
 class FoundGroup:
-    """Hosts with the same software in every layer, apart from home directories.
+    """Hosts with the same software in every layer, not counting home directories.
 
-    ``differs`` are the layers that differ from the largest group. ``homes`` are the readings in home directories, by
-    host.
+    ``differs`` are the layers in which the group differs from the largest group. ``homes`` has the software in home
+    directories by host.
     """
 
     hosts: tuple[HostAudit, ...]
@@ -34,7 +31,7 @@ class FoundGroup:
 
 
 def by_hand(hosts: Iterable[HostAudit]) -> tuple[HostAudit, ...]:
-    """The hosts that were read and have software of a layer, but no release record."""
+    """The hosts with software of a layer but without a release record: their software was installed by hand."""
     return tuple(
         host
         for host in hosts
@@ -43,7 +40,7 @@ def by_hand(hosts: Iterable[HostAudit]) -> tuple[HostAudit, ...]:
 
 
 def found_groups(hosts: Sequence[HostAudit]) -> tuple[FoundGroup, ...]:
-    """The hosts of ``by_hand`` in groups, the largest first."""
+    """Group the hosts that ``by_hand`` selects by their software, the largest group first."""
     alike: dict[tuple[Reading, ...], list[HostAudit]] = {}
     for host in hosts:
         alike.setdefault(tuple(one for one in host.readings if one.found and not _in_a_home(one)), []).append(host)

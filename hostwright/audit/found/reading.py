@@ -1,7 +1,7 @@
-"""Read the installed software of a host, by the finders of all roles in one probe. Pure.
+"""Read the installed software of a host by one probe that runs the finders of all roles. Pure.
 
-Environments belong to other users and are searched as root, so only the names of metadata files are read, and nothing
-is run.
+The probe searches other users' environments as root. It therefore reads only the names of metadata files, and runs
+nothing in them.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from hostwright.plan.roles.found import Finder, OnHost, PythonPackage
 from hostwright.plan.roles.role import Role
 from hostwright.resources.packages.packages import DPKG, dpkg_table
 
-CHECK = "environments"  #: name of the check that is reported as failed if a limit stopped the search
-#: maximum Python packages of layers, and maximum environments in conda's lists (our choice); a host has a few dozen
+CHECK = "environments"  #: name of the check that is reported as not made if a limit stopped the search
+#: maximum number of Python packages of layers, and of environments in conda's lists (our choice). A host has a few
+#: dozen
 MOST = 300
-DEPTH = 9  #: levels below a home: a project's folder, its ``.venv/lib/python3.11/site-packages``, and three more
-#: limit for each search of an audit (our choice): enough to read the names of half a million files from disk
+DEPTH = 9  #: maximum depth of the search below a home, which includes ``PROJECT/.venv/lib/python3.11/site-packages``
+#: time limit in seconds for each search of an audit (our choice): enough to read the names of half a million files
 SEARCH_S = 10.0
-#: Software in home directories is shown, but does not make a host an outlier, since nearly every host has its own.
+#: directories whose software is shown, but does not make a host an outlier, since nearly every host has its own there
 HOMES = ("/home/", "/root/")
-CELLS = 8  #: maximum fields kept of each row
+CELLS = 8  #: maximum number of fields to keep of a row
 
-#: Types of file systems that are not searched: otherwise, 200 hosts would search the same shared home.
+#: types of file systems that are not searched: otherwise, 200 hosts would search the same shared home
 _ELSEWHERE = ("nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "gpfs", "beegfs", "autofs", "proc", "sysfs")
-#: Directories that are not searched: copies of environments, caches, and (in ``_OURS``) Hostwright's own software.
+#: directories that are not searched: copies of environments, and caches
 _SKIPPED = ("pkgs", "node_modules", ".git", ".cache", ".snapshot", "*[[:cntrl:]]*")
 _OURS = "/opt/hostwright"
 
@@ -48,13 +49,13 @@ _SCOPE = Pattern(r"[a-z0-9_]{1,60}")
 
 @dataclass(frozen=True)
 class Finders:
-    """The finders of roles, by layer."""
+    """The finders of a host's roles, by layer."""
 
     by_layer: Mapping[str, Finder]
 
     @cached_property
     def probe(self) -> Probe:
-        """The probe for all finders, used in addition to ``DPKG``."""
+        """The probe that runs all finders. Their results also need the probe ``DPKG``."""
         scripts = ((layer, finder.script) for layer, finder in self.by_layer.items() if finder.script)
         parts = (sh("(scope=%s\n", layer) + text.strip("\n") + "\n)\n" for layer, text in scripts)
         names = tuple(dict.fromkeys(name for finder in self.by_layer.values() for name in finder.packages))
@@ -65,11 +66,14 @@ class Finders:
 
     @property
     def probes(self) -> tuple[Probe, ...]:
-        """All probes of the finders; none if no role has a finder."""
+        """The probes that the finders need, including ``DPKG``; none if no role has a finder."""
         return (self.probe, DPKG) if self.by_layer else ()
 
     def on_host(self, facts: Facts) -> Mapping[str, OnHost]:
-        """The software that each finder detects in these facts. Raises ``KeyError`` if the probe was not run."""
+        """The software on a host by layer, as each finder detects it in these facts.
+
+        Raises ``KeyError`` if the probe was not run.
+        """
         text = facts[self.probe].text
         debs = {row.base: row.version for row in dpkg_table(facts).values() if row.present}
         rows, packages = _rows(text), tuple(found_packages(text))
@@ -83,7 +87,7 @@ class Finders:
         }
 
     def readings(self, facts: Facts) -> tuple[Reading, ...]:
-        """The software in these facts, as readings of an audit; empty if the probe was not run."""
+        """The software in these facts as readings of an audit; empty if the probe was not run."""
         try:
             found = self.on_host(facts)
         except KeyError:
@@ -96,14 +100,14 @@ class Finders:
 
 
 def finders_of(roles: Iterable[Role]) -> Finders:
-    """The finders of these roles: for cards first, then for other system software, then for environments only."""
+    """The finders of these roles, sorted: for cards, then for other system software, then for environments only."""
     parts = [(role, part.FOUND) for role in roles if (part := role.part("found"))]
     parts.sort(key=lambda one: (not one[1].script, not one[0].part_name("gpus")))
     return Finders({role.name: finder for role, finder in parts})
 
 
 def readings_found(finders: Finders, ctx: AuditContext) -> tuple[Reading, ...]:
-    """``Finders.readings``, computed once for all hosts with equal facts; empty if a probe timed out."""
+    """The result of ``Finders.readings``, computed once for all hosts with equal facts; empty if a probe timed out."""
     try:
         for probe in finders.probes:
             ctx.require(probe)
@@ -113,17 +117,17 @@ def readings_found(finders: Finders, ctx: AuditContext) -> tuple[Reading, ...]:
 
 
 def cut_short(finders: Finders, facts: Facts, layer: str) -> Iterator[NotChecked]:
-    """Report that the search for environments stopped at a limit, so that its result may be incomplete."""
+    """Report that a limit stopped the search for environments, so that the found software may be incomplete."""
     if finders.by_layer and finders.probe in facts:
         text = facts[finders.probe].text
-        if "\n\tbound\ttime\n" in f"\n{text}":  # the empty scope: a row without a layer
+        if "\n\tbound\ttime\n" in f"\n{text}":  # a row without a scope, and so without a layer
             yield NotChecked(layer, CHECK, f"the search stopped after {SEARCH_S:.0f} s and may be incomplete")
         elif text.count("\n/") >= MOST - 1:
             yield NotChecked(layer, CHECK, f"the search stopped after {MOST} packages and may be incomplete")
 
 
 def _tests(names: Sequence[str]) -> tuple[str, ...]:
-    """Arguments of ``find`` that print the metadata of packages with these names, without descending into packages."""
+    """Arguments of ``find`` that print the metadata files of these packages, without descending into packages."""
     plain = [name.replace("-", "[-_]") for name in names]
     metadata = _any(*(f"{name}-[0-9]*.{kind}-info" for name in plain for kind in ("dist", "egg")))
     conda = _any(*(f"{name}-[0-9]*.json" for name in plain))
@@ -140,7 +144,7 @@ def _any(*patterns: str) -> tuple[str, ...]:
 
 
 def _rows(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Rows of the finders' scripts, each with its scope; an incomplete last line is skipped."""
+    """Parse the output of the finders' scripts into pairs of a scope and a row. An incomplete last line is skipped."""
     lines = text.rpartition("\n")[0].split("\n")
     cells = [line.split("\t")[: CELLS + 1] for line in lines if "\t" in line]
     return tuple((row[0], tuple(row[1:])) for row in cells if not row[0] or _SCOPE.fullmatch(row[0]))

@@ -1,6 +1,6 @@
-"""The values of a card in reports. Each is declared once for HTML page, console, CSV, metrics and comparison.
+"""The values of a card in reports. Each is declared once, for HTML page, console, CSV, metrics and comparison.
 
-The JSON document has the fields of ``Gpu`` itself.
+The JSON document has the fields of ``Gpu`` instead.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from hostwright.audit.hardware.gpu import EccCounts, Gpu
 
 UNKNOWN = "–"
-Text = Callable[[Gpu], str]  #: text for people; empty if the card does not report the value. Untrusted text of the host
+#: function that returns a value of a card as text for people: untrusted, and empty if the card does not report it
+Text = Callable[[Gpu], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A metric of a card.
+    """A metric for a value of a card.
 
-    ``numbers`` are keyed by the label ``kind``, or by an empty text if the metric has no label.
+    ``numbers`` are keyed by the label ``kind``; for a metric without labels, the only key is an empty text.
     """
 
     name: str
@@ -28,14 +29,14 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class GpuColumn:
-    """One value of a card: its name on the page and in the CSV, its text, and whether it needs attention."""
+    """One value of a card: its name on the HTML page and in the CSV, its text, and whether it needs attention."""
 
     name: str
     text: Text
     bad: Callable[[Gpu], bool | None] = lambda _: False
-    head: str = ""  #: column heading on the console; empty: not shown there
+    head: str = ""  #: column heading on the console; empty if the console does not show the value
     gauge: Gauge | None = None
-    #: name and text of the value in the history, and in comparisons of cards of one model
+    #: name and text of the value in the history and in comparisons of cards of the same model; ``None``: not compared
     compared: tuple[str, Text] | None = None
 
 
@@ -64,7 +65,7 @@ def _both(first: int | None, second: int | None) -> str:
 
 
 def _ecc(counts: EccCounts) -> tuple[int | None, int | None]:
-    """Uncorrected and corrected errors; if the card reports no totals, the sums over its memories."""
+    """The numbers of uncorrected and corrected errors. If the card reports no totals, its memories are added up."""
     return (
         _sum(counts.uncorrected, (counts.sram_uncorrected, counts.dram_uncorrected)),
         _sum(counts.corrected, (counts.sram_corrected, counts.dram_corrected)),
@@ -102,7 +103,7 @@ def _narrow(gpu: Gpu) -> bool:
     return gpu.pcie_width is not None and gpu.pcie_width_max is not None and gpu.pcie_width < gpu.pcie_width_max
 
 
-#: all values of a card, in the order of the reports
+#: all values of a card, in the order in which reports show them
 GPU_COLUMNS = (
     GpuColumn("model", lambda gpu: gpu.model, head="model"),
     GpuColumn("VBIOS", lambda gpu: gpu.vbios, head="VBIOS", compared=("vbios", lambda gpu: gpu.vbios)),

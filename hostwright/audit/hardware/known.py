@@ -1,4 +1,4 @@
-"""Hardware of a host that is known before the host is read: from its inventory, and from earlier audits."""
+"""The hardware that a host should have, according to its inventory and to earlier audits."""
 
 from __future__ import annotations
 
@@ -9,55 +9,57 @@ from hostwright.audit.hardware.gpu import Gpu
 from hostwright.common.text import differences
 from hostwright.common.untrusted import whole
 
-#: Days after which missing hardware is no longer reported (our choice).
-REMEMBERED_DAYS = 30
-#: part of the earlier memory below which memory counts as missing: a new kernel may reserve a little more than the one
-#: before, and one of 32 modules is 3 %
+REMEMBERED_DAYS = 30  #: number of days for which missing hardware is reported (our choice)
+#: smallest part of the earlier memory that does not count as a loss. A new kernel may reserve a little more memory; the
+#: loss of one of 32 modules is 3 %
 _LESS_MEMORY = 0.98
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCard:
-    """The identity of a card, and values that a fault may reduce. Unknown values are empty."""
+    """The identity of a card, and those of its values that a fault may reduce. Unknown values are empty."""
 
-    bus: str  #: PCI address as ``0000:3b:00.0``, lower case
+    bus: str  #: PCI address in lowercase: ``0000:3b:00.0``
     model: str = ""
     serial: str = ""
     uuid: str = ""
     vbios: str = ""
-    memory: str = ""  #: amount in MiB
-    ecc: str = ""  #: on or off: some cards have less memory with ECC
+    memory: str = ""  #: memory size in MiB
+    ecc: str = ""  #: on or off. Some cards have less memory with ECC
     nvlinks: str = ""  #: number of active links
-    pcie: str = ""  #: lanes that both card and slot support
-    generation: str = ""  #: PCIe generation that both card and slot support
+    pcie: str = ""  #: number of lanes that both the card and its slot support
+    generation: str = ""  #: PCIe generation that both the card and its slot support
 
     def __str__(self) -> str:
         words = {
             "serial": self.serial, "": self.uuid, "VBIOS": self.vbios, "MiB": self.memory, "ECC": self.ecc,
             "NVLinks": self.nvlinks, "PCIe": " ".join(filter(None, (self.generation, self.pcie and f"x{self.pcie}"))),
         }  # fmt: skip
-        first = {"MiB", "NVLinks"}  # these values are printed before the unit
+        first = {"MiB", "NVLinks"}  # for these two, the number is printed before the name
         known = (f"{value} {name}" if name in first else f"{name} {value}" for name, value in words.items() if value)
         return ", ".join([self.model or "unknown", *(text.strip() for text in known)])
 
     @property
     def name(self) -> str:
-        """PCI address, model, serial number and UUID, by which people find the card."""
+        """PCI address, model, serial number and UUID of the card, for messages."""
         words = (self.model or "unknown", self.serial and f"serial {self.serial}", self.uuid)
         return f"{self.bus}: {', '.join(filter(None, words))}"
 
     @property
     def identity(self) -> str:
-        """The UUID or serial number, which stays the same in another slot; the PCI address if both are unknown."""
+        """The UUID or serial number, which stays the same if the card is moved to another slot.
+
+        If both are unknown, the PCI address.
+        """
         return self.uuid or self.serial or self.bus
 
     def is_other_than(self, card: KnownCard) -> bool:
-        """Whether these are two different cards: a serial number or UUID that is known for both differs."""
+        """Whether these are two different cards: both have a serial number or a UUID, and these differ."""
         pairs = ((self.serial, card.serial), (self.uuid, card.uuid))
         return any(one and two and one != two for one, two in pairs)
 
     def differs(self, other: KnownCard) -> bool:
-        """Whether any value differs that is known for both."""
+        """Whether a value that is known for both cards differs."""
         pairs = ((getattr(self, part.name), getattr(other, part.name)) for part in fields(self))
         return any(one and two and one != two for one, two in pairs)
 
@@ -66,13 +68,14 @@ class KnownCard:
 class KnownHardware:
     """The hardware of a host according to its inventory, and to the audits of the last 30 days."""
 
-    gpus: int | None = None  #: number of GPUs in the inventory (``hostwright_gpus``)
-    cards: tuple[KnownCard, ...] = ()  #: found by audits: every state of every card, the latest first
-    most_gpus: int = 0  #: the largest number of GPUs that an audit found
-    memory_gib: int = 0  #: the largest amount of memory that an audit found
+    gpus: int | None = None  #: number of GPUs according to the inventory (``hostwright_gpus``)
+    #: cards that audits found, in every state that was recorded, the latest state first
+    cards: tuple[KnownCard, ...] = ()
+    most_gpus: int = 0  #: largest number of GPUs that an audit found
+    memory_gib: int = 0  #: largest memory size in GiB that an audit found
 
     def missing(self, present: Iterable[Gpu]) -> tuple[KnownCard, ...]:
-        """The cards of earlier audits that are not in ``present``, and whose slots are empty."""
+        """The cards of earlier audits that are not in ``present``, and whose slots now contain no other card."""
         here = [known_card(gpu) for gpu in present]
         known, buses = {card.identity for card in here}, {card.bus for card in here}
         gone: dict[str, KnownCard] = {}
@@ -82,7 +85,7 @@ class KnownHardware:
         return tuple(gone[bus] for bus in sorted(gone))
 
     def replaced(self, present: Iterable[Gpu]) -> Iterator[str]:
-        """Cards in slots where earlier audits found other cards that are now gone: ``BUS: serial OLD → NEW``."""
+        """Texts ``BUS: serial OLD → NEW``: the slots in which another card has replaced a card that is now gone."""
         here = [known_card(gpu) for gpu in present]
         known = {card.identity for card in here}
         for now in here:
@@ -92,7 +95,7 @@ class KnownHardware:
                 yield f"{now.bus}: {differences(str(before), str(now))}"
 
     def less(self, gpu: Gpu) -> Iterator[str]:
-        """The values of a card that are lower than in earlier audits: ``active NVLinks: 11, 12 before``."""
+        """One text for each value of a card that is lower than in earlier audits: ``active NVLinks: 11, 12 before``."""
         now = known_card(gpu)
         before = [card for card in self.cards if card.identity == now.identity]
         for what, value in _VALUES:
@@ -103,7 +106,7 @@ class KnownHardware:
                     yield f"{what}: {value(now)}, {most} before"
 
     def less_memory(self, memory_bytes: int) -> str:
-        """The host's memory and its earlier size, if it is less than earlier audits found, else an empty text."""
+        """The host's memory and its earlier size if earlier audits found more memory, else an empty text."""
         gib = round(memory_bytes / 2**30)
         return f"{gib} GiB, {self.memory_gib} GiB before" if gib < self.memory_gib * _LESS_MEMORY else ""
 
@@ -121,7 +124,10 @@ NOTHING_KNOWN = KnownHardware()
 
 
 def known_card(gpu: Gpu) -> KnownCard:
-    """The values of a card that later audits compare. NVLinks are not counted in MIG mode, where they may be off."""
+    """The values of a card that later audits compare with the card.
+
+    In MIG mode, NVLinks are not counted, since the driver may disable them.
+    """
     links = sum(link.active for link in gpu.links)
     return KnownCard(
         gpu.bus, gpu.model, gpu.serial, gpu.uuid, gpu.vbios,

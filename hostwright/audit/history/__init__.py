@@ -1,12 +1,12 @@
-"""The results of audits over time: ``history.sqlite`` in the state directory, and the last facts of every host.
+"""The results of audits over time: ``history.sqlite`` in the state directory, and the last facts of each host.
 
-The history is an SQLite file (mode 0600, in a directory of mode 0700) that several processes may write at the same
-time. A fact about a host is written when it changes; ``hostwright.audit.history.schema`` explains how. A host that
-could not be read, an excluded layer and a rule that could not be checked change nothing: the last known fact holds
-until an audit finds another. Inventories are distinguished by their location. Entries older than 400 days are removed,
-except the start of facts that still hold.
+The history is an SQLite file (mode 0600, in a directory of mode 0700). Several processes may write it at the same time.
+A fact about a host is written when it changes (see ``hostwright.audit.history.schema``). A host that could not be read,
+an excluded layer and a rule that could not be checked change nothing: the last known fact is kept until an audit finds
+another. Inventories are identified by their location. Entries are removed after 400 days, except the start times of
+facts that still hold.
 
-The facts are in ``audits/INVENTORY/facts/HOST.last.json.gz``, in the same format as the facts of runs.
+The last facts of a host are in ``audits/INVENTORY/facts/HOST.last.json.gz``, in the same format as the facts of runs.
 """
 
 from hostwright.audit.history.facts import FactStore

@@ -14,26 +14,25 @@ from hostwright.audit.history.pruning import DAY_S
 from hostwright.audit.history.reading import moment
 from hostwright.audit.judging.outliers import OWN
 
-UNSEEN_DAYS = 30  #: a host without an audit for this long no longer counts as part of the fleet
+UNSEEN_DAYS = 30  #: number of days without an audit after which a host no longer counts as part of the fleet
 
-_Facts = dict[tuple[int, int], list[Item]]  #: host and subject → current facts
+_Facts = dict[tuple[int, int], list[Item]]  #: current facts by database ids of host and subject
 
 _COLUMNS = "SELECT span.host, span.subject, kind, layer, subject.name, have, want, more FROM span "
 _JOINED = (
     "JOIN host ON host.id = span.host JOIN fact ON fact.id = span.fact JOIN subject ON subject.id = span.subject "
     "WHERE inventory = :inventory AND first <= :then "
 )
-#: facts that held at the first audit and have ended, and facts that began after it and hold now; each query uses an
-#: index
+#: Queries for facts that held at the first audit and have ended, and for facts that began after it and hold now. They
+#: are separate, so that each uses an index
 _ENDED = _COLUMNS + _JOINED + "AND until > :then AND until <= :now AND since <= :then"
 _BEGUN = _COLUMNS + _JOINED + "AND since > :then AND since <= :now AND (until IS NULL OR until > :now)"
 
 
 def compare(db: sqlite3.Connection, inventory: int | None, since: datetime, until: datetime | None) -> FleetDiff:
-    """Changes from the last audit before ``since`` to the last audit before ``until``, or to the newest audit for
-    ``None``.
+    """Compare the last audit before ``since`` with the last one before ``until`` (``None``: with the newest).
 
-    If no audit is older than ``since``, the first audit is used.
+    If there is no audit before ``since``, the first audit is used instead.
     """
     then = _audit(db, inventory, since) or _first(db, inventory)
     now = _audit(db, inventory, until) if until else _last(db, inventory)
@@ -57,7 +56,7 @@ def compare(db: sqlite3.Connection, inventory: int | None, since: datetime, unti
     )
 
 
-_Row = tuple[int, int]  #: an audit's number and its start time in seconds since 1970
+_Row = tuple[int, int]  #: number of an audit, and its start time in seconds since 1970
 
 
 def _audit(db: sqlite3.Connection, inventory: int | None, at: datetime) -> _Row | None:
@@ -80,7 +79,7 @@ def _last(db: sqlite3.Connection, inventory: int | None) -> _Row | None:
 
 
 def _unread(db: sqlite3.Connection, inventory: int | None, now: int) -> tuple[str, ...]:
-    """Hosts that could not be read in their last audit up to audit ``now``."""
+    """The hosts that could not be read in their last audit; later audits than number ``now`` are ignored."""
     rows = db.execute(
         "SELECT host.name FROM span JOIN host ON host.id = span.host WHERE inventory = ? "
         "AND fact IN (SELECT fact.id FROM fact JOIN subject ON subject.id = subject "
@@ -94,7 +93,7 @@ def _unread(db: sqlite3.Connection, inventory: int | None, now: int) -> tuple[st
 def _folded(
     db: sqlite3.Connection, window: Mapping[str, int | None], names: Mapping[int, str]
 ) -> Iterator[FleetChange]:
-    """The changes of all hosts. Equal changes are combined, with their hosts."""
+    """The changes of all hosts; a change that several hosts have in common is yielded once, with their names."""
     ended, begun = _facts(db, _ENDED, window), _facts(db, _BEGUN, window)
     _add_last_known(db, ended, begun, window)
     hosts: dict[tuple[Key, str | None, str | None], set[str]] = defaultdict(set)
@@ -115,7 +114,7 @@ def _facts(db: sqlite3.Connection, query: str, window: Mapping[str, int | None])
 
 
 def _add_last_known(db: sqlite3.Connection, ended: _Facts, begun: _Facts, window: Mapping[str, int | None]) -> None:
-    """For values that were not read in the first audit, add the last known value."""
+    """If the first audit did not read a value that the second one found, add the last value known before."""
     query = (
         "SELECT kind, layer, name, have, want, more FROM span JOIN fact ON fact.id = span.fact "
         "JOIN subject ON subject.id = span.subject WHERE host = ? AND span.subject = ? AND since <= ? "

@@ -1,4 +1,4 @@
-"""The last facts of each host. ``hostwright audit --offline`` judges them again without contacting the host."""
+"""The last facts of each host, for ``hostwright audit --offline``, which judges them without contacting hosts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ FOLDER, LAST = "audits", "last"
 
 
 class FactStore:
-    """One file for each host and inventory in ``root/audits``, readable only by its owner.
+    """A store in ``root/audits`` with one file for each host of each inventory, readable only by its owner.
 
-    Safe to use from any thread.
+    It can be used from any thread.
     """
 
     def __init__(self, root: Path):
@@ -26,7 +26,9 @@ class FactStore:
         self._places: dict[str | Path, Path] = {}
 
     def keep(self, inventory: str | Path, host: str, at: datetime, facts: Facts, redactor: Redactor) -> None:
-        """Store the facts of a host, which were read at the time ``at``, without secrets. Replaces its earlier facts.
+        """Store the facts of a host, read at the time ``at``, with secrets masked.
+
+        They replace the host's earlier facts.
 
         The file is replaced atomically. Raises ``HostwrightError`` if it cannot be written.
         """

@@ -1,4 +1,4 @@
-"""The history as values. Text from a host is untrusted, as in an audit."""
+"""Results of queries of the history. Text from a host is untrusted, as in an audit."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from hostwright.audit.fleetaudit import Status
 from hostwright.audit.history.items import CARD, DEVIATION, FINDING, READING, STATUS
 from hostwright.common.text import differences
 
-NOTHING = "nothing"  #: text that is shown for an empty value
+NOTHING = "nothing"  #: text to show for an empty value
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryEvent:
-    """One change since the host's previous audit. ``at`` is UTC.
+    """One change between two audits of a host. ``at`` is UTC.
 
     ``kind`` is status, stack, layer, reading, deviation, finding or card. ``name`` is the name of the reading, state or
-    rule, or the card's PCI address. ``before`` and ``after`` are its values, ``None`` if it did not exist (or, for the
-    first status of a host, is unknown). ``want`` is the value in the stack. ``note`` depends on the kind: the error
-    text for a host that could not be read, the evidence of a finding, or drift, intent or new for a deviation.
+    rule, or the card's PCI address. ``before`` and ``after`` are its values. A value is ``None`` if the thing did not
+    exist, or if the earlier status is unknown. ``want`` is the value in the stack. ``note`` depends on the kind: the
+    error text for a host that could not be read, the evidence of a finding, or drift, intent or new for a deviation.
     """
 
     at: datetime
@@ -33,7 +33,7 @@ class HistoryEvent:
 
     @property
     def sentence(self) -> str:
-        """The event in one line, without its time: ``driver loaded: 470.182.03 → 470.256.02``."""
+        """The event on one line, without its time: ``driver loaded: 470.182.03 → 470.256.02``."""
         subject = " ".join(filter(None, (self.layer, self.name))) or self.kind
         match self.kind:
             case "deviation" if self.after is None:
@@ -51,7 +51,10 @@ class HistoryEvent:
 
     @property
     def in_full(self) -> bool:
-        """Whether the sentence is printed without a length limit: that of a card ends with its serial number."""
+        """Whether the sentence is printed without a length limit.
+
+        True for a card, whose sentence ends with its serial number.
+        """
         return self.kind == CARD
 
     def _change(self, nothing: str, unknown: str) -> str:
@@ -64,7 +67,7 @@ class HistoryEvent:
 class HostHistory:
     """The history of one host, the oldest event first. ``first`` and ``last`` are the times of its audits (UTC).
 
-    For a host that was never audited, both are ``None``, and so is ``status``.
+    If the host was never audited, ``first``, ``last`` and ``status`` are ``None``.
     """
 
     host: str
@@ -76,7 +79,7 @@ class HostHistory:
 
 @dataclass(frozen=True, slots=True)
 class FleetChange:
-    """The same change on one or more hosts. The values are as in ``HistoryEvent``."""
+    """The same change on one or more hosts. For the values, see ``HistoryEvent``."""
 
     kind: str
     layer: str
@@ -88,21 +91,21 @@ class FleetChange:
 
 @dataclass(frozen=True, slots=True)
 class FleetDiff:
-    """Changes between two audits, which began at ``since`` and ``until`` (UTC).
+    """The changes of a fleet between two audits, which began at ``since`` and ``until`` (UTC).
 
-    Both are ``None`` if there is no audit. For a host that could not be read, or was not audited, the last known facts
-    count. ``changes`` has equal changes of different hosts only once.
+    Both times are ``None`` if there is no audit. If an audit did not read a host, the last facts known at that time are
+    compared. In ``changes``, equal changes of several hosts are combined.
     """
 
     since: datetime | None = None
     until: datetime | None = None
     changes: tuple[FleetChange, ...] = ()
     came: tuple[str, ...] = ()  #: hosts audited for the first time
-    unseen: tuple[str, ...] = ()  #: hosts audited in the month before ``since``, but not after it
-    unread: tuple[str, ...] = ()  #: hosts that could not be read in their last audit
+    unseen: tuple[str, ...] = ()  #: hosts audited in the month before ``since``, but not since then
+    unread: tuple[str, ...] = ()  #: hosts that could not be read in their last audit until ``until``
 
     def of(self, *kinds: str) -> tuple[FleetChange, ...]:
-        """The changes of these kinds."""
+        """The changes of these kinds, such as ``status``."""
         return tuple(change for change in self.changes if change.kind in kinds)
 
     def on(self, hosts: set[str]) -> FleetDiff:
@@ -115,13 +118,13 @@ class FleetDiff:
 
     @property
     def left(self) -> tuple[str, ...]:
-        """Hosts that were as desired and are not any more, without hosts that could not be read."""
+        """The hosts that are no longer as desired. Hosts that could not be read at ``until`` are omitted."""
         changes = [change for change in self.of(STATUS) if change.before == "desired" and change.after != "unread"]
         return _hosts(changes)
 
     @property
     def reached(self) -> tuple[str, ...]:
-        """Hosts that became as desired, without hosts that could not be read before."""
+        """The hosts that became as desired. Hosts that could not be read at ``since`` are omitted."""
         return _hosts([change for change in self.of(STATUS) if change.after == "desired" and change.before != "unread"])
 
     @property
@@ -136,7 +139,7 @@ class FleetDiff:
 
     @property
     def deviations(self) -> tuple[FleetChange, ...]:
-        """States that are not as desired any more, or as desired again."""
+        """The states that are no longer as desired, and those that are as desired again."""
         return self.of(DEVIATION)
 
 

@@ -1,8 +1,8 @@
-"""The audit of one host as facts for the history. Pure.
+"""Convert the audit of one host into facts for the history. Pure.
 
-A fact that is missing from an audit has ended only if the audit checked it. A host that could not be read, an excluded
-layer (``--roles``) or a rule that could not be checked gives no information: an earlier fact holds until an audit finds
-another.
+If an audit does not find a fact of an earlier audit, the fact has ended only if the audit checked it. A host that could
+not be read, a layer that ``--roles`` excludes and a rule that could not be checked give no information: the earlier
+fact is kept until an audit finds another.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from hostwright.common.input.adapter import adapter
 STATUS, STACK, LAYER = "status", "stack", "layer"
 READING, DEVIATION, FINDING, CARD = "reading", "deviation", "finding", "card"
 
-TEXT_CHARACTERS = 2000  #: maximum characters kept of each text from a host
-CARD_CHARACTERS = 150  #: maximum characters kept of each value of a card: eight values are stored as one text
+TEXT_CHARACTERS = 2000  #: maximum number of characters to keep of a text from a host
+#: maximum number of characters to keep of a value of a card. A card's eight values are stored as one text
+CARD_CHARACTERS = 150
 GRAVE, WARNING = "grave", "warning"
 
 
 class Item(NamedTuple):
-    """One fact about a host. A tuple for speed: the audit of a fleet creates and hashes a hundred thousand of them.
+    """One fact about a host. It is a tuple for speed: the audit of a fleet creates and hashes a hundred thousand facts.
 
     ``have`` is the value: a status, a value that was read, ``grave`` or ``warning``. ``want`` is the value in the
-    stack. ``more`` distinguishes further: a reading's ``among``, a deviation's ``why``.
+    stack. ``more`` distinguishes facts with the same value: a reading's ``among``, a deviation's ``why``.
     """
 
     kind: str
@@ -41,23 +42,27 @@ class Item(NamedTuple):
 
 
 def card_of(bus: str, have: str) -> KnownCard:
-    """The card that an item describes, as stored by ``_card``. Earlier versions stored only the first four values."""
+    """Convert an item that ``_card`` created back into a card. Older history files have only the first four values."""
     return KnownCard(bus, *adapter(tuple[str, ...]).validate_json(have)[: len(fields(KnownCard)) - 1])
 
 
 @dataclass(frozen=True, slots=True)
 class HostSnapshot:
-    """The facts about one host in one audit, and which checks the audit made. Each fact has a note about its start."""
+    """The facts about one host in one audit, each with a note about its start, and the checks that the audit made."""
 
     items: Mapping[Item, str]
-    layers: frozenset[str] = frozenset()  #: audited layers; ``""`` stands for the host itself
-    cards: bool = False  #: whether the cards could be read
-    faulty: frozenset[str] = frozenset()  #: cards (PCI addresses) that the driver lists but cannot identify
-    unchecked: frozenset[tuple[str, str]] = frozenset()  #: layer and name of rules that could not be checked
-    partial: frozenset[str] = frozenset()  #: layers with states that could not be probed
+    layers: frozenset[str] = frozenset()  #: audited layers; an empty text stands for the host itself
+    cards: bool = False  #: whether the audit could read the host's cards
+    faulty: frozenset[str] = frozenset()  #: PCI addresses of cards that the driver lists but cannot identify
+    #: rules that could not be checked, as pairs of a layer and a name
+    unchecked: frozenset[tuple[str, str]] = frozenset()
+    partial: frozenset[str] = frozenset()  #: layers in which some states could not be probed
 
     def ends(self, item: Item) -> bool:
-        """Whether an earlier fact that is not in ``items`` has ended; false if the audit did not check it."""
+        """Whether this audit shows that an earlier fact, which is not in ``items``, has ended.
+
+        False if the audit did not check the fact.
+        """
         if item.kind == STATUS:
             return True
         if item.layer not in self.layers:
@@ -73,9 +78,9 @@ class HostSnapshot:
 
 
 def snapshot(audit: HostAudit) -> HostSnapshot:
-    """The audit of a host as facts for the history."""
+    """Convert the audit of a host into facts for the history."""
     from hostwright.audit.judging.judging import (
-        unprobed,  # imports all roles, which readers of the history do not need
+        unprobed,  # imported here since it imports all roles, which readers of the history do not need
     )
 
     if not _could_be_read(audit):
@@ -92,7 +97,7 @@ def snapshot(audit: HostAudit) -> HostSnapshot:
 
 
 def _could_be_read(audit: HostAudit) -> bool:
-    """Whether anything was read: a host is also ``unread`` if only some layers could not be probed."""
+    """Whether anything was read. A host is also ``unread`` if only some of its layers could not be probed."""
     anything = audit.readings or audit.deviations or audit.findings or audit.gpus
     return audit.status != "unread" or bool(anything) or any(layer.status != "unread" for layer in audit.layers)
 
@@ -120,7 +125,7 @@ def _card(gpu: Gpu) -> str:
 
 
 def kept(text: str) -> str:
-    """The text as it is stored: limited in length, and valid Unicode."""
+    """The text as the history stores it: limited in length, and valid Unicode."""
     if len(text) <= TEXT_CHARACTERS and text.isascii():
         return text
     return text[:TEXT_CHARACTERS].encode("utf-8", "backslashreplace").decode("utf-8")[:TEXT_CHARACTERS]

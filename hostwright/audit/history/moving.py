@@ -1,7 +1,7 @@
-"""Compare earlier and later facts. Pure.
+"""Compare the facts of an earlier and a later audit. Pure.
 
-If a value (a status, a reading) is missing, it was not read, and the last known value is kept. If a thing (a deviation,
-a finding, a card) is missing, it is gone.
+If the later audit has no value for a status or a reading, it did not read it, and the last known value is kept. If it
+has no fact for a deviation, a finding or a card, the thing no longer exists.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Key = tuple[str, str, str]  #: kind, layer and name
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """The facts about one subject before and after; ``None`` for no fact."""
+    """The facts about one subject before and after a change. ``None`` means that there is no fact."""
 
     before: Item | None
     after: Item | None
 
     @property
     def item(self) -> Item:
-        """The later fact, or the earlier one if there is no later one; both have the same kind, layer and name."""
+        """The later fact, or the earlier one if there is no later fact. Both have the same kind, layer and name."""
         either = self.after or self.before
         if either is None:
             raise ValueError("a change needs the fact before or after the change")
@@ -34,7 +34,10 @@ class FactChange:
 
 
 def fact_changes(before: Collection[Item], after: Collection[Item]) -> Iterator[FactChange]:
-    """The changes of one subject that are worth reporting. Things with the same name are paired in order."""
+    """The changes of one subject that are worth reporting.
+
+    If several deviations, findings or cards have the same name, earlier and later ones are paired in order.
+    """
     ended, begun = sorted(set(before) - set(after), key=_order), sorted(set(after) - set(before), key=_order)
     for old, new in zip_longest(ended, begun):
         change = FactChange(old, new)
@@ -43,7 +46,7 @@ def fact_changes(before: Collection[Item], after: Collection[Item]) -> Iterator[
 
 
 def _worth_reporting(change: FactChange) -> bool:
-    """Whether the host itself changed, not only the value in the stack or the group of hosts for comparison."""
+    """Whether the host itself changed. A new value in the stack, or a new ``among``, is not reported."""
     if change.before is None or change.after is None:
         return change.item.kind not in VALUES
     if change.item.kind in VALUES:
@@ -59,7 +62,7 @@ def _order(item: Item) -> tuple[str, str, str]:
 
 
 def shown(item: Item | None) -> str | None:
-    """The value of a fact as text; ``None`` for no fact."""
+    """The value of a fact as text, or ``None`` if there is no fact."""
     if item is None or item.kind != CARD:
         return item.have if item else None
     return str(card_of(item.name, item.have))

@@ -1,4 +1,4 @@
-"""Remove old entries from the history, and thin out frequent audits."""
+"""Remove old entries from the history, and some of the audits if they are frequent."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 import sqlite3
 
 DAY_S = 86_400
-KEEP_DAYS = 400  #: a year, and a month more for comparison
-SLACK_DAYS = 30  #: additional days until old entries are pruned: with daily audits, this happens once a month
+#: number of days for which entries are kept: a year, and a month more for comparison with the year before
+KEEP_DAYS = 400
+#: number of days after ``KEEP_DAYS`` until old entries are removed. With daily audits, they are removed once a month
+SLACK_DAYS = 30
 
 
 def tidy(db: sqlite3.Connection, number: int, at: int) -> None:
-    """Clean up after an audit: after the first audit of a day, thin out past days; about once a month, prune old
-    entries.
-    """
+    """Clean up after an audit: thin out past days (after the first audit of a day), and prune old entries (monthly)."""
     (inventory,) = db.execute("SELECT inventory FROM audit WHERE id = ?", (number,)).fetchone()
     query = "SELECT at FROM audit WHERE inventory = ? AND id < ? ORDER BY id DESC LIMIT 1"
     before = db.execute(query, (inventory, number)).fetchone()
@@ -25,9 +25,10 @@ def tidy(db: sqlite3.Connection, number: int, at: int) -> None:
 
 
 def thin(db: sqlite3.Connection, inventory: int, now: int) -> None:
-    """Keep only the rows of the last audit of each past day. Changes found by other audits are kept.
+    """For each past day, keep only the rows of its last audit. Changes that its other audits found are kept.
 
-    With ``--watch``, a thousand hosts add a thousand rows a day, not a thousand a minute.
+    Otherwise, with ``--watch``, a thousand hosts would add a thousand rows a minute. Thinned out, they add a thousand a
+    day.
     """
     over = db.execute(
         "SELECT id FROM audit WHERE inventory = ? AND at < ? AND id NOT IN (SELECT last FROM host) "
@@ -45,10 +46,10 @@ def thin(db: sqlite3.Connection, inventory: int, now: int) -> None:
 
 
 def prune(db: sqlite3.Connection, now: int, keep_days: int = KEEP_DAYS) -> None:
-    """Remove audits older than ``keep_days``, facts that had ended by then, and hosts without an audit since.
+    """Remove audits older than ``keep_days``, facts that ended before, and hosts that were not audited since.
 
-    A fact that still holds keeps its start, however old, and the row of that audit, which contains the time. ``now`` is
-    in seconds since 1970.
+    If a fact still holds, it keeps its start, however old; the row of the first audit that found it is kept too, since
+    it contains the time. ``now`` is in seconds since 1970.
     """
     query = "SELECT coalesce((SELECT min(id) - 1 FROM audit WHERE at >= ?), (SELECT max(id) FROM audit), 0)"
     (last,) = db.execute(query, (now - keep_days * DAY_S,)).fetchone()

@@ -1,4 +1,4 @@
-"""Read the history of one host, and the start times of current statuses and problems."""
+"""Read the history of one host, and the start times of current statuses and problems, from the database."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A fact about a host, from one audit until another; ``until`` is ``None`` while the fact holds."""
+    """The period during which a fact about a host held: from the audit ``since`` until the audit ``until``.
+
+    ``until`` is ``None`` while the fact holds.
+    """
 
     subject: int
     since: int
@@ -48,7 +51,7 @@ def moment(seconds: float) -> datetime:
 
 
 def host_history(db: sqlite3.Connection, inventory: int | None, host: str, since: datetime | None) -> HostHistory:
-    """The history of a host. It begins with the first status and the problems at that time."""
+    """The history of a host. Its first events are the status and the problems at the time ``since``."""
     query = "SELECT id, first, last FROM host WHERE inventory = ? AND name = ?"
     row = db.execute(query, (inventory, host)).fetchone()
     if row is None:
@@ -80,7 +83,7 @@ def _spans(db: sqlite3.Connection, host_id: int) -> Iterator[Span]:
 
 
 def _changes(spans: Iterable[Span], first: int) -> list[tuple[int, FactChange, str]]:
-    """The changes of all subjects, each with its audit and note, in order of time."""
+    """The changes of all subjects of a host, each with the number of its audit and its note, in order of time."""
     by_subject: dict[int, list[Span]] = defaultdict(list)
     for span in spans:
         by_subject[span.subject].append(span)
@@ -95,7 +98,7 @@ def _changes(spans: Iterable[Span], first: int) -> list[tuple[int, FactChange, s
 
 
 def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, FactChange, str]]:
-    """The changes of one subject. The first value is reported only for the status, not for a reading."""
+    """The changes of one subject. The value in the host's first audit is reported only if the subject is the status."""
     begun: dict[int, dict[Item, str]] = defaultdict(dict)
     ended: dict[int, set[Item]] = defaultdict(set)
     for span in spans:
@@ -103,7 +106,7 @@ def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, FactChange
         if span.until is not None:
             ended[span.until].add(span.item)
     now: set[Item] = set()
-    last: set[Item] = set()  #: the last known facts
+    last: set[Item] = set()  #: last known facts
     for audit in sorted({*begun, *ended}):
         notes = begun.get(audit, {})
         now = now - ended.get(audit, set()) | notes.keys()
@@ -115,7 +118,7 @@ def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, FactChange
 
 
 def _times(db: sqlite3.Connection, host_id: int, audits: Iterable[int]) -> dict[int, datetime]:
-    """The times when a host was read in these audits; for a pruned audit, the time when the audit began."""
+    """The times when a host was read in these audits. If an audit was pruned, the time when it began."""
     rows = db.execute(
         "SELECT audit.id, audit.at + coalesce(after_s, 0) FROM audit "
         "LEFT JOIN seen ON seen.audit = audit.id AND seen.host = ? "
@@ -144,9 +147,9 @@ def latest(db: sqlite3.Connection, inventory: int | None) -> dict[str, str]:
 
 
 def ages(db: sqlite3.Connection, inventory: int | None) -> Ages:
-    """The start times of each host's current status, deviations and findings.
+    """The start times of the current status, deviations and findings of each host.
 
-    A deviation or finding may have changed its value since then.
+    A deviation or finding may have had other values since that time.
     """
     rows = db.execute(
         "SELECT host.name, kind, layer, subject.name, span.host, subject, since FROM span "
@@ -168,7 +171,7 @@ def ages(db: sqlite3.Connection, inventory: int | None) -> Ages:
 
 
 def _beginning(db: sqlite3.Connection, host_id: int, subject: int, since: int) -> int:
-    """The audit from which a thing was found without a gap until the audit ``since``, with the same or other values."""
+    """The first audit of an unbroken series up to the audit ``since`` in which a thing existed, with any values."""
     query = "SELECT min(since) FROM span WHERE host = ? AND subject = ? AND until = ? AND since < until"
     while (before := db.execute(query, (host_id, subject, since)).fetchone()[0]) is not None:
         since = before
@@ -176,7 +179,7 @@ def _beginning(db: sqlite3.Connection, host_id: int, subject: int, since: int) -
 
 
 def state(db: sqlite3.Connection, audit: int) -> Mapping[str, frozenset[Item]]:
-    """The facts that an audit found, by host."""
+    """The facts that an audit found, by host name."""
     hosts = db.execute(
         "SELECT host.id, host.name, layers, kept FROM seen JOIN host ON host.id = seen.host "
         "JOIN scope ON scope.id = seen.scope WHERE audit = ?",

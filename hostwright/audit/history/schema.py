@@ -17,7 +17,7 @@ import sqlite3
 from hostwright.apply.journal.sqlitefile import SqliteFile
 from hostwright.common.errors import InputError
 
-CACHE_KIB = 64 * 1024  #: page cache: adding an audit reads the current facts of every host
+CACHE_KIB = 64 * 1024  #: size of SQLite's page cache: adding an audit reads the current facts of every host
 
 #: element N migrates a file from version N to N + 1. Never edit an element that was released
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -31,10 +31,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             id INTEGER PRIMARY KEY, inventory INTEGER NOT NULL REFERENCES inventory, name TEXT NOT NULL,
             first INTEGER NOT NULL REFERENCES audit, last INTEGER NOT NULL REFERENCES audit,
             UNIQUE (inventory, name))""",
-        # Of the audits up to this one, only facts that held longer are kept.
+        # Number of the last pruned audit. Facts that ended by then are removed
         "CREATE TABLE pruned (audit INTEGER NOT NULL)",
         "INSERT INTO pruned VALUES (0)",
-        # The checks of a host: its layers, and the facts in them that could not be checked.
+        # Checks that an audit made on a host: the audited layers, and the facts in them that could not be checked.
         "CREATE TABLE scope (id INTEGER PRIMARY KEY, layers TEXT NOT NULL, kept TEXT NOT NULL, UNIQUE (layers, kept))",
         """CREATE TABLE seen (
             audit INTEGER NOT NULL REFERENCES audit, host INTEGER NOT NULL REFERENCES host,
@@ -43,12 +43,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE subject (
             id INTEGER PRIMARY KEY, kind TEXT NOT NULL, layer TEXT NOT NULL, name TEXT NOT NULL,
             UNIQUE (kind, layer, name))""",
-        # A fact is found by its digest: an index over the values themselves would store them twice.
+        # A fact is found by a hash of its values: an index over the values themselves would store them twice.
         """CREATE TABLE fact (
             id INTEGER PRIMARY KEY, subject INTEGER NOT NULL REFERENCES subject, digest BLOB NOT NULL UNIQUE,
             have TEXT NOT NULL, want TEXT, more TEXT NOT NULL)""",
         "CREATE INDEX fact_subject ON fact (subject)",
-        # The spans of a host are stored together, so that its whole history is one range.
+        # The spans of a host are stored next to each other, so that its whole history is read as one range.
         """CREATE TABLE span (
             host INTEGER NOT NULL REFERENCES host, subject INTEGER NOT NULL REFERENCES subject,
             since INTEGER NOT NULL REFERENCES audit, fact INTEGER NOT NULL REFERENCES fact,
@@ -68,7 +68,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE measured (
             proof INTEGER NOT NULL REFERENCES proof, name TEXT NOT NULL, device TEXT NOT NULL, value REAL NOT NULL,
             unit TEXT NOT NULL, better TEXT NOT NULL, PRIMARY KEY (proof, name, device)) WITHOUT ROWID""",
-        # The reference figures of a host, kept until they are replaced.
+        # Reference figures of a host, kept until they are replaced.
         """CREATE TABLE baseline (
             inventory INTEGER NOT NULL REFERENCES inventory, host TEXT NOT NULL, proof TEXT NOT NULL,
             name TEXT NOT NULL, device TEXT NOT NULL, at INTEGER NOT NULL, value REAL NOT NULL,
@@ -78,7 +78,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 
 def migrate(db: sqlite3.Connection) -> None:
-    """Migrate a file to this version. Raises ``InputError`` for a newer version, and for another program's database."""
+    """Migrate a file to the current version. Raises ``InputError`` for a newer version, and for a foreign database."""
     version = version_of(db)
     if version == len(MIGRATIONS):
         return
@@ -87,9 +87,9 @@ def migrate(db: sqlite3.Connection) -> None:
             f"the file was written by a newer Hostwright (schema {version}; this version reads up to "
             f"{len(MIGRATIONS)}); upgrade Hostwright here, or set HOSTWRIGHT_STATE to another directory"
         )
-    db.execute("PRAGMA journal_mode=WAL")  # readers and the writer do not block each other
+    db.execute("PRAGMA journal_mode=WAL")  # readers and the writer then do not block each other
     db.execute("BEGIN IMMEDIATE")
-    version = version_of(db)  # another process may have migrated the file
+    version = version_of(db)  # read again in the transaction, since another process may just have migrated the file
     if version == 0 and db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise InputError(
             "the file is a database of another program; move it away, and run an audit to create a new history"
@@ -102,7 +102,7 @@ def migrate(db: sqlite3.Connection) -> None:
 
 
 def version_of(db: sqlite3.Connection) -> int:
-    """The schema version of a file; 0 for a new one."""
+    """The schema version of a file; 0 if the file is new."""
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 

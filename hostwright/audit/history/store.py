@@ -1,4 +1,4 @@
-"""The interface of the history: one file, which is opened for each call."""
+"""The interface of the history, which is one SQLite file. Each call opens and closes the file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NUMBER = Pattern(r"([0-9]{1,9})(?: GiB)?")
 
 
 def hardware(db: sqlite3.Connection, inventory: int | None, now: datetime) -> Mapping[str, KnownHardware]:
-    """The facts about each host's hardware that held at any time in the last ``REMEMBERED_DAYS``."""
+    """The hardware of each host according to facts that held at any time in the last ``REMEMBERED_DAYS``."""
     rows = db.execute(
         "SELECT host.name, kind, layer, subject.name, have FROM span JOIN host ON host.id = span.host "
         "JOIN subject ON subject.id = span.subject JOIN fact ON fact.id = span.fact "
@@ -57,22 +57,24 @@ def hardware(db: sqlite3.Connection, inventory: int | None, now: datetime) -> Ma
 
 
 FILE = "history.sqlite"
-#: ``@`` set → status in the last audit
+#: name of an ``@`` set of hosts → status of these hosts in their last audit
 AUDIT_SETS = {"drifted": "drift", "failing": "failing", "unread": "unread"}
 
 
 class History:
-    """The audits of all inventories on this machine, in ``root`` (``journal.state_root()``).
+    """The audits of all inventories on this machine, in the directory ``root`` (``journal.state_root()``).
 
-    Safe to use from any thread and process; nothing stays open between calls. If the file cannot be used, every method
-    raises ``HostwrightError`` with a remedy. If no audit was ever written, all results are empty.
+    It can be used from any thread and process; no file stays open between calls. If the file cannot be used, each
+    method raises ``HostwrightError`` with a remedy. If no audit was ever written, all results are empty.
     """
 
     def __init__(self, root: Path):
         self.path = root / FILE
 
     def add(self, audit: FleetAudit) -> int:
-        """Write an audit in one transaction, and return its number. Old entries are removed from time to time.
+        """Write an audit in one transaction, and return its number.
+
+        Some calls also remove old entries (``pruning.tidy``).
 
         Raises ``ValueError`` for an offline audit, which read no host.
         """
@@ -83,7 +85,7 @@ class History:
             return number
 
     def prune(self, keep_days: int = pruning.KEEP_DAYS, *, now: datetime | None = None) -> None:
-        """Remove audits older than ``keep_days``, and facts that had ended by then.
+        """Remove audits older than ``keep_days``, and facts that ended before.
 
         Facts that still hold keep their start.
         """
@@ -96,14 +98,12 @@ class History:
             return reading.host_history(db, number, host, since)
 
     def diff(self, inventory: str | Path, since: datetime, until: datetime | None = None) -> FleetDiff:
-        """Changes from the last audit before ``since`` to the last audit before ``until``, or to the newest audit for
-        ``None``.
-        """
+        """Compare the last audit before ``since`` with the last one before ``until`` (``None``: with the newest)."""
         with self._reading(inventory) as (db, number):
             return comparing.compare(db, number, since, until)
 
     def trend(self, inventory: str | Path, days: int) -> tuple[TrendPoint, ...]:
-        """The number of hosts by status and by reading, for each of the last ``days`` days with an audit."""
+        """The number of hosts by status and by value of each reading, per day with an audit in the last ``days`` days."""
         with self._reading(inventory) as (db, number):
             return trending.trend(db, number, days)
 
@@ -113,7 +113,7 @@ class History:
             return reading.latest(db, number)
 
     def ages(self, inventory: str | Path) -> Ages:
-        """The start times of current statuses, deviations and findings. ``reports.ages`` describes the keys."""
+        """The start times of current statuses, deviations and findings; ``reports.ages`` describes the keys."""
         with self._reading(inventory) as (db, number):
             return reading.ages(db, number)
 
@@ -123,7 +123,7 @@ class History:
             return hardware(db, number, now or datetime.now(UTC))
 
     def state(self, audit: int) -> Mapping[str, frozenset[Item]]:
-        """The facts that an audit found, by host. Of a past day, only the last audit has them."""
+        """The facts that an audit found, by host name. For a past day, only the last audit is stored in full."""
         with opened(self.path, write=False) as db:
             return reading.state(db, audit)
 
@@ -134,11 +134,11 @@ class History:
 
 
 def sets_of(pattern: str, root: Path, inventory: str | Path, names: Collection[str]) -> dict[str, set[str]]:
-    """The hosts of the ``@`` terms in a ``--hosts`` pattern.
+    """The hosts that each ``@`` term in a ``--hosts`` pattern stands for.
 
-    Sets such as ``@failed`` are hosts of the last run by outcome, ``@failed:RUN`` hosts of a named run, and sets such
-    as ``@drifted`` hosts by the status of their last audit. ``names`` are the inventory's hosts and groups. Raises
-    ``InputError`` for a set without a record, unless the inventory has that name.
+    ``@failed`` and similar sets are hosts by their result in the last run, ``@failed:RUN`` by their result in a named
+    run, and ``@drifted`` and similar sets by the status of their last audit. ``names`` are the inventory's hosts and
+    groups. Raises ``InputError`` for a set without recorded data, unless the inventory has that name.
     """
     sets = named_sets(root, inventory)
     check_sets(pattern, sets, names)

@@ -14,15 +14,17 @@ from hostwright.audit.history.pruning import DAY_S
 from hostwright.audit.history.reading import moment
 from hostwright.audit.reports.trend import TrendPoint
 
-STALE_DAYS = 7  #: the facts of a host's last audit count for this long
-MOST_VALUES = 20  #: a reading with more values (a serial number) differs from host to host, and is not charted
+STALE_DAYS = 7  #: number of days after a host's last audit for which the host is counted with its last facts
+#: maximum number of values of a charted reading. One with more values, such as a serial number, is different on each
+#: host
+MOST_VALUES = 20
 
 _Subject = tuple[str, str, str]  #: kind, layer and name
-_Line = Mapping[str, list[int]]  #: value → number of hosts for each day
+_Line = Mapping[str, list[int]]  #: number of hosts on each day, by value
 
 
 def trend(db: sqlite3.Connection, inventory: int | None, days: int) -> tuple[TrendPoint, ...]:
-    """A point for each of the last ``days`` days that has an audit, counted back from the last audit."""
+    """One point for each of the last ``days`` days that have an audit, counted back from the last audit."""
     calendar = _calendar(db, inventory, days)
     if calendar is None:
         return ()
@@ -39,31 +41,31 @@ def trend(db: sqlite3.Connection, inventory: int | None, days: int) -> tuple[Tre
 
 
 def _on(line: _Line, number: int) -> dict[str, int]:
-    """The values of one day, without values that no host has."""
+    """The number of hosts by value on one day, without values that no host has."""
     return {value: hosts[number] for value, hosts in line.items() if hosts[number]}
 
 
 @dataclass(frozen=True, slots=True)
 class _Calendar:
-    """The days with audits, as days since 1970, and the last audit of each day."""
+    """The days with audits, each as the number of days since 1970, and the last audit of each day."""
 
     days: list[int]
     last: list[int]
-    day_of: Mapping[int, int]  #: the day of every audit
+    day_of: Mapping[int, int]  #: day of each audit, by audit number
 
     @property
     def names(self) -> list[str]:
-        """The days as ISO dates."""
+        """The days as ISO 8601 dates."""
         return [moment(day * DAY_S).date().isoformat() for day in self.days]
 
     def begin(self, since: int) -> int:
-        """The index of the first day at whose end a fact holds."""
+        """The index of the first day at the end of which a fact holds that began with the audit ``since``."""
         return bisect_left(self.last, since)
 
     def end(self, until: int | None, last_seen: int) -> int:
-        """The index of the first day at whose end a fact no longer holds.
+        """The index of the first day at the end of which a fact that ended with the audit ``until`` no longer holds.
 
-        ``last_seen`` is the last audit of the host.
+        ``last_seen`` is the last audit of the host: after ``STALE_DAYS``, the host is no longer counted.
         """
         stale = bisect_left(self.days, self.day_of[last_seen] + STALE_DAYS + 1)
         return stale if until is None else min(stale, bisect_left(self.last, until))
@@ -81,7 +83,7 @@ def _calendar(db: sqlite3.Connection, inventory: int | None, days: int) -> _Cale
 
 
 def _lines(db: sqlite3.Connection, inventory: int | None, calendar: _Calendar) -> dict[_Subject, _Line]:
-    """The number of hosts by value and day, for the status and for each reading with few values."""
+    """The number of hosts by value and day, for the status and for each reading with at most ``MOST_VALUES`` values."""
     steps: dict[_Subject, dict[str, list[int]]] = defaultdict(dict)
     for kind, layer, name, have, since, until, last_seen, hosts in db.execute(_GROUPED, (inventory, STATUS, READING)):
         begin, end = calendar.begin(since), calendar.end(until, last_seen)
@@ -96,7 +98,7 @@ def _lines(db: sqlite3.Connection, inventory: int | None, calendar: _Calendar) -
     }
 
 
-#: hosts with the same fact over the same span form one row
+#: Query in which hosts with the same fact from the same audit until the same audit form one row
 _GROUPED = """
 SELECT kind, layer, name, have, since, until, seen, hosts FROM (
     SELECT fact, since, until, host.last AS seen, count(*) AS hosts FROM span JOIN host ON host.id = span.host

@@ -1,4 +1,4 @@
-"""Add an audit to the history: only what changed since the previous audit of each host."""
+"""Add an audit to the history. Only facts that changed since the previous audit of a host are written."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ DIGEST_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """An audit that is ready to be written. Creating one touches no file."""
+    """An audit prepared for writing. Creating this object accesses no file."""
 
     audit: FleetAudit
     at: int  #: seconds since 1970
     place: str  #: location of the inventory
-    hosts: Mapping[str, tuple[HostAudit, HostSnapshot]]  #: stored name of a host → its audit and facts
+    #: audit and facts of each host, by the host's name in the history
+    hosts: Mapping[str, tuple[HostAudit, HostSnapshot]]
 
 
 def entry(audit: FleetAudit) -> AuditEntry:
-    """Prepare an audit for writing. Raises ``ValueError`` for an offline audit, and for an invalid time."""
+    """Prepare an audit for writing. Raises ``ValueError`` if it is an offline audit or has an invalid time."""
     if audit.offline:
         raise ValueError("an offline audit read no host and cannot be added to the history")
     hosts = {kept(host.host): (host, snapshot(host)) for host in audit.hosts}
@@ -53,7 +54,7 @@ def write(db: sqlite3.Connection, new: AuditEntry) -> int:
 
 
 def epoch(at: str) -> int:
-    """An ISO 8601 time as seconds since 1970; UTC if it has no offset."""
+    """Convert an ISO 8601 time to seconds since 1970. A time without an offset is UTC."""
     moment = datetime.fromisoformat(at)
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
@@ -67,7 +68,7 @@ class StoredFact:
 
 
 def _hosts(db: sqlite3.Connection, inventory: int, number: int, names: Iterable[str]) -> dict[str, int]:
-    """The database ids of these hosts. New hosts are added."""
+    """The database ids of these hosts. Hosts that the history does not contain yet are added."""
     db.executemany(
         "INSERT INTO host (inventory, name, first, last) VALUES (?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET last = excluded.last",
@@ -79,7 +80,10 @@ def _hosts(db: sqlite3.Connection, inventory: int, number: int, names: Iterable[
 def _spans(
     db: sqlite3.Connection, number: int, host: int, now: HostSnapshot, facts: Mapping[Item, StoredFact]
 ) -> list[int]:
-    """End facts that no longer hold and start new ones. Return facts of audited layers that could not be checked."""
+    """End the facts that no longer hold, and start the new ones.
+
+    Returns the ids of facts in audited layers that could not be checked.
+    """
     query = "SELECT fact, since, subject FROM span WHERE host = ? AND until IS NULL"
     before = {fact: (since, subject) for fact, since, subject in db.execute(query, (host,))}
     present = {facts[item].id: (facts[item].subject, note or None) for item, note in now.items.items()}
@@ -102,7 +106,7 @@ def _spans(
 
 
 def _scope(db: sqlite3.Connection, now: HostSnapshot, left: Iterable[int]) -> int:
-    """The database id of the audit's scope, which is the same for nearly all hosts."""
+    """The database id of the scope of a host's audit (layers and unchecked facts); nearly all hosts share one scope."""
     values = (json.dumps(sorted(now.layers)), json.dumps(sorted(left)))
     query = "SELECT id FROM scope WHERE layers = ? AND kept = ?"
     row = db.execute(query, values).fetchone()
@@ -113,7 +117,7 @@ def _scope(db: sqlite3.Connection, now: HostSnapshot, left: Iterable[int]) -> in
 
 
 def _facts(db: sqlite3.Connection, items: Iterable[Item]) -> dict[Item, StoredFact]:
-    """The database ids of these facts. New facts are added."""
+    """The database ids of these facts. Facts that the history does not contain yet are added."""
     subjects: dict[tuple[str, ...], int] = {}
     return {item: _fact(db, item, _subject(db, item, subjects)) for item in items}
 
