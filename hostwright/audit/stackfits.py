@@ -1,4 +1,4 @@
-"""Find the stacks that fit hosts, by the facts of their last audit or by new ones."""
+"""Find the stacks that fit hosts, from stored or new facts of the hosts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from hostwright.stack.ages import day_of
 
 
 def fitting_stacks(roster: Roster, targets: Targets, connections: Connections, *, ask: bool) -> Results[HostFits]:
-    """The stacks that fit each host, the best first. Errors of hosts are in the results.
+    """The stacks that fit each host, the best first. If a host cannot be read, its error is in the results.
 
-    With ``ask``, hosts are probed even if facts are stored.
+    With ``ask``, hosts are probed even if facts of their last audit are stored.
     """
     stored = FactStore(state_root())
     stacks = tuple(listed.stack for listed in list_stacks(roster) if listed.stack)

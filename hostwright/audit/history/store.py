@@ -103,7 +103,7 @@ class History:
             return comparing.compare(db, number, since, until)
 
     def trend(self, inventory: str | Path, days: int) -> tuple[TrendPoint, ...]:
-        """The number of hosts by status and by value of each reading, per day with an audit in the last ``days`` days."""
+        """The number of hosts by status and by value of each reading, per day in the last ``days`` days with audits."""
         with self._reading(inventory) as (db, number):
             return trending.trend(db, number, days)
 

@@ -1,7 +1,7 @@
 """Judge all hosts with equal facts once, even if their names, records and reading times differ.
 
-A judgement that depends on the time is ``OPEN``, and made for each host. The code does not declare this dependency:
-each judgement records the data that it reads (``plan.facts.memory``).
+A judgement that depends on the time is replaced by ``OPEN``, and is then made for each host. To find out what a
+judgement depends on, all data that it reads is recorded (``plan.facts.memory``).
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from hostwright.plan.roles.auditvalue import AuditValue
 
 T = TypeVar("T")
 
-#: Number of judgements of whole hosts that are remembered before one of them has to be reused (our choice). In most
-#: fleets, the judgement of a whole host reads unique facts (a serial number, a process id). Recording all reads then
-#: costs twice as much as combining the judgements of its parts.
+#: number of whole-host judgements to remember before giving up if none is ever reused (our choice). In most fleets,
+#: each host has unique facts (a serial number, a process id), so that no judgement of a whole host applies to another.
+#: Recording all reads then costs twice as much as combining the judgements of its parts
 _TRIES = 4
-EVIDENCE_LINES = 5  #: maximum lines of evidence for a finding: enough to identify it
+EVIDENCE_LINES = 5  #: maximum number of lines of evidence to keep for a finding: enough to identify it
 NOT_ASKED = "not probed: the audit ran without sudo, or these facts are older than this state"
 
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """The changes that a role would make on a host, and its states that could not be checked."""
+    """The changes that a role requires on a host, and the states of the role that could not be checked."""
 
     changes: tuple[Planned, ...] = ()
-    states: tuple[Resource, ...] = ()  #: the state of each change
+    states: tuple[Resource, ...] = ()  #: desired state that each change restores
     not_checked: tuple[NotChecked, ...] = ()
 
 
@@ -61,7 +61,7 @@ def differing(role: DesiredRole, memory: Memory, facts: Facts) -> Differing:
 
 
 class Open(Enum):
-    """Placeholder for a judgement that depends on the time."""
+    """The type of ``OPEN``: a judgement that depends on the time, and must be made for each host separately."""
 
     OPEN = "open"
 
@@ -71,26 +71,26 @@ OPEN = Open.OPEN
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """The judgement of all hosts with equal facts. Each part may be ``OPEN``."""
+    """The judgement that all hosts with equal facts share. A part that depends on the time is ``OPEN``."""
 
-    states: Mapping[str, Differing]  #: by name of the role
-    changes: Mapping[str, tuple[Planned, ...]]  #: by name of the role
+    states: Mapping[str, Differing]  #: differences by name of the role
+    changes: Mapping[str, tuple[Planned, ...]]  #: planned changes by name of the role
     readings: tuple[Reading, ...] | Open
-    #: for each rule in order: its result, or the rule itself if the result is open
+    #: for each rule in order: its result, or the rule itself if the result depends on the time
     rules: tuple[Finding | NotChecked | FailureRule, ...]
     gpus: tuple[Gpu, ...] | Open
     events: tuple[GpuEvent, ...] | Open
 
     def found(self, ctx: AuditContext, known: Catalogue) -> tuple[Finding | NotChecked, ...]:
-        """The results of all rules on one of the hosts."""
+        """The results of all rules for one of the hosts; those that depend on the time are computed now."""
         each = (judge_rule(known, rule, ctx) if isinstance(rule, FailureRule) else rule for rule in self.rules)
         return tuple(found for found in each if found is not None)
 
 
 def alike(ctx: AuditContext, looks_at: AuditScope) -> Alike:
-    """Judge this host and all hosts with equal facts. ``ctx`` has no changes yet.
+    """Judge this host and all hosts with equal facts. ``ctx`` does not contain changes yet.
 
-    Hosts that share one ``Facts`` object, as with stored facts, are equal without a comparison of answers.
+    If hosts share one ``Facts`` object, as with stored facts, their answers are not compared again.
     """
     same = (Same(looks_at), Same(ctx.facts), ctx.known, ctx.minute)
     judged = partial(ctx.judged, ("alike", same[0]), partial(_alike, ctx, looks_at), tries=_TRIES)
@@ -98,7 +98,7 @@ def alike(ctx: AuditContext, looks_at: AuditScope) -> Alike:
 
 
 def _alike(whole: AuditContext, looks_at: AuditScope, noted: AuditContext) -> Alike:
-    """Judge by ``noted``, which is the context ``whole`` with its reads recorded."""
+    """Judge a host by ``noted``, a version of the context ``whole`` that records what is read from it."""
     memory, facts = whole.memory, noted.facts
     states = {
         role.name: memory.judged(("states", Same(role)), facts, partial(differing, role, memory))
@@ -120,7 +120,7 @@ def _alike(whole: AuditContext, looks_at: AuditScope, noted: AuditContext) -> Al
 
 
 class _Steady:
-    """Makes the judgements of a host. Records the reads of each judgement that does not depend on the time.
+    """Makes the judgements of a host, and records the data that the judgements read that do not depend on the time.
 
     If ``noted`` records no reads, the judgements are made for this host only, and none is ``OPEN``.
     """
@@ -137,7 +137,7 @@ class _Steady:
         if NOW in notes:
             return OPEN
         for question in notes:
-            if question != CHANGES:  # changes were computed from the facts
+            if question != CHANGES:  # the changes were computed from the facts, whose reads are recorded anyway
                 self._noted.token(question)
         return result
 
@@ -158,24 +158,24 @@ def _evidence(known: Catalogue, rule: FailureRule, ctx: AuditContext) -> tuple[s
 
 
 def _first(lines: Iterable[str]) -> list[str]:
-    """The first lines of the evidence, and the number of further lines."""
+    """The first ``EVIDENCE_LINES`` lines of the evidence, and the number of further lines as a text."""
     evidence = list(lines)
     more = len(evidence) - EVIDENCE_LINES
     return [*evidence[:EVIDENCE_LINES], f"… and {more} more"] if more > 0 else evidence
 
 
 def readings_of(values: tuple[AuditValue, ...], ctx: AuditContext) -> tuple[Reading, ...]:
-    """The readings of these values on a host."""
+    """Compute the readings of these values on a host."""
     return ctx.judged(("readings", Same(values)), partial(readings, values=values))
 
 
 def all_readings(looks_at: AuditScope, ctx: AuditContext) -> tuple[Reading, ...]:
-    """The readings of the values of a host's roles, and of the installed software of all layers."""
+    """The readings of all values of a host's roles, and of the software found on the host in any layer."""
     return (*readings_of(looks_at.target.audit_values, ctx), *readings_found(looks_at.finders, ctx))
 
 
 def gpus_of(ctx: AuditContext) -> tuple[Gpu, ...]:
-    """The cards of a host; empty if they cannot be read."""
+    """The cards of a host; empty if no role can read them."""
     try:
         return ctx.gpus
     except (Unread, NotAnswered):
@@ -183,7 +183,7 @@ def gpus_of(ctx: AuditContext) -> tuple[Gpu, ...]:
 
 
 def events_of(ctx: AuditContext) -> tuple[GpuEvent, ...]:
-    """The recent events of a host's cards; empty if they cannot be read."""
+    """The recent events of a host's cards; empty if no role can read them."""
     try:
         return ctx.gpu_events
     except (Unread, NotAnswered):
@@ -191,7 +191,7 @@ def events_of(ctx: AuditContext) -> tuple[GpuEvent, ...]:
 
 
 def _why_not(resource: Resource, facts: Facts) -> str:
-    """The reason why a state could not be checked: a probe timed out, or was not run."""
+    """The reason why a state could not be checked: one of its probes timed out, or was not run."""
     late = [
         str(NotAnswered(probe.script, facts.late[probe].late_s)) for probe in resource.probes() if probe in facts.late
     ]

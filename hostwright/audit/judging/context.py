@@ -1,4 +1,4 @@
-"""All data about one host at one moment, from which readings and failure rules are computed. Pure.
+"""The data about one host at one time from which readings and failure rules are computed. Pure.
 
 A result computed from an ``AuditContext`` is shared by all hosts of a run for which the computation reads equal data
 (``plan.facts.memory``).
@@ -30,21 +30,22 @@ NOT_PROBED = "not probed (no sudo, or older facts)"
 
 
 class Unread(Exception):
-    """A check could not be made, because an answer is missing.
+    """A check could not be made, because a probe gave no usable answer.
 
-    It is reported as not checked, not as a fault of the host.
+    The check is reported as not made, not as a fault of the host.
     """
 
 
 @dataclass(frozen=True)
 class AuditContext:
-    """The facts of one host with its desired states, without its name. ``now`` is the time when the facts were read
-    (UTC).
+    """The facts and the desired states of one host, without its name.
 
-    ``changes`` are the changes of a plan, by role. ``variables`` are the roles' bound variables. Facts may be
-    incomplete (an old audit, or one without sudo): read them with ``answer``. ``cards`` are the ways in which roles
-    read cards. ``named`` finds a known failure in a text, and returns its name and the matching line. ``known`` is the
-    hardware according to the inventory and earlier audits.
+    ``now`` is the time when the facts were read (UTC).
+
+    ``changes`` are the planned changes by role. ``variables`` are the roles' bound variables. Facts may be incomplete
+    (an old audit, or one without sudo): read them with ``answer``. ``cards`` are the roles' interfaces to cards.
+    ``named`` finds a known failure in a text, and returns its name and the matching line. ``known`` is the hardware
+    according to the inventory and earlier audits.
     """
 
     desired: Desired
@@ -55,7 +56,7 @@ class AuditContext:
     cards: tuple[Cards, ...] = ()
     named: Callable[[str], tuple[str, str] | None] = lambda _: None
     known: KnownHardware = NOTHING_KNOWN
-    #: results for this host, and for others of the same run
+    #: cache of results, shared by all hosts of a run
     memory: Memory = field(default_factory=Memory, compare=False, repr=False)
 
     @property
@@ -65,7 +66,7 @@ class AuditContext:
 
     @property
     def minute(self) -> datetime:
-        """``now``, rounded down to the minute.
+        """The time ``now``, rounded down to the minute.
 
         Use it where the exact time does not matter. A result that depends on ``now`` is computed for each host; a
         result that depends on ``minute`` is computed once a minute for all hosts with equal data.
@@ -73,7 +74,7 @@ class AuditContext:
         return self.now.replace(second=0, microsecond=0)
 
     def section(self, kind: type[S]) -> S:
-        """The stack's section of that kind: of the role itself, or of a role that it needs."""
+        """The section of type ``kind`` in the stack. A role that needs another role can read that role's section."""
         return self.stack.section(kind)
 
     def require(self, probe: Probe) -> None:
@@ -84,19 +85,19 @@ class AuditContext:
             raise Unread(NOT_PROBED)
 
     def answer(self, probe: Probe) -> Answer:
-        """The answer to a probe, whatever its exit status. Raises ``Unread`` if the probe was not run, or timed out."""
+        """The answer to a probe, with any exit status. Raises ``Unread`` if the probe was not run or timed out."""
         self.require(probe)
         return self.facts[probe]
 
     def text(self, probe: Probe) -> str:
-        """The text of the answer to a probe. Raises ``Unread`` if the probe was not run, timed out or failed."""
+        """The output of a probe. Raises ``Unread`` if the probe was not run, timed out or failed."""
         answer = self.answer(probe)
         if not answer.ok:
             raise Unread(f"the probe ended with status {answer.status}")
         return answer.text
 
     def differs(self, role: str) -> bool:
-        """Whether a role, or a role that replaces it, is not as desired.
+        """Whether a role, or a role that provides it, is not as desired.
 
         If it is as desired, the logs of its installers are outdated.
         """
@@ -105,42 +106,42 @@ class AuditContext:
 
     @property
     def packages(self) -> Mapping[str, Installed]:
-        """dpkg's database by package name. Raises ``Unread``."""
+        """The rows of dpkg's database by package name. Raises ``Unread``."""
         self.require(DPKG)
         return dpkg_table(self.facts)
 
     def packages_where(self, wanted: Callable[[Installed], bool]) -> tuple[Installed, ...]:
-        """The rows of ``dpkg_rows`` that ``wanted`` accepts. Raises ``Unread``."""
+        """The rows of dpkg's database for which ``wanted`` is true. Raises ``Unread``."""
         self.require(DPKG)
         return dpkg_rows(self.facts, wanted)
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:
-        """The host's cards as their drivers report them. Raises ``Unread`` if no driver does."""
+        """The host's cards as their drivers report them. Raises ``Unread`` if no driver reports any."""
         return self.judged("cards", lambda ctx: _of_cards(ctx, lambda cards: cards.gpus(ctx)))
 
     @property
     def gpu_events(self) -> tuple[GpuEvent, ...]:
-        """The recent events of the cards. Raises ``Unread`` if they cannot be read."""
+        """The recent events of the cards in the kernel log. Raises ``Unread`` if they cannot be read."""
         return self.judged("events of cards", lambda ctx: _of_cards(ctx, lambda cards: cards.events(ctx)))
 
     def judged(self, key: Hashable, work: Callable[[AuditContext], T], *, tries: int = MOST_RESULTS) -> T:
-        """``work(ctx)``, computed once for all hosts for which it reads equal data. ``Unread`` is shared, too.
+        """The result of ``work(ctx)``, computed once for all hosts for which ``work`` reads equal data.
 
-        ``tries`` is as in ``Memory.judged``.
+        If ``work`` raises ``Unread``, this error is shared as well. ``tries`` is as in ``Memory.judged``.
         """
         return self.memory.judged(key, self, work, (Unread, NotAnswered), tries=tries)
 
     def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
-        """``work(ctx.facts)``, shared by hosts with the same result.
+        """The result of ``work(ctx.facts)``, of which only the value counts when hosts are compared.
 
-        The caller depends only on the result, not on all facts that ``work`` reads: two hosts may have different
-        amounts of memory that are both sufficient. Results are compared by their ``repr``, which must be complete.
+        Facts that ``work`` reads do not have to be equal: two hosts may have different amounts of memory that are both
+        sufficient. Results are compared by their ``repr``, which must be complete.
         """
         return self.memory.judged(key, self.facts, work)
 
     def token(self, question: Hashable) -> Hashable:
-        """A hashable key for a part of this context, so that hosts can be compared.
+        """A hashable key for a part of this context. Hosts for which the keys are equal have equal parts.
 
         ``question`` is the name of the part, a ``Settled``, or a key of the facts.
         """
@@ -154,24 +155,25 @@ class AuditContext:
         return part if question in _VALUES else Same(part.roles if part is self.desired else part)
 
     def noting(self, notes: Notes) -> AuditContext:
-        """The same context, which records all reads in ``notes``."""
+        """The same context, but with all reads recorded in ``notes``."""
         return NotedContext(self, notes)
 
 
-NOW, CHANGES = "now", "changes"  #: recorded by results that depend on the time, and by results that read the changes
-#: parts of a context that are compared by value; other parts are compared by identity
+#: names recorded for a result that reads the time, and for one that reads the planned changes
+NOW, CHANGES = "now", "changes"
+#: names of the parts of a context that are compared by value; other parts are compared by identity
 _VALUES = (NOW, "minute", "named", "known")
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Records that a judgement has read a result of ``AuditContext.settled``."""
+    """A record that a judgement has read a result of ``AuditContext.settled``."""
 
     key: Hashable
     work: Callable[[Facts], object] = field(compare=False)
 
     def token(self, ctx: AuditContext) -> Hashable:
-        """The result as a key, or the error that prevented it."""
+        """The ``repr`` of the result, or the error if there is no result; both are hashable."""
         try:
             return repr(ctx.settled(self.key, self.work))
         except NotAnswered as error:
@@ -179,7 +181,7 @@ class Settled:
 
 
 class NotedContext(AuditContext):
-    """An ``AuditContext`` that records what is read from it."""
+    """An ``AuditContext`` that records what a judgement reads from it."""
 
     def __init__(self, ctx: AuditContext, notes: Notes):
         whole = ctx.__dict__.get("_whole", ctx)
@@ -196,13 +198,13 @@ class NotedContext(AuditContext):
         return getattr(own("_whole"), name)
 
     def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
-        """As in ``AuditContext``. Only the result is recorded, not the facts that ``work`` reads."""
+        """As in ``AuditContext``. Records only the result, not the facts that ``work`` reads."""
         self.token(Settled(key, work))
         whole: AuditContext = self._whole
         return whole.settled(key, work)
 
     def token(self, question: Hashable) -> Hashable:
-        """As in ``AuditContext``; the question is recorded."""
+        """As in ``AuditContext``. Also records the key in the notes."""
         notes: Notes = self._notes
         if question not in notes:
             notes[question] = self._look.token(question)
@@ -213,7 +215,7 @@ _PARTS = frozenset({"stack", "minute", *(part.name for part in fields(AuditConte
 
 
 def _of_cards(ctx: AuditContext, read: Callable[[Cards], tuple[T, ...]]) -> tuple[T, ...]:
-    """The combined results of all roles that can read cards on this host."""
+    """The results of ``read`` for all roles that can read cards on this host. Raises ``Unread`` if no role can."""
     answers: list[tuple[T, ...]] = []
     reason = "no role reads cards"
     for cards in ctx.cards:
@@ -227,7 +229,10 @@ def _of_cards(ctx: AuditContext, read: Callable[[Cards], tuple[T, ...]]) -> tupl
 
 
 def once(read: Callable[[AuditContext], T]) -> Callable[[AuditContext], T]:
-    """Decorator for a function that many rules call: it runs once for all hosts for which it reads equal data."""
+    """Decorator for a function that many rules call.
+
+    The function runs once for all hosts for which it reads equal data.
+    """
 
     @wraps(read)
     def kept(ctx: AuditContext) -> T:
@@ -238,11 +243,11 @@ def once(read: Callable[[AuditContext], T]) -> Callable[[AuditContext], T]:
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """How the cards of one vendor are read: ``CARDS`` in the module ``gpus`` of a role's folder.
+    """A role's interface to the cards of one vendor: ``CARDS`` in the module ``gpus`` of the role's folder.
 
     ``gpus`` returns the cards as their driver reports them, ``events`` their recent events; both raise ``Unread`` if
-    these cannot be read. ``on_bus`` counts the cards of the host, with or without a driver. ``driven`` is true if the
-    host has a driver, whoever installed it.
+    the driver does not report them. ``on_bus`` counts the cards of the host, with or without a driver. ``driven`` is
+    true if the host has a driver, whoever installed it.
     """
 
     probes: tuple[Probe, ...]

@@ -1,11 +1,11 @@
 """Compute the audit of a host from its facts. Pure: the same facts can be judged again against another stack.
 
-The age of a product is judged no matter how it was installed: by a state of Hostwright, or as a package of the host.
+The age of a product is judged whether a state of Hostwright or an unrelated package installed it.
 
-A state is not as desired because the host changed (drift), or because the desired state did (intent). Puppet calls
-these corrective and intentional changes. The host's release record distinguishes them: it contains a hash of each state
-that was as desired at the end of the last good run. A record of an earlier Hostwright contains hashes that can no
-longer be computed. Then drift and intent cannot be distinguished until the next provisioning rewrites the record.
+If a state is not as desired, either the host changed (drift) or the desired state did (intent). Puppet calls these
+corrective and intentional changes. The host's release record distinguishes them: for each state that was as desired at
+the end of the last good run, it contains a hash. An earlier Hostwright computed these hashes in another way. With its
+records, drift and intent cannot be distinguished until the next provisioning rewrites the record.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ from hostwright.stack.ages import Advisories, Aged, aged, day_of, numbers
 
 @dataclass(frozen=True)
 class LastGood:
-    """A role's entry in the release record."""
+    """The entry of a role in the release record of the last good run."""
 
     role: DesiredRole
-    entry: Mapping[str, Any] | None  #: ``None``: the record has no entry for the role
-    memory: Memory = field(default_factory=Memory)  #: memory of the run: a role's states are hashed once
+    entry: Mapping[str, Any] | None  #: ``None`` if the record has no entry for the role
+    memory: Memory = field(default_factory=Memory)  #: cache of the run, in which a role's states are hashed once
 
     def why(self, resource: Resource | None = None) -> Why:
-        """Why this state is not as desired; without ``resource``, why a value of the layer differs that no state
-        covers.
+        """Why this state is not as desired.
 
-        A state that the record contains in the same form has drifted. Any other state was changed or added since then.
+        Without ``resource``: why a value of the layer differs that no state covers. A state has drifted if the record
+        contains its hash. Any other state was changed or added in the stack since then.
         """
         if self.entry is None:
             return "new"
@@ -75,20 +75,20 @@ class LastGood:
         if self.entry["desired"] == known.role:
             return "drift"
         states = self.entry.get("states")
-        if resource is None or not isinstance(states, list):  # an early record without states
+        if resource is None or not isinstance(states, list):  # the record of an early Hostwright has no states
             return "intent"
         return "drift" if known.of(resource) in states else "intent"
 
 
 class Hashes:
-    """The hashes of a role's states, as in release records, each computed on first use."""
+    """The hashes of a role's states in the form of release records. Each is computed on first use."""
 
     def __init__(self, role: DesiredRole):
         self._role, self._states = role, dict[Same[Resource], str]()
 
     @cached_property
     def role(self) -> str:
-        """The hash of all states together."""
+        """The hash of all states of the role together."""
         return desired_sha256(self._role)
 
     def of(self, resource: Resource) -> str:
@@ -100,13 +100,13 @@ class Hashes:
 
 
 def last_good(role: DesiredRole, record: Mapping[str, Any], memory: Memory | None = None) -> LastGood:
-    """The record's entry for a role; a damaged entry is ignored."""
+    """The record's entry for a role. A damaged entry is treated as missing."""
     entry = record.get("roles", {}).get(role.name)
     return LastGood(role, entry if isinstance(entry, dict) else None, memory or Memory())
 
 
 def shown(record: Mapping[str, Any]) -> ReleaseRecord | None:
-    """The main fields of the record, for reports."""
+    """The main fields of the record for reports, or ``None`` without a record."""
     if not record:
         return None
     return ReleaseRecord(*(str(record.get(key, "")) for key in ("stack", "at", "run", "operator")))
@@ -116,11 +116,11 @@ Found = Finding | NotChecked  #: result of a rule on a host
 
 
 def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHardware = NOTHING_KNOWN) -> HostAudit:
-    """The audit of a host by facts that were read at the time ``at``. ``known_before`` is the hardware that earlier
-    audits found.
+    """Compute the audit of a host from facts that were read at the time ``at``.
 
-    For hosts with equal facts, everything that does not depend on the time is computed once (``target.memory``). For
-    hosts that share both facts and time, as with stored facts, the whole audit is computed once.
+    ``known_before`` is the hardware that earlier audits found. For hosts with equal facts, everything that does not
+    depend on the time is computed once (``target.memory``). For hosts that share both facts and time, as with stored
+    facts, the whole audit is computed once.
     """
     looks_at = audited(target)
     hardware = replace(known_before, gpus=read_expected_gpus(target.host))
@@ -130,7 +130,7 @@ def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHar
 
 
 def _judged(target: TargetHost, looks_at: AuditScope, facts: Facts, at: datetime, hardware: KnownHardware) -> HostAudit:
-    """``judge`` for any host with the same desired state."""
+    """Compute the audit as in ``judge``; the result is shared by hosts with the same desired state, facts and time."""
     memory = target.memory
     if refusal := memory.judged("refusal", facts, release.refusal):
         return unread(target, refusal, at)
@@ -171,7 +171,10 @@ def _judged(target: TargetHost, looks_at: AuditScope, facts: Facts, at: datetime
 
 
 def unread(target: TargetHost, sentence: str, at: datetime, lead: str = "") -> HostAudit:
-    """The audit of a host that could not be read. ``lead`` is as in ``HostwrightError``."""
+    """The audit of a host that could not be read.
+
+    ``lead`` is the verb of the next command (``HostwrightError.lead``).
+    """
     layers = tuple(Layer(name, "unread") for name in (*(role.name for role in target.roles), GPU_LAYER))
     return HostAudit(
         target.name, target.stack.name, _iso(at), "unread", sentence, layers,
@@ -180,13 +183,13 @@ def unread(target: TargetHost, sentence: str, at: datetime, lead: str = "") -> H
 
 
 def unprobed(skipped: NotChecked) -> bool:
-    """Whether the check's probes were not run or timed out, so that the state of its layer is unknown."""
+    """Whether the probes of a check were not run or timed out, so that the state of its layer is unknown."""
     of_cards = skipped.check in (CARDS, DRIVER_OF_CARDS)
     return of_cards or skipped.reason == NOT_ASKED or skipped.reason.startswith(NOT_IN_TIME)
 
 
 def _repairable(found: Found, changes: Mapping[str, tuple[Planned, ...]]) -> Found:
-    """The result, marked as not fixed by provisioning if the plan of its layer is refused."""
+    """The finding; if the plan of its layer is refused, marked as not fixed by provisioning."""
     refused = isinstance(found, Finding) and any(isinstance(one, Refusal) for one in changes.get(found.layer, ()))
     return replace(found, provision=False) if isinstance(found, Finding) and refused else found
 
@@ -194,10 +197,10 @@ def _repairable(found: Found, changes: Mapping[str, tuple[Planned, ...]]) -> Fou
 def _deviations(
     target: TargetHost, known: Alike, read: Iterable[Reading], record: Mapping[str, Any]
 ) -> Iterator[Deviation]:
-    """The states that are not as desired, with the reason.
+    """The states that are not as desired, and why.
 
-    For a layer without such states, values that differ from the stack are reported instead: if no state was probed,
-    nothing else is known.
+    For a layer in which no such state is known, values that differ from the stack are reported instead, since its
+    states may not have been probed.
     """
     differing = [reading for reading in read if reading.differs]
     for role in target.desired.roles if differing or any(known.changes.values()) else ():
@@ -212,14 +215,14 @@ def _deviations(
 
 
 def _not_checked(known: Alike, found: Iterable[Found]) -> Iterator[NotChecked]:
-    """The states and the rules that could not be checked."""
+    """The checks that could not be made: of states, and of rules."""
     for differs in known.states.values():
         yield from differs.not_checked
     yield from (one for one in found if isinstance(one, NotChecked))
 
 
 def _unread_cards(ctx: AuditContext, looks_at: AuditScope) -> Iterator[NotChecked]:
-    """A failed check if no card could be read, on a host with cards and a driver or a role that installs one."""
+    """Report a failed check if no card could be read, although the host has cards and should have or has a driver."""
     try:
         if looks_at.judges_cards(ctx.facts) and any(cards.on_bus(ctx.facts) for cards in ctx.cards):
             _ = ctx.gpus
@@ -231,8 +234,9 @@ def _unread_cards(ctx: AuditContext, looks_at: AuditScope) -> Iterator[NotChecke
 
 
 def _others_late(target: TargetHost, facts: Facts, not_checked: Iterable[NotChecked]) -> Iterator[NotChecked]:
-    """Probes that timed out and belong to no state and no rule: probes of cards and their users, of values, and of
-    Hostwright.
+    """Report the probes that timed out, if no state or rule that could not be checked names them.
+
+    These probe cards and their users, values, or Hostwright's own files.
     """
     named = {skipped.reason for skipped in not_checked}
     of_cards = {*target.occupancy.probes, *(probe for part in audited(target).cards for probe in part.probes)}
@@ -251,8 +255,8 @@ def _layer(
 ) -> Layer:
     """The status of one layer.
 
-    The layer is unread if a state could not be checked or a probe timed out, but not if a rule could not be checked
-    for another reason.
+    The layer is unread if a state could not be checked or a probe timed out. If a rule could not be checked for another
+    reason, the layer is not unread.
     """
     whys = {deviation.why for deviation in deviations if deviation.layer == name}
     graves = {finding.grave for finding in findings if finding.layer == name}
@@ -282,7 +286,7 @@ def _iso(at: datetime) -> str:
 
 
 def aged_on(ctx: AuditContext) -> tuple[Aged, ...]:
-    """The advisories that apply to the versions on the host; empty for parts that cannot be read."""
+    """The advisories that apply to versions on the host. Software that cannot be read is ignored."""
     known = ctx.desired.advisories
     if not known.products:
         return ()
@@ -297,7 +301,7 @@ def _aged(known: Advisories, found: Iterable[tuple[str, str]], today: date) -> t
 
 
 def installed(desired: Desired, memory: Memory, facts: Facts) -> tuple[tuple[str, str], ...]:
-    """The products on the host that advisories mention, each with its version."""
+    """The products on the host that advisories cover, each with its version."""
     products = desired.advisories.products
     known = tuple(pattern for product in products.values() for pattern in product.packages)
     there = [(one.name, one.version) for one in _software(desired, memory, facts) if one.version]
@@ -307,7 +311,7 @@ def installed(desired: Desired, memory: Memory, facts: Facts) -> tuple[tuple[str
     for package, version in there:
         if named_like(package, known):
             name = next(name for name, product in products.items() if named_like(package, product.packages))
-            # a package's version is the vendor's with a suffix
+            # a package's version is the vendor's version with a suffix, so versions are compared as numbers
             found.setdefault((name, numbers(version)), (name, version))
     return tuple(found.values())
 
@@ -319,7 +323,10 @@ def _software(desired: Desired, memory: Memory, facts: Facts) -> Iterator[Softwa
 
 
 def _pieces(state: Resource, facts: Facts) -> tuple[Software, ...]:
-    """The software in a state; empty if a probe was not run, since all hosts with equal facts would share an error."""
+    """The software that a state installs, as found on the host. Empty if a probe of the state was not run.
+
+    The error is not raised, since all hosts with equal facts would share it.
+    """
     try:
         return tuple(state.software(facts))
     except (KeyError, NotAnswered):

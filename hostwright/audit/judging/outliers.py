@@ -1,4 +1,4 @@
-"""Compare values that no stack pins between hosts, and find hosts that differ from the majority. Pure."""
+"""Compare the values that no stack pins between hosts, and find hosts that differ from the majority. Pure."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from hostwright.audit.fleetaudit import MACHINE_LAYERS, HostAudit, Reading, ValueSpread, have_several_stacks
 
-#: values that are different on each host
+#: layer and name of values that are different on each host, and are not compared
 OWN = frozenset({("base", "product"), ("release", "at")})
 
 Key = tuple[str, str, str]
 
 
 def spreads(hosts: Iterable[HostAudit]) -> tuple[ValueSpread, ...]:
-    """The values that no stack pins, each over the comparable hosts: two or more with equal ``among``.
+    """The values that no stack pins, each with its hosts. Two or more hosts with equal ``among`` are comparable.
 
     If hosts have different stacks, only values of the machine are compared across stacks; ``among`` of other values
     also names the stack. The values are in the order in which they first occur. Hosts that could not be read, and
@@ -36,7 +36,7 @@ def _comparable(by_value: Mapping[str, list[str]]) -> bool:
 
 
 def _compared(host: HostAudit) -> Iterator[Reading]:
-    """The comparable readings of a host, each name once."""
+    """The readings of a host that can be compared with other hosts, each layer, name and ``among`` once."""
     compared: dict[Key, Reading] = {}
     for reading in host.readings if host.status != "unread" else ():
         if reading.want is None and (reading.layer, reading.name) not in OWN:

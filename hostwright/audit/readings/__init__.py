@@ -1,1 +1,1 @@
-"""The values of a host: the program that prints them, and the readings parsed from its output."""
+"""The values of a host: the shell program that prints them, and the readings parsed from its output."""

@@ -1,4 +1,4 @@
-"""Parse the output of the values program, and select the values that apply to a host. Pure."""
+"""Parse the output of the shell program for values, and select the values that apply to a host. Pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from hostwright.common.canonical import Same
 from hostwright.plan.model import Probe
 from hostwright.plan.roles.auditvalue import PRODUCT, AuditValue, Snippet
 
-RELEASE_LAYER = "release"  #: layer of values from the host's release record; no role has this name
+RELEASE_LAYER = "release"  #: name of the layer of values from the host's release record; no role has this name
 
-VALUE_CHARACTERS = 200  #: maximum characters kept of each answer; the program truncates to the same length
+#: maximum number of characters to keep of a value; the shell program truncates to the same length
+VALUE_CHARACTERS = 200
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9 ._+-]{0,99}")
 
@@ -23,7 +24,10 @@ _RECORD = Snippet(
 
 
 def all_values(stack: str, roles: Iterable[AuditValue]) -> tuple[AuditValue, ...]:
-    """The values of a host's roles, and the values of its release record. ``stack`` is the name of its stack."""
+    """The values that the host's roles define, and the two values of its release record.
+
+    ``stack`` is the stack's name.
+    """
     record = (
         AuditValue("stack", _RECORD.line("stack"), stack, layer=RELEASE_LAYER),
         AuditValue("at", _RECORD.line("at"), layer=RELEASE_LAYER),
@@ -32,14 +36,14 @@ def all_values(stack: str, roles: Iterable[AuditValue]) -> tuple[AuditValue, ...
 
 
 def value_probes(values: Iterable[AuditValue]) -> tuple[Probe, ...]:
-    """The probes for these values: one without root, and one with root if any value needs it."""
+    """The probes that print these values: one without root, and one with root if any value needs it."""
     asked = tuple(values)
     root = root_program(asked)
     return (Probe(user_program(asked, PRODUCT)), *([Probe(root, root=True)] if root else []))
 
 
 def asked_for(stack: str, roles: tuple[AuditValue, ...]) -> tuple[tuple[AuditValue, ...], tuple[Probe, ...]]:
-    """``all_values`` and their ``value_probes``, computed once for all hosts with the same tuple of values."""
+    """The results of ``all_values`` and ``value_probes``, computed once for all hosts with the same values of roles."""
     return _asked_for(stack, Same(roles))
 
 
@@ -50,19 +54,19 @@ def _asked_for(stack: str, roles: Same[tuple[AuditValue, ...]]) -> tuple[tuple[A
 
 
 def read_answers(text: str) -> dict[str, str]:
-    """The values in a program's output. Other lines, and an incomplete last line, are skipped."""
+    """The values in the output of the shell program by name. Other lines, and an incomplete last line, are skipped."""
     whole = text.rpartition("\n")[0]
     rows = (line.partition("=") for line in whole.split("\n"))
     return {name: value.strip()[:VALUE_CHARACTERS] for name, sign, value in rows if sign and _NAME.fullmatch(name)}
 
 
 def is_meant(value: AuditValue, answers: Mapping[str, str]) -> bool:
-    """Whether a value applies to a host with these answers."""
+    """Whether a value applies to a host: its condition, if it has one, holds for these answers."""
     return value.given is None or answers.get(value.given[0].line, "") == value.given[1]
 
 
 def meant(values: Iterable[AuditValue], answers: Mapping[str, str]) -> tuple[AuditValue, ...]:
-    """The values that apply to a host with these answers: the first of each layer and name."""
+    """The values that apply to a host with these answers. Of several with the same layer and name, the first."""
     chosen: dict[tuple[str, str], AuditValue] = {}
     for value in values:
         if is_meant(value, answers):
@@ -71,10 +75,10 @@ def meant(values: Iterable[AuditValue], answers: Mapping[str, str]) -> tuple[Aud
 
 
 def check_lines(values: Iterable[AuditValue]) -> tuple[str, ...]:
-    r"""The checks that a host makes by itself, one per line with tabs between the fields.
+    r"""The checks that a host with the role ``selfaudit`` makes itself, one per line with tabs between the fields.
 
-    The fields are layer, name, answer, condition and its value, and the stack's value. The last one is escaped as in
-    JSON and Prometheus strings. No field contains a tab or newline.
+    The fields are layer, name, name of the answer, condition (answer and value), and the value in the stack, which is
+    escaped as in JSON and Prometheus strings. No field contains a tab or newline.
     """
     compared = (value for value in values if value.want is not None and not value.root and value.derive is None)
     return tuple(_check_line(value) for value in compared)

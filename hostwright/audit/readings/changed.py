@@ -1,4 +1,4 @@
-"""Changes on a host since its release record was written, as hints if no rule recognises the problem."""
+"""The latest changes on a host after its release record was written. They are hints if no rule matches the problem."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from hostwright.common.text import short
 from hostwright.plan.host.release import PATH
 from hostwright.plan.model import Facts, Probe
 
-MOST = 40  #: maximum packages, and maximum files, that are read, the latest first (our choice)
+MOST = 40  #: maximum number of packages, and of files, to read, the latest first (our choice)
 
-#: Reads the ctime of inodes, since a copy that preserves old dates hides a change from the mtime.
+#: Probe for files and packages that changed. It reads the ctime of files: a copy that preserves old dates hides a
+#: change from the mtime, but not from the ctime.
 CHANGED = Probe(sh_file(__file__, "changed.sh", record=PATH, most=str(MOST)), root=True)
 
-#: Files that are written at each boot, or by any tool that edits accounts.
+#: files that each boot writes, and files that every tool for accounts edits
 _NOISE = frozenset(
     (
         "/etc/ld.so.cache", "/etc/mtab", "/etc/adjtime", "/etc/resolv.conf", "/etc/.pwd.lock", "/etc/.updated",
@@ -23,7 +24,7 @@ _DPKG = {"install": "installed", "upgrade": "upgraded", "remove": "removed", "pu
 
 
 def changed_since(facts: Facts) -> tuple[str, ...]:
-    """Packages, then files (the latest first), that changed since the host was last as desired.
+    """Packages, then files (each the latest first), that changed after the release record was written.
 
     Empty if the host has no record or was not probed. A package is listed once with its latest change: ``package
     driverctl installed 0.111-1``.
@@ -37,6 +38,6 @@ def changed_since(facts: Facts) -> tuple[str, ...]:
 
 
 def _package(name: str, action: str, version: str) -> str:
-    """A row of dpkg's log as text; a removed package has no version."""
+    """The text for a row of dpkg's log; for a removed package, it has no version."""
     text = f"package {name.partition(':')[0]} {_DPKG[action]}"
     return text if version == "<none>" else f"{text} {version}"

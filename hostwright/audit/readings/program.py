@@ -1,11 +1,11 @@
 """The shell program that prints the values of a host, one ``name=value`` per line.
 
-An audit runs it over SSH, and hosts with the role ``selfaudit`` run it themselves. It is nearly the same for every
-stack, so that stored answers can be compared with a later stack: it prints every package of a family and every toolkit,
+An audit runs it over SSH; hosts with the role ``selfaudit`` run it themselves. It is nearly the same for every stack,
+so that its stored output can be compared with a later stack: it prints every package of a family and every toolkit,
 from which the stack's values are selected.
 
-It takes 25 to 40 ms, mostly in dpkg and ldconfig: each program is started once for the values of all roles, and the
-shell itself reads small files. A command that may hang has a limit of ten seconds. The last line is ``complete=yes``.
+It takes 25 to 40 ms, mostly in dpkg and ldconfig: each command runs once for the values of all roles, and the shell
+itself reads small files. A command that may hang has a limit of ten seconds. The last line is ``complete=yes``.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from hostwright.plan.roles.auditvalue import (
 )
 from hostwright.resources.packages.packages import named_like
 
-COMPLETE = "complete"  #: name of the last line, which marks complete output
+COMPLETE = "complete"  #: name in the last line, which shows that the output is complete
 END = sh("say %s yes\n", COMPLETE)
 
 
 def user_program(values: Iterable[AuditValue], *more: ReadPlace) -> str:
-    """The part of the program that needs no root, for these values and for the places ``more``."""
+    """The part of the program that runs without root. It prints these values, and the places ``more``."""
     asked = tuple(values)
     places = _places(place for place in (*_all(asked), *more) if not needs_root(place))
     parts = (_packages(asked), _libraries(places), _units(places), *_venvs(places), *_others(places))
@@ -43,13 +43,13 @@ def user_program(values: Iterable[AuditValue], *more: ReadPlace) -> str:
 
 
 def root_program(values: Iterable[AuditValue]) -> str:
-    """The part of the program that needs root; empty if no value needs root."""
+    """The part of the program that runs as root; empty if no value needs root."""
     places = _places(filter(needs_root, _all(values)))
     return "".join((sh_file(__file__, "prelude.sh"), *_others(places), END)) if places else ""
 
 
 def package_patterns(values: Iterable[AuditValue]) -> tuple[str, ...]:
-    """Patterns for dpkg: the families of packages, and packages that belong to no family."""
+    """Patterns for dpkg: the families of packages, and single packages that no family contains."""
     places = [place for place in _all(values) if isinstance(place, PackageVersion | PackageOf)]
     groups = (place.names if isinstance(place, PackageOf) else place.families for place in places)
     families = tuple(sorted({name for group in groups for name in group}))
@@ -63,7 +63,10 @@ def _all(values: Iterable[AuditValue]) -> Iterator[ReadPlace]:
 
 
 def _places(places: Iterable[ReadPlace]) -> tuple[ReadPlace, ...]:
-    """Each place once. Raises ``ValueError`` for two places that would be printed under the same name."""
+    """These places without duplicates.
+
+    Raises ``ValueError`` for different places that are printed under the same name.
+    """
     lines: dict[str, ReadPlace] = {}
     for place in places:
         if lines.setdefault(place.line, place) != place:
@@ -82,13 +85,13 @@ def _packages(values: tuple[AuditValue, ...]) -> str:
 
 
 def _any_of(group: PackageOf) -> str:
-    """The sed expression that prints a package of the group also under the group's name."""
+    """The sed expression that prints an installed package of a group also under the name of the group."""
     names = "|".join(_expression(name) for name in group.names)
     return f"s/^package ({names})=/{group.line}={chr(92) + '1 ' if group.named else ''}/p"
 
 
 def _expression(pattern: str) -> str:
-    """A package name or shell pattern as an extended regular expression."""
+    """Convert a package name or shell pattern to an extended regular expression."""
     return pattern.replace(".", "[.]").replace("+", "[+]").replace("*", "[^=]*")
 
 
@@ -117,7 +120,7 @@ def _venvs(places: Iterable[ReadPlace]) -> Iterator[str]:
 
 
 def _others(places: Iterable[ReadPlace]) -> Iterator[str]:
-    """Files, and the roles' own snippets, each once and in a subshell of its own."""
+    """Shell code that prints files, and the roles' own snippets; each snippet runs once, in a subshell."""
     done: set[Snippet] = set()
     for place in places:
         if isinstance(place, FileLine):

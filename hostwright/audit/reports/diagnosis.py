@@ -18,9 +18,9 @@ from hostwright.common.text import count, printable, short
 from hostwright.inventory.patterns import headed
 from hostwright.resources.files.paths import few
 
-MOST_CHANGED = 12  #: maximum changed files and packages that are listed (our choice)
+MOST_CHANGED = 12  #: maximum number of changed files and packages to list (our choice)
 
-#: labels and styles of the final count, the worst first
+#: label and style of each kind of host in the final count, the worst kind first
 WORDS = {
     "failing": ("failing", "bold red"),
     "unread": ("could not be read", "magenta"),
@@ -30,7 +30,7 @@ WORDS = {
 
 
 def show_diagnosis(hosts: Sequence[HostAudit], ages: Ages) -> Iterator[RenderableType]:
-    """The known problems of hosts and a final count.
+    """The known problems of hosts, and a final count of hosts.
 
     Hosts with the same problems are combined, the worst hosts last.
     """
@@ -46,7 +46,7 @@ def show_diagnosis(hosts: Sequence[HostAudit], ages: Ages) -> Iterator[Renderabl
 
 
 def word_of(host: HostAudit) -> str:
-    """The key of ``WORDS`` under which a host is counted."""
+    """The key in ``WORDS`` under which the final count includes a host."""
     if host.sentence:
         return "unread"
     if any(finding.grave for finding in host.findings):
@@ -55,10 +55,10 @@ def word_of(host: HostAudit) -> str:
 
 
 def next_commands(hosts: Iterable[HostAudit], treatments: Mapping[str, Treatment]) -> Mapping[Command, Sequence[str]]:
-    """The next commands, each with its hosts.
+    """The commands to run next, each with its hosts.
 
-    A host with failures that provisioning does not fix needs a rebuild, unless only people can fix them
-    (``treatments``). For a host that could not be read, the error names the command.
+    A host with failures that provisioning does not fix needs a rebuild. If only people can fix all of them, according
+    to ``treatments``, no command helps. For a host that could not be read, the error names the command.
     """
     found: dict[Command, list[str]] = {}
     for host in hosts:
@@ -74,7 +74,7 @@ def next_commands(hosts: Iterable[HostAudit], treatments: Mapping[str, Treatment
 
 
 def provisioned(finding: Finding, host: HostAudit) -> bool:
-    """Whether provisioning fixes the failure. It cannot if every state is already as desired."""
+    """Whether provisioning fixes the failure on this host. It does not if every state is already as desired."""
     return finding.provision and bool(host.deviations)
 
 
@@ -112,7 +112,7 @@ def _group(group: list[HostAudit], ages: Ages) -> Iterator[RenderableType]:
 
 
 def explanation(finding: Finding, indent: str) -> Iterator[Text]:
-    """The host's own output as evidence, the cause, and the fix."""
+    """The lines of evidence, the cause and the fix of a known problem, each indented by ``indent``."""
     for line in finding.evidence:
         yield Text(f"{indent}│ {short(line)}", style="dim")
     yield Text(f"{indent}{finding.cause}.")
@@ -124,7 +124,8 @@ def known_problem(
 ) -> Iterator[Text]:
     """A known problem in full: rule and layer with a ``remark``, evidence, cause and fix.
 
-    ``fixed`` is whether provisioning fixes it, if known. ``hindered`` is whether another failure has to be fixed first.
+    ``fixed`` is whether provisioning fixes the problem, ``None`` if unknown. ``hindered`` is whether another failure
+    has to be fixed first.
     """
     sign, _, style = SHOWN["failing" if finding.grave else "warning"]
     parts = [(finding.layer, "cyan"), (remark, "dim")]

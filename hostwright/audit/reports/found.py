@@ -1,4 +1,4 @@
-"""The software of hosts that were never provisioned: a table for each group of equal hosts."""
+"""The software of hosts without a release record, as a table for each group of equal hosts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hostwright.audit.found.reading import CHECK
 from hostwright.common.text import printable, short
 from hostwright.inventory.patterns import fold, headed
 
-PLACES = 8  #: maximum toolkits, libraries and environments listed per layer (our choice)
-IN_HOMES = 6  #: maximum packages listed in home directories (our choice); --details lists all
+PLACES = 8  #: maximum number of toolkits, libraries and environments to list per layer (our choice)
+IN_HOMES = 6  #: maximum number of packages to list in home directories (our choice); --details lists all
 
 
 def show_found(hosts: tuple[HostAudit, ...]) -> Iterator[RenderableType]:
-    """All software of the largest group, and the differences of each other group from it."""
+    """The software of the largest group of equal hosts, and the differences of each other group from the largest."""
     largest = ""
     for group in found_groups(hosts):
         head, below = headed(group.names)
@@ -46,7 +46,7 @@ def _table(group: FoundGroup, shown: Iterable[str]) -> Table:
 
 
 def _lines(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """The values of one layer: ``version 470.182.03, source runfile``, and a line for each path with a value."""
+    """The lines for one layer: ``version 470.182.03, source runfile``, then a line for each path with its value."""
     plain = [f"{name} {value}" for name, value in pairs if not name.startswith("/")]
     places = [f"{value}, in {name}" for name, value in pairs if name.startswith("/")]
     if not plain and not places:
@@ -59,7 +59,7 @@ def _lines(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _in_homes(group: FoundGroup) -> str:
-    """Software in home directories, with the number of copies, the most frequent first."""
+    """Text for the software in home directories, the most frequent first, with the number of copies of each."""
     found = Counter(one.have for readings in group.homes.values() for one in readings)
     parts = [f"{short(have)}{f' ×{times}' if times > 1 else ''}" for have, times in found.most_common(IN_HOMES)]
     more = f" and {len(found) - IN_HOMES} more" if len(found) > IN_HOMES else ""
@@ -67,7 +67,7 @@ def _in_homes(group: FoundGroup) -> str:
 
 
 def _remarks(group: FoundGroup) -> Iterator[Text]:
-    """Limits that stopped the search for environments."""
+    """A line for each limit that stopped the search for environments, with the hosts on which it did."""
     cut: dict[str, list[str]] = {}
     for host in group.hosts:
         for one in host.not_checked:

@@ -1,4 +1,4 @@
-"""An audit as JUnit XML, for build servers: a test suite for each host, a test case for each layer."""
+"""An audit as JUnit XML for build servers: each host is a test suite, and each of its layers a test case."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.common.text import printable
 def render_junit(audit: FleetAudit) -> str:
     """The audit as JUnit XML.
 
-    A layer that differs or fails is a failure; a layer that could not be read is an error.
+    A layer that differs or fails is reported as a failure; a layer that could not be read is reported as an error.
     """
     document = JUnitXml("hostwright audit")
     for host in audit.hosts:
@@ -41,7 +41,7 @@ def _case(host: HostAudit, layer: Layer) -> TestCase:
 
 
 def _problems(host: HostAudit, layer: str) -> list[str]:
-    """The problems of a layer, one per line."""
+    """The problems of one layer of a host, one per line."""
     states = [
         f"{deviation.what}: {deviation.have} → {deviation.want} ({deviation.why})"
         for deviation in host.deviations

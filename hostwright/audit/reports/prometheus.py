@@ -1,4 +1,4 @@
-"""An audit as a file for node_exporter's textfile collector on the machine that runs audits."""
+"""An audit as a metrics file for node_exporter's textfile collector, on the machine that runs audits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.hardware.gpucolumns import GPU_COLUMNS
 from hostwright.common.text import printable
 
-VALUE_CHARACTERS = 120  #: maximum length of a label value: each distinct value creates a time series
+VALUE_CHARACTERS = 120  #: maximum number of characters of a label value. Each distinct value creates a time series
 
 
 def render_prometheus(audit: FleetAudit) -> str:
@@ -24,14 +24,14 @@ def render_prometheus(audit: FleetAudit) -> str:
 
 
 def exposition(metrics: Iterable[Metric]) -> str:
-    """Metrics in the text exposition format."""
+    """These metrics in the text exposition format of Prometheus."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Metrics(metrics))
     return generate_latest(registry).decode("utf-8")
 
 
 class _Metrics(Collector):
-    """A Prometheus collector for existing metrics."""
+    """A Prometheus collector that returns metrics that were computed before."""
 
     def __init__(self, metrics: Iterable[Metric]):
         self._metrics = tuple(metrics)
@@ -41,7 +41,7 @@ class _Metrics(Collector):
 
 
 def gauge(name: str, text: str, labels: str, rows: Iterable[tuple[Sequence[str], float]]) -> Metric:
-    """A gauge. ``labels`` are names separated by spaces; each row has the label values and a number."""
+    """A gauge. ``labels`` are label names, separated by spaces; each row has the values of the labels and a number."""
     family = GaugeMetricFamily(name, text, labels=labels.split())
     for values, number in rows:
         family.add_metric([label(value) for value in values], float(number))
@@ -49,7 +49,7 @@ def gauge(name: str, text: str, labels: str, rows: Iterable[tuple[Sequence[str],
 
 
 def took(name: str, what: str, at: str, took_s: float) -> Iterator[Metric]:
-    """Metrics for the start time and the duration of ``what``."""
+    """Two metrics: the time ``at`` when ``what`` began, and its duration."""
     began = datetime.fromisoformat(at).timestamp()
     yield gauge(f"{name}_timestamp_seconds", f"Start time of {what}, Unix time", "", [((), began)])
     yield gauge(f"{name}_duration_seconds", f"Duration of {what}", "", [((), took_s)])
@@ -111,5 +111,5 @@ def _of_gpus(hosts: tuple[HostAudit, ...]) -> Iterator[Metric]:
 
 
 def label(text: str) -> str:
-    """Text of a host as a label value: one line of limited length."""
+    """The text on one line of limited length, as a label value."""
     return " ".join(printable(text[: 2 * VALUE_CHARACTERS]).split())[:VALUE_CHARACTERS]

@@ -1,4 +1,4 @@
-"""An audit as CSV: a row for each layer, value, deviation, known failure, card, and unreadable host."""
+"""An audit as CSV, with a row for each layer, value, deviation, known failure, card and unreadable host."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hostwright.audit.hardware.gpucolumns import GPU_COLUMNS
 from hostwright.common.text import printable
 
 COLUMNS = ("host", "status", "kind", "layer", "name", "have", "want", "verdict", "at")
-#: a spreadsheet interprets a cell that begins with one of these as a formula (OWASP, CSV injection)
+#: first characters of cells that a spreadsheet interprets as formulas (OWASP, CSV injection)
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 Row = tuple[str, str, str, str, str, str]
 
 
 def render_csv(audit: FleetAudit) -> str:
-    """The audit as CSV (RFC 4180), a header line first."""
+    """The audit as CSV (RFC 4180). The first line has the names of the columns."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(COLUMNS)
@@ -29,7 +29,7 @@ def render_csv(audit: FleetAudit) -> str:
 
 
 def _rows(host: HostAudit) -> Iterator[Row]:
-    """The rows of a host, with the columns kind, layer, name, have, want and verdict."""
+    """The rows of a host. Their columns are kind, layer, name, have, want and verdict."""
     if host.sentence:
         yield ("unread", "", "", host.sentence, "", "unread")
     for layer in host.layers:
@@ -53,6 +53,6 @@ def _rows(host: HostAudit) -> Iterator[Row]:
 
 
 def _cell(text: str) -> str:
-    """Text on one line that no spreadsheet interprets as a formula."""
+    """The text on one line, changed if a spreadsheet would interpret it as a formula."""
     line = " ".join(printable(text).split())
     return f"'{line}" if line.startswith(FORMULA) else line

@@ -32,7 +32,7 @@ from hostwright.common.text import count, local_time, printable, short, shown_se
 from hostwright.inventory.patterns import fold, headed
 from hostwright.stack.store.artifacts import stand_ins_line
 
-#: status → sign, word, style; in the order in which hosts are listed
+#: status → symbol, word, style. Hosts are listed in this order
 SHOWN: dict[LayerStatus, tuple[str, str, str]] = {
     "failing": ("✗", "failing", "bold red"),
     "drift": ("~", "drift", "red"),
@@ -53,17 +53,17 @@ WORDS: dict[LayerStatus, str] = {
     "warning": "with warnings",
     "desired": "as desired",
 }
-_UNBOUNDED = 100_000  #: width in columns for an output without a limit
+_UNBOUNDED = 100_000  #: width in columns of an output that must not be wrapped
 ABSENT = "·"  #: mark for a layer that a host does not have
 
 
 def show_audit(
     audit: FleetAudit, ages: Ages, *, details: bool = False, columns: int | None = None, first: bool = False
 ) -> Group:
-    """The whole audit for a terminal with ``columns`` (``None``: no limit).
+    """The whole audit for a terminal with ``columns`` (``None``: unlimited).
 
-    ``details`` adds every value, every card, and every deviation of a host that was never provisioned. The summary is
-    at the end, or at the top with ``first``, for a screen that does not scroll.
+    ``details`` adds every value, every card, and every deviation of hosts that were never provisioned. The summary is
+    at the end. With ``first``, it is at the top, for a screen that does not scroll.
     """
     hosts = by_hand(audit.hosts)
     judged = replace(audit, hosts=tuple(host for host in audit.hosts if host.status != "new" or host not in hosts))
@@ -88,7 +88,7 @@ _NEXT = {"failing": Command("doctor"), **dict.fromkeys(("drift", "differs", "int
 
 
 def next_hosts(audit: FleetAudit) -> Mapping[Command, Sequence[str]]:
-    """The next commands after an audit, each with its hosts.
+    """The commands to run after an audit, each with its hosts.
 
     Problems are diagnosed before anything is changed. For a host that could not be read, the error names the command.
     """
@@ -114,20 +114,20 @@ def _headline(audit: FleetAudit) -> Text:
 
 
 def joined(parts: Iterable[tuple[str, str]]) -> Text:
-    """Styled words, separated by commas."""
+    """Styled texts as one text, separated by commas."""
     return Text(", ").join(Text(words, style=style) for words, style in parts)
 
 
 def names_below(below: str) -> list[Text]:
-    """The line with host names below a heading (``patterns.headed``); empty if the heading has the names."""
+    """The line with host names below a heading (``patterns.headed``); empty if the heading contains the names."""
     return [Text(f"  {printable(below)}", style="dim")] if below else []
 
 
 def _matrix(audit: FleetAudit, ages: Ages) -> Table:
-    """Hosts × layers.
+    """A table of hosts and layers.
 
-    Hosts with the same stack and the same status of each layer share a row. With several stacks, the stack has a
-    column.
+    Hosts with the same stack and the same status of each layer share a row. If hosts have different stacks, one column
+    has the stack.
     """
     table = Table(box=None, pad_edge=False, header_style="dim")
     rows = [*_rows(audit, ages)]
@@ -142,7 +142,7 @@ def _matrix(audit: FleetAudit, ages: Ages) -> Table:
 
 
 def _by_status(audit: FleetAudit, ages: Ages) -> Iterator[Text]:
-    """The matrix for a narrow terminal: below each group of hosts, its layers by status."""
+    """The content of the table for a narrow terminal: each group of hosts, and below it, its layers by status."""
     layers = audit.layers
     for names, stack, statuses, lasting in _rows(audit, ages):
         yield names.append("".join(f"  {part}" for part in (stack, lasting) if part), style="dim")
@@ -152,8 +152,9 @@ def _by_status(audit: FleetAudit, ages: Ages) -> Iterator[Text]:
 
 
 def _rows(audit: FleetAudit, ages: Ages) -> Iterator[tuple[Text, str, tuple[LayerStatus | None, ...], str]]:
-    """Hosts with equal layer statuses and stack, the worst first: names, stack (if there are several), statuses, start
-    date.
+    """Groups of hosts with equal statuses of layers and equal stacks, the worst first.
+
+    Each has the names, the stack (if there are several), the statuses, and the start date.
     """
     blocks = {host.host for host in audit.hosts if _has_block(host) or host.sentence}
     mixed = have_several_stacks(audit.hosts)
@@ -165,7 +166,7 @@ def _rows(audit: FleetAudit, ages: Ages) -> Iterator[tuple[Text, str, tuple[Laye
         rows.setdefault((host.status, host.stack if mixed else "", statuses), []).append(host.host)
     for (status, stack, statuses), hosts in rows.items():
         head, below = headed(hosts)
-        # the block below also lists the names
+        # whether the names are also listed in a block below the table, so that a heading is enough here
         named_below = status == "desired" or all(host in blocks for host in hosts)
         names = Text(
             printable(head if named_below or not below else below), style="bold" if status != "desired" else ""
@@ -185,7 +186,7 @@ def _cell(status: LayerStatus | None) -> Text:
 
 
 def _blocks(hosts: Iterable[HostAudit], ages: Ages, *, details: bool) -> Iterator[RenderableType]:
-    """The problems of hosts, once for all hosts with the same problems."""
+    """One block with problems for each group of hosts with the same problems."""
     alike: dict[tuple[object, ...], list[HostAudit]] = {}
     for host in sorted(hosts, key=_worst_first):
         if _has_block(host):
@@ -204,13 +205,14 @@ def _blocks(hosts: Iterable[HostAudit], ages: Ages, *, details: bool) -> Iterato
         yield from (Text(f"  {short(note)}", style="yellow") for note in first.notes)
         yield from (_deviation(deviation, names, ages) for deviation in first.deviations if not brief)
         yield from (_finding(finding, names, ages) for finding in first.findings)
-        if first.findings and first.status != "failing":  # else the last line names doctor
+        # for failing hosts, the last line of the report names the command ``doctor``
+        if first.findings and first.status != "failing":
             doctor = Command("doctor", hosts="" if below else fold(names))
             yield Text(f"  causes and fixes: {doctor}", style="dim")
 
 
 def _aged(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
-    """Advisories on installed versions, each once with its hosts."""
+    """The advisories that apply to installed versions, each once with its hosts."""
     found: dict[str, list[str]] = {}
     for host in hosts:
         for one in host.aged:
@@ -222,12 +224,12 @@ def _aged(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
 
 
 def _has_block(host: HostAudit) -> bool:
-    """Whether a host has details besides the statuses of its layers."""
+    """Whether a host has anything to report besides the statuses of its layers."""
     return bool(host.deviations or host.findings or host.notes)
 
 
 def _is_brief(host: HostAudit, *, details: bool) -> bool:
-    """Whether deviations are only counted: a host that was never provisioned lacks nearly everything."""
+    """Whether deviations are only counted, since a host that was never provisioned lacks nearly everything."""
     return len(host.deviations) > 1 and not details and all(one.why == "new" for one in host.deviations)
 
 
@@ -259,7 +261,7 @@ def _unread(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
 
 
 def _spreads(spreads: Iterable[ValueSpread], grouped: Collection[tuple[str, str]]) -> Iterator[RenderableType]:
-    """The values that no stack pins and in which hosts differ, without the values by which hosts are grouped."""
+    """The values that no stack pins and that differ between hosts. ``grouped`` names values to omit."""
     differing = [spread for spread in spreads if len(spread.values) > 1 and (spread.layer, spread.name) not in grouped]
     if differing:
         yield Text("\nvalues that no stack pins and that differ between hosts", style="bold")
@@ -279,7 +281,7 @@ def _stand_ins(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
 
 
 def show_details(host: HostAudit) -> Iterator[RenderableType]:
-    """Everything that an audit read on one host."""
+    """All values that an audit read on one host."""
     yield Text.assemble("\n", (printable(host.host), "bold"), f"  read {short(local_time(host.at))}", *_groups(host))
     if host.record:
         by = f"{host.record.stack} at {local_time(host.record.at)} by {host.record.operator} (run {host.record.run})"
@@ -326,7 +328,7 @@ def _gpus(gpus: tuple[Gpu, ...]) -> Table:
 
 
 def _not_checked(not_checked: tuple[NotChecked, ...]) -> Iterator[Text]:
-    """Failed checks, one line for each reason."""
+    """The checks that could not be made, one line for each reason."""
     reasons: dict[str, list[str]] = {}
     for skipped in not_checked:
         reasons.setdefault(skipped.reason, []).append(f"{skipped.layer} {skipped.check}")

@@ -1,4 +1,4 @@
-"""One day of a fleet's history, for the charts."""
+"""One day in the history of a fleet, for the charts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """The fleet on one day (ISO date, UTC): the number of hosts by status, and by each value of a reading.
+    """The number of hosts by status, and by value of each reading, on one day (ISO 8601 date, UTC).
 
-    ``versions`` maps a reading ("layer name") to its values and their number of hosts. Days without an audit have no
-    point.
+    ``versions`` maps a reading ("layer name") to its values, each with its number of hosts. Days without an audit are
+    not represented.
     """
 
     day: str

@@ -1,1 +1,1 @@
-"""SBOMs: the software on a host, and its origin."""
+"""SBOMs: the software on a host, and the origin of the software."""

@@ -1,7 +1,7 @@
-"""Collect the software on a host and its origin, from the facts, the states and the release record. Pure.
+"""The software on a host and its origin, collected from the facts, the states and the release record. Pure.
 
 An SBOM contains the software that the host's layers installed or need, not all software on the host. It contains no
-address of the host, and each text from the host is one printable line.
+address of the host, and each text from the host is on one printable line.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from hostwright.plan.roles.software import Software
 from hostwright.plan.targets import TargetHost
 from hostwright.stack.stack import Stack
 
-Key = tuple[str, str, str]  #: identity of software: kind, name and version
+Key = tuple[str, str, str]  #: kind, name and version, which identify software
 
 RECORDED = ("stack", "digest", "run", "commit", "at")  #: fields of the release record that an SBOM contains
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """The operating system, according to the os-release file and ``uname``; unknown values are empty."""
+    """The operating system according to the os-release file and ``uname``. Unknown values are empty."""
 
     id: str = ""
     version: str = ""
@@ -36,7 +36,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class SbomItem:
-    """Software on the host. ``layers`` are the layers that installed or need it, ``address`` is the URL of its file.
+    """One piece of software on the host. ``layers`` are those that installed or need it, ``address`` is its file's URL.
 
     ``namespace`` is the owner of the Debian package: the distribution, or the vendor of another repository.
     """
@@ -51,10 +51,10 @@ class SbomItem:
 
 @dataclass(frozen=True, slots=True)
 class Sbom:
-    """The SBOM of one host. ``at`` is the time of reading, ``record`` has fields of the release record.
+    """The SBOM of one host. ``at`` is the time when the host was read; ``record`` has fields of its release record.
 
-    ``needs`` has the dependencies of each item. ``missing`` is software in the stack that the host lacks. ``not_read``
-    are the states whose probes were not run.
+    ``needs`` has the dependencies of each item. ``missing`` is software of the stack that is not on the host.
+    ``not_read`` are the states whose probes were not run.
     """
 
     host: str
@@ -70,7 +70,7 @@ class Sbom:
 
 
 def sbom_of(target: TargetHost, facts: Facts, at: datetime, redacted: Callable[[str], str] = str) -> Sbom:
-    """The SBOM of a host by facts that were read at the time ``at``. ``redacted`` masks secrets in a text."""
+    """Collect the SBOM of a host from facts that were read at the time ``at``. ``redacted`` masks secrets in a text."""
 
     def clean(text: str) -> str:
         return short(redacted(text))
@@ -82,7 +82,7 @@ def sbom_of(target: TargetHost, facts: Facts, at: datetime, redacted: Callable[[
         for state in role.resources:
             try:
                 of_role += state.software(facts)
-            except KeyError:  # one of the probes was not run
+            except KeyError:  # one of the state's probes was not run
                 not_read.append(f"{role.name}: {_kind(state)}")
         found[role.name] = tuple(_cleaned(software, clean) for software in of_role)
     system, record = _system(facts, clean), release.read(facts) if release.RELEASE in facts else {}
@@ -101,18 +101,18 @@ def sbom_of(target: TargetHost, facts: Facts, at: datetime, redacted: Callable[[
 
 
 def _kind(state: object) -> str:
-    """The type name of a state; for a wrapper, the type name of the state inside."""
+    """The type name of a state. For a state that contains another one, the type name of the inner state."""
     inner = getattr(state, "resource", None)
     return type(state).__name__ if inner is None else _kind(inner)
 
 
 def key_of(software: Software) -> Key:
-    """The identity of software: kind, name and version."""
+    """Kind, name and version of software, which identify it."""
     return software.kind, software.name, software.version
 
 
 def _cleaned(software: Software, clean: Callable[[str], str]) -> Software:
-    """The software with secrets masked and each text on one printable line."""
+    """The software with secrets masked, and with each text on one printable line."""
     return replace(
         software,
         name=clean(software.name),
@@ -132,7 +132,7 @@ def _system(facts: Facts, clean: Callable[[str], str]) -> System:
 
 
 def _flat(found: Iterable[Software]) -> Iterator[Software]:
-    """All software that has a name, each before its parts."""
+    """These pieces of software and their parts, each before its parts. Those without a name are omitted."""
     for software in found:
         yield from (part for part in (software, *software.parts) if part.name)
 
@@ -151,7 +151,7 @@ def _missing(found: Mapping[str, tuple[Software, ...]]) -> Iterator[str]:
 def _items(
     stack: Stack, system: System, found: Mapping[str, tuple[Software, ...]], redacted: Callable[[str], str]
 ) -> dict[Key, SbomItem]:
-    """The installed software, each item once with all its layers. The first layer that records an origin defines it."""
+    """The installed software. Software of several layers is one item, defined by the first layer that brought it."""
     items: dict[Key, SbomItem] = {}
     for layer, of_layer in found.items():
         for software in _there(of_layer):
@@ -173,7 +173,7 @@ def _item(layer: str, software: Software, stack: Stack, system: System, redacted
         supplier = supplier or (others if software.brought else system.name)
     foreign = software.brought or software.supplier
     stand_ins = [artifact.stand_in for artifact in stack.used_by([layer]) if artifact.stand_in]
-    # A package from a stand-in repository, or with a stand-in's key, is not the vendor's own either.
+    # If the repository or its key is a stand-in, packages from the repository are not the vendor's own either.
     of_deb = stand_ins[0] if stand_ins and software.kind == "deb" else False
     lab = software.artifact.stand_in if software.artifact else of_deb
     return SbomItem(
@@ -187,14 +187,17 @@ def _item(layer: str, software: Software, stack: Stack, system: System, redacted
 
 
 def _public(address: str) -> str:
-    """The address without parts that may be secret."""
+    """A URL without the parts that may be secret: user, password, query and fragment."""
     parts = urlsplit(address)
     host = parts.netloc.rpartition("@")[2]
     return parts._replace(netloc=host, query="", fragment="").geturl() if host else ""
 
 
 def _needs(target: TargetHost, found: Mapping[str, tuple[Software, ...]]) -> dict[Key, tuple[Key, ...]]:
-    """The dependencies of software: its parts. The main software of a layer also needs that of each layer below."""
+    """The dependencies of each piece of software: its parts.
+
+    The main software of a layer also depends on the main software of each layer that the layer needs.
+    """
     needs: dict[Key, tuple[Key, ...]] = {}
     stack = target.stack
     first = {name: key_of(_main(stack, name, there)) for name, all_of in found.items() if (there := _there(all_of))}
@@ -212,7 +215,7 @@ def _needs(target: TargetHost, found: Mapping[str, tuple[Software, ...]]) -> dic
 
 
 def _main(stack: Stack, layer: str, there: tuple[Software, ...]) -> Software:
-    """The main software of a layer: the first with a version from the layer's section, else the first of all."""
+    """The main software of a layer: the first whose version the stack pins in the layer's section, else the first."""
     section = stack.sections.get(layer)
     versions = set(section.versions().values()) if section else set()
     own = (software for software in there if {software.version, software.version.rpartition("-")[0]} & versions)

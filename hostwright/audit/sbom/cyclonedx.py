@@ -1,4 +1,4 @@
-"""An SBOM as a CycloneDX 1.6 document, created by CycloneDX's own library. Equal SBOMs give equal documents."""
+"""An SBOM as a CycloneDX 1.6 document. CycloneDX's own library creates it; equal SBOMs give equal documents."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ from hostwright.audit.sbom.contents import Sbom, SbomItem
 from hostwright.common.canonical import canonical
 
 NAME = "hostwright"
-SERIALS = UUID("6f9d5d34-6a0f-5d6e-9a57-3c1a5b1f0a9e")  #: namespace of serial numbers; never change it
-UNKNOWN = "unknown"  #: name for an unknown supplier, which NTIA's minimum elements require to be stated
-TYPES = {"driver": ComponentType.DEVICE_DRIVER, "file": ComponentType.FILE}  #: all other kinds are libraries
+#: namespace of the UUIDs used as serial numbers; never change it
+SERIALS = UUID("6f9d5d34-6a0f-5d6e-9a57-3c1a5b1f0a9e")
+UNKNOWN = "unknown"  #: supplier name if the supplier is unknown: NTIA's minimum elements require one
+#: component type by kind of software; all other kinds are libraries
+TYPES = {"driver": ComponentType.DEVICE_DRIVER, "file": ComponentType.FILE}
 
 
 def render_cyclonedx(sbom: Sbom) -> str:
-    """The document as indented JSON.
+    """The CycloneDX document as indented JSON.
 
-    Its time is the time of the release record. Its serial number changes only when the record or the software on the
-    host changes. ``hostwright:read`` is the time of reading.
+    Its timestamp is the time of the release record. Its serial number changes only if the record or the software on the
+    host changes. ``hostwright:read`` is the time when the host was read.
     """
     host = Component(name=sbom.host, type=ComponentType.DEVICE, bom_ref="host")
     tool = Component(name=NAME, type=ComponentType.APPLICATION, version=hostwright.__version__, bom_ref="tool")
@@ -52,7 +54,7 @@ def render_cyclonedx(sbom: Sbom) -> str:
 
 
 def _time(sbom: Sbom) -> datetime:
-    """The time of the release record; without a record, the time of reading."""
+    """The time of the release record. Without a record, the time when the host was read."""
     try:
         at = datetime.fromisoformat(sbom.record.get("at", ""))
     except ValueError:
@@ -61,7 +63,7 @@ def _time(sbom: Sbom) -> datetime:
 
 
 def _serial(sbom: Sbom, components: Iterable[Component]) -> UUID:
-    """A serial number that does not depend on the time of reading."""
+    """The serial number of the document, which does not depend on the time when the host was read."""
     there = [
         [component.name, component.version, str(component.purl), *(str(row.value) for row in component.properties)]
         for component in components
@@ -88,9 +90,9 @@ def _property(name: str, value: str) -> Property:
 
 
 def _system(sbom: Sbom) -> Iterator[Component]:
-    """The distribution and the running kernel, if known.
+    """Components for the distribution and the running kernel, if known.
 
-    Readers expect one component of the type operating-system, and some reject one with a purl
+    Programs that read the document expect one component of the type operating-system, and some reject one with a purl
     (DependencyTrack/dependency-track#7333, aquasecurity/trivy#6482).
     """
     system = sbom.system
@@ -129,7 +131,10 @@ def _component(item: SbomItem, sbom: Sbom) -> Component:
 
 
 def _sha256(item: SbomItem) -> str:
-    """The hash of the file or its origin; empty if the installed version differs from the stack, or was modified."""
+    """The SHA-256 of the pinned file, or else of the origin of the software.
+
+    Empty if the software was modified. The pinned file is used only if its version is installed.
+    """
     software = item.software
     if software.flaw:
         return ""
@@ -165,7 +170,7 @@ def _purl(item: SbomItem, sbom: Sbom) -> PackageURL:
         return PackageURL("pypi", None, software.name, software.version)
     if software.kind != "deb":
         return PackageURL("generic", None, software.name, software.version, download)
-    # ``upstream`` and ``distro`` as Syft writes them: advisories refer to source packages
+    # ``upstream`` and ``distro`` are as Syft writes them: advisories refer to source packages
     upstream = software.source if software.source != software.name else ""
     ours = item.namespace == system.id and system.version
     qualifiers = {

@@ -1,6 +1,6 @@
-"""Charts of the history: shapes and labels of inline SVG, computed here and drawn by a template. Pure.
+"""Charts of the history. Shapes and labels of inline SVG are computed here, and a template draws them. Pure.
 
-All lengths are units of a chart's view box (``WIDTH`` × ``HEIGHT``), about a CSS pixel on a phone.
+All lengths are units of a chart's view box (``WIDTH`` × ``HEIGHT``); on a phone, a unit is about a CSS pixel.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from hostwright.audit.reports.table import SHOWN, WORDS
 from hostwright.audit.reports.trend import TrendPoint
 
 WIDTH, HEIGHT = 400, 190
-LEFT, RIGHT, TOP, BOTTOM = 34, 8, 8, 24  #: margins for the labels of the axes
-BAR = 22  #: the largest width of a bar, so that a week of history does not fill the chart with colour
-LINES = 5  #: maximum values of a reading with a line of their own; the others are summed
-CHARTS = 9  #: maximum number of readings with a chart
+LEFT, RIGHT, TOP, BOTTOM = 34, 8, 8, 24  #: margins of a chart, which contain the labels of the axes
+BAR = 22  #: maximum width of a bar, so that the bars of one week do not fill the chart with colour
+LINES = 5  #: maximum number of values of a reading with a line of their own; the hosts with other values are added up
+CHARTS = 9  #: maximum number of readings for which the page has a chart
 OTHERS = "other values"
 
-Mark = tuple[float, str]  #: a position on an axis, and its label
+Mark = tuple[float, str]  #: position on an axis, and label
 
 
 @dataclass(frozen=True, slots=True)
 class ChartBar:
-    """A bar with its tooltip."""
+    """A bar of a chart, with its tooltip."""
 
     x: float
     y: float
@@ -40,9 +40,9 @@ class ChartBar:
 
 @dataclass(frozen=True, slots=True)
 class ChartLine:
-    """The number of hosts with one value over time, as a stepped SVG path.
+    """The number of hosts with one value over time, as an SVG path with steps.
 
-    ``colour`` is the CSS class, which also sets dashes.
+    ``colour`` is the CSS class, which also sets the dashes of the line.
     """
 
     colour: str
@@ -53,7 +53,10 @@ class ChartLine:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart. ``legend`` has colour, sign and label of each entry; ``summary`` is a text version of the chart."""
+    """One chart.
+
+    ``legend`` has colour, symbol and label of each entry; ``summary`` is the content of the chart as text.
+    """
 
     title: str
     summary: str
@@ -66,20 +69,20 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class PlotArea:
-    """The axes of a chart: days from left to right, hosts from the bottom up."""
+    """The axes of a chart, with days from left to right and numbers of hosts from bottom to top."""
 
     start: date
     days: int
-    top: int  #: the number of hosts at the upper edge
-    step: int  #: the number of hosts between two marks
+    top: int  #: number of hosts at the upper edge of the chart
+    step: int  #: number of hosts between two marks
 
     @property
     def slot(self) -> float:
-        """The width of a day."""
+        """The width of one day."""
         return (WIDTH - LEFT - RIGHT) / self.days
 
     def x(self, day: date) -> float:
-        """The left edge of a day."""
+        """The horizontal position of the left edge of a day."""
         return round(LEFT + (day - self.start).days * self.slot, 2)
 
     def y(self, hosts: float) -> float:
@@ -88,26 +91,26 @@ class PlotArea:
 
     @classmethod
     def of(cls, days: Sequence[date], most: int) -> PlotArea:
-        """Axes for these days and up to ``most`` hosts, with five or fewer marks at round numbers."""
+        """The axes for these days and for up to ``most`` hosts, with at most five marks at round numbers."""
         step = next(
             digit * 10**power for power in range(12) for digit in (1, 2, 5) if digit * 10**power * 4 >= max(most, 1)
         )
         return cls(days[0], (days[-1] - days[0]).days + 1, -(-max(most, 1) // step) * step, step)
 
     def day_marks(self) -> tuple[Mark, ...]:
-        """About four labelled days."""
+        """The marks of the horizontal axis: about four days."""
         every = max(1, -(-self.days // 4))
         marked = [self.start + timedelta(days=offset) for offset in range(0, self.days, every)]
         return tuple((round(self.x(day) + self.slot / 2, 2), short_day(day)) for day in marked)
 
     def host_marks(self) -> tuple[Mark, ...]:
-        """The marks of the vertical axis."""
+        """The marks of the vertical axis: numbers of hosts."""
         return tuple((self.y(hosts), f"{hosts:,}") for hosts in range(0, self.top + 1, self.step))
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryChart:
-    """All charts: of statuses, and of readings with several values. ``steady`` are the readings with only one value."""
+    """The charts of statuses, and of readings with several values. ``steady`` are the readings with one value."""
 
     days: tuple[TrendPoint, ...]
     states: tuple[Chart, ...]
@@ -117,17 +120,17 @@ class HistoryChart:
 
     @property
     def table(self) -> list[tuple[str, list[int]]]:
-        """The number of hosts by status for each day, the last day first."""
+        """The number of hosts by status on each day, the last day first."""
         return [(point.day, [point.counts.get(status, 0) for status in STATUSES]) for point in reversed(self.days)]
 
 
 def short_day(day: date) -> str:
-    """A day as ``3 Nov``."""
+    """A day in short form: ``3 Nov``."""
     return f"{day.day} {day:%b}"
 
 
 def history(trend: Iterable[TrendPoint]) -> HistoryChart:
-    """The charts of a history; none for a single day."""
+    """The charts of a history; none if it has only one day."""
     by_day = {day: point for point in trend if (day := day_of(point.day))}
     days = sorted(by_day)
     points = tuple(by_day[day] for day in days)
@@ -144,7 +147,7 @@ def history(trend: Iterable[TrendPoint]) -> HistoryChart:
 
 
 def _states(days: Sequence[date], points: Sequence[TrendPoint]) -> Iterable[Chart]:
-    """A chart of the hosts that are not as desired, with its own scale, then a chart of all hosts."""
+    """A chart of the hosts that are not as desired, with a scale of its own, then a chart of all hosts."""
     bad = tuple(status for status in STATUSES if status != "desired")
     if any(point.counts.get(status, 0) for point in points for status in bad):
         yield _stack("Hosts not as desired", days, points, bad)
@@ -178,7 +181,7 @@ def _hosts(number: int) -> str:
 
 
 def _readings(points: Sequence[TrendPoint]) -> tuple[list[str], list[str]]:
-    """The readings with several values, the most changed first, and the readings with one value, as text."""
+    """The readings with several values, those that changed most first, and a text for each reading with one value."""
     values: dict[str, dict[str, None]] = {}
     for point in points:
         for reading, hosts_by_value in point.versions.items():
@@ -189,7 +192,7 @@ def _readings(points: Sequence[TrendPoint]) -> tuple[list[str], list[str]]:
 
 
 def _movement(points: Sequence[TrendPoint], reading: str) -> int:
-    """The number of hosts that changed their value of a reading, summed over the days."""
+    """The number of changes of this reading on all hosts, added up over the days."""
     moved = 0
     by_day = [point.versions[reading] for point in points if reading in point.versions]
     for before, after in pairwise(by_day):
@@ -211,7 +214,10 @@ def _versions(days: Sequence[date], points: Sequence[TrendPoint], reading: str) 
 
 
 def _series(points: Sequence[TrendPoint], reading: str) -> Mapping[str, list[int]]:
-    """The number of hosts by day for each value, the most common on the last day first; the rest is summed."""
+    """For each value, the number of hosts on each day. The most common value on the last day comes first.
+
+    The hosts with rare values are added up.
+    """
     by_day = [point.versions.get(reading, {}) for point in points]
     ever: Counter[str] = Counter()
     for of_day in by_day:
@@ -224,14 +230,14 @@ def _series(points: Sequence[TrendPoint], reading: str) -> Mapping[str, list[int
 
 
 def _steps(ground: PlotArea, days: Sequence[date], hosts: Sequence[int]) -> str:
-    """A path that stays at the number of one day until the next day with an audit."""
+    """An SVG path with steps: a day's number of hosts is kept until the next day with an audit."""
     path = [f"M{ground.x(days[0])} {ground.y(hosts[0])}"]
     path += [f"H{ground.x(day)}V{ground.y(number)}" for day, number in zip(days[1:], hosts[1:], strict=True)]
     return "".join([*path, f"H{WIDTH - RIGHT}"])
 
 
 def _day(ground: PlotArea, day: date, series: Mapping[str, Sequence[int]], number: int) -> ChartBar:
-    """An invisible bar over a day, with its numbers as tooltip."""
+    """An invisible bar over a day of a chart, whose tooltip has the numbers of that day."""
     counts = [
         f"{line(value, 40) or 'nothing'}: {_hosts(hosts[number])}" for value, hosts in series.items() if hosts[number]
     ]

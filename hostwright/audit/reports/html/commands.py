@@ -1,4 +1,4 @@
-"""Commands for a host that can be copied from the page. Pure."""
+"""Commands for a host, which the HTML page offers for copying. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from hostwright.audit.fleetaudit import HostAudit
 from hostwright.audit.reports.diagnosis import provisioned
 
-#: host names for which commands are shown: no shell and no host pattern interprets these characters
+#: pattern of host names for which commands are offered: neither a shell nor a host pattern interprets their characters
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 
 def commands(host: HostAudit, options: str) -> list[tuple[str, str]]:
-    """Pairs of a description and a command line; ``options`` are appended, such as `` --inventory site``.
+    """Pairs of a description and a command line for a host. ``options`` are appended, such as `` --inventory site``.
 
     >>> host = HostAudit("gpu01", "house", "2026-11-21T10:00:00+00:00", "unread", "no route to host")
     >>> commands(host, "")[0]
@@ -41,5 +41,5 @@ def _commands(host: HostAudit) -> Iterator[tuple[str, str]]:
 
 
 def locked(notes: Sequence[str]) -> bool:
-    """Whether one of a host's notes is an operator's lock."""
+    """Whether one of a host's notes reports an operator's lock."""
     return any(note.startswith("locked") for note in notes)

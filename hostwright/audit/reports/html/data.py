@@ -1,7 +1,7 @@
-"""The details of hosts, which the page's script shows on demand, as compact JSON values. Pure.
+"""The details of hosts as compact JSON values. The script of the page shows them on demand. Pure.
 
 Values that many hosts share (names and desired values of readings, known failures, failed checks) are stored once in a
-table, to which hosts refer by index.
+table. Hosts refer to them by index.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from hostwright.common.errors import Finding
 
 T = TypeVar("T")
 
-#: largest length of each list of a host. For a host that reports thousands of cards, the page shows how many are
-#: omitted
+#: maximum length of each list of a host. If a list is longer (a host may report thousands of cards), the page shows the
+#: number of omitted items
 LIMITS = {"readings": 400, "deviations": 200, "findings": 100, "gpus": 32, "xids": 100, "notChecked": 200}
-FEW = 20  #: maximum notes, lines of evidence, and processes of a card
-GROUPS = 100  #: maximum groups of a host, for the filter
+FEW = 20  #: maximum number of notes, of lines of evidence, and of processes of a card
+GROUPS = 100  #: maximum number of groups of a host that the filter of the page searches
 
 
 class ValueTable:
-    """Distinct values with an index each."""
+    """A table of distinct values, each with an index."""
 
     def __init__(self) -> None:
         self._places: dict[Any, int] = {}
 
     def place(self, value: Any) -> int:
-        """The index of a hashable value. A new value is added."""
+        """The index of a value, which must be hashable. A new value is added to the table."""
         return self._places.setdefault(value, len(self._places))
 
     @property
@@ -45,7 +45,7 @@ class ValueTable:
 
 
 class Details:
-    """Collects the details of hosts."""
+    """Creates the JSON values for hosts, and collects the values that they share."""
 
     def __init__(self, audit: FleetAudit, ages: Ages, options: str):
         self._ages, self._options = ages, options
@@ -53,7 +53,7 @@ class Details:
         self._shapes, self._rules, self._shared, self._gpu_values = (ValueTable() for _ in range(4))
 
     def of(self, hosts: Sequence[HostAudit]) -> dict[str, Any]:
-        """The data for the page's script."""
+        """The data of these hosts for the script of the page."""
         described = [self._host(host) for host in hosts]
         return {
             "statuses": {
@@ -87,7 +87,7 @@ class Details:
         return {key: value for key, value in fields.items() if value not in ("", None, [], {})}
 
     def _lists(self, host: HostAudit) -> dict[str, Any]:
-        """The lists of a host, each limited in length, and the number of omitted items."""
+        """The lists of a host, each limited in length, and the number of omitted items of each."""
         cut: dict[str, int] = {}
 
         def limited(key: str, items: Iterable[T]) -> list[T]:
@@ -125,13 +125,13 @@ class Details:
         ]
 
     def _finding(self, host: HostAudit, finding: Finding) -> list[Any]:
-        """The index of the rule, the evidence, and the start date."""
+        """A finding as a list: the index of its rule, its evidence, and its start date."""
         texts = (clean(finding.cause), clean(finding.cure), finding.provision, name(finding.link))
         place = self._rules.place((name(finding.rule), name(finding.layer), finding.grave, *texts))
         return [place, _few(finding.evidence), self._since(host, "finding", finding.rule)]
 
     def _gpu(self, gpu: Gpu) -> list[Any]:
-        """Index, address, serial, UUID, the indexes of its values in the order of ``GPU_COLUMNS``, and processes."""
+        """A card as a list: index, address, serial, UUID, indexes of its values (as in ``GPU_COLUMNS``), processes."""
         processes, more = first(gpu.processes, FEW)
         values = ((clean(column.text(gpu)), bool(column.bad(gpu))) for column in GPU_COLUMNS)
         return [
@@ -144,7 +144,7 @@ class Details:
         ]
 
     def _xid(self, event: GpuEvent) -> list[Any]:
-        """Number, card, last time, the line as logged, count, and the index of meaning and recommended action."""
+        """An event as a list: number, card, last time, log line, count, and index of its meaning and recommendation."""
         advice = self._shared.place((clean(event.meaning), clean(event.asks)))
         return [
             event.number,
@@ -161,7 +161,7 @@ class Details:
 
 
 def details(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages, options: str) -> Mapping[str, Any]:
-    """The data for a page with hosts in this order. ``options`` are appended to the commands on the page."""
+    """The data of a page that lists hosts in this order. ``options`` are appended to the commands on the page."""
     return Details(audit, ages, options).of(hosts)
 
 
@@ -178,7 +178,7 @@ def _gravest(finding: Finding) -> bool:
 
 
 def _few(texts: Sequence[str]) -> list[str]:
-    """The first texts, and the number of further texts."""
+    """The first ``FEW`` texts, and a text with the number of further ones."""
     kept, more = first(texts, FEW)
     return [*map(clean, kept), *([f"… and {more} more"] if more else [])]
 

@@ -1,7 +1,7 @@
 """An audit as one self-contained HTML page: it needs no network, no server and no other file.
 
-A Content-Security-Policy allows only the style and the script in the page, by their hashes. The template escapes text
-from hosts; in the JSON data, the script inserts it as text. A malicious host can therefore neither run a script nor
+A Content-Security-Policy allows only the page's own style and script, by their hashes. The template escapes text from
+hosts; text in the JSON data is inserted as text by the script. A malicious host can therefore neither run a script nor
 forge a part of the page.
 """
 
@@ -30,7 +30,7 @@ from hostwright.common.text import shown_seconds
 
 PAGE = Path(__file__).with_name("page")
 STYLES = tuple(f"styles/{name}.css" for name in ("colours", "page", "matrix", "panel", "charts", "print"))
-#: ordered by their dependencies
+#: script files of the page, ordered by their dependencies
 SCRIPTS = tuple(f"scripts/{name}.js" for name in ("dom", "copy", "gpus", "details", "panel", "filter", "keyboard"))
 
 
@@ -41,7 +41,7 @@ def render_html(
     options: str = "",
     rules: Iterable[FailureRule] = (),
 ) -> str:
-    """The HTML page. ``trend`` is the history by day, ``ages`` are the start times of problems.
+    """Create the HTML page. ``trend`` is the history by day, ``ages`` are the start times of problems.
 
     ``options`` are appended to the commands on the page, such as `` --inventory site``. ``rules`` are the failure
     rules, for the description and source of each failure.
@@ -71,7 +71,7 @@ def render_html(
 
 
 def policy(style: str, script: str) -> str:
-    """The Content-Security-Policy that allows only this style and this script, and no requests."""
+    """The Content-Security-Policy that allows this style and this script, and no other content or request."""
     return (
         f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -79,12 +79,12 @@ def policy(style: str, script: str) -> str:
 
 
 def digest(text: str) -> str:
-    """The hash of a text in the form of a Content-Security-Policy."""
+    """The hash of a text in the syntax of Content-Security-Policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def environment_of(folder: Path) -> Environment:
-    """The Jinja environment for the templates of a page: values are escaped, and an undefined name is an error."""
+    """The Jinja environment for a folder of templates: values are escaped, and an undefined name is an error."""
     return Environment(
         loader=FileSystemLoader(folder),
         undefined=StrictUndefined,
@@ -103,7 +103,10 @@ def _environment() -> Environment:
 
 
 def joined(files: Sequence[str]) -> str:
-    """Files of the page as one text. Lines end with a line feed, since a browser computes hashes with this ending."""
+    """The files of the page as one text.
+
+    Lines end with a line feed: browsers convert line ends before they compute hashes.
+    """
     texts = ((PAGE / file).read_text("utf-8") for file in files)
     return "\n".join(text.replace("\r\n", "\n") for text in texts)
 

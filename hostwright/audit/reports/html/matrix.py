@@ -1,4 +1,4 @@
-"""The matrix of hosts and layers, the worst hosts first. Equal healthy hosts share one row. Pure."""
+"""The matrix of hosts and layers, the worst hosts first. Equal hosts that are as desired share one row. Pure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from hostwright.audit.reports.html.text import clean, first, folded, line, name
 from hostwright.audit.reports.table import ABSENT, SHOWN, WORDS
 from hostwright.common.errors import Finding
 
-FOLD_FROM = 3  #: smallest number of equal hosts that share a row: two rows are faster to read than a folded row
-CHIPS = 12  #: maximum known failures with a filter button
-FAILURES = 60  #: maximum known failures with a section
-OPENABLE = 40  #: maximum hosts listed in the section of a failure
-STATUSES = tuple(status for status in WORST_FIRST if status != "warning")  #: possible statuses of a host
-NOT_THERE = "not on this host"  #: label of a layer that only other hosts have
+#: minimum number of equal hosts that share one row: two rows are faster to read than one that must be unfolded
+FOLD_FROM = 3
+CHIPS = 12  #: maximum number of known failures with a button that filters hosts
+FAILURES = 60  #: maximum number of known failures with a section of their own
+OPENABLE = 40  #: maximum number of hosts to list in the section of a failure
+#: statuses that a host can have, from worst to best
+STATUSES = tuple(status for status in WORST_FIRST if status != "warning")
+NOT_THERE = "not on this host"  #: label of a layer that this host does not have, but others do
 CellStatus = LayerStatus | Literal["absent"]
 _NUMBER = re.compile(r"([0-9]{1,18})")
 
@@ -39,7 +41,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """One host. ``index`` is its index in the embedded data, ``fold`` the number of its folded row, or 0."""
+    """One row with one host. ``index`` is its index in the data, ``fold`` the number of the folded row, or 0."""
 
     index: int
     host: str
@@ -54,7 +56,7 @@ class MatrixRow:
 
 @dataclass(frozen=True, slots=True)
 class FoldedRow:
-    """Equal hosts in one row; ``rows`` are the rows of the single hosts."""
+    """Several equal hosts in one row; ``rows`` are the rows that appear when it is unfolded."""
 
     number: int
     hosts: str
@@ -65,7 +67,7 @@ class FoldedRow:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """The number of hosts with a status; ``share`` is a percentage."""
+    """The number of hosts with a status; ``share`` is their percentage of all hosts."""
 
     status: LayerStatus
     sign: str
@@ -77,7 +79,7 @@ class Tile:
 
 
 def worst_first(hosts: Iterable[HostAudit]) -> list[HostAudit]:
-    """Hosts in the order of the page: by status, hosts with warnings before those without, then by name."""
+    """Sort hosts as on the page: the worst status first, then hosts with warnings, then by name."""
     return sorted(hosts, key=_place)
 
 
@@ -103,7 +105,10 @@ def matrix(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> list[Ma
 
 
 def _likeness(row: MatrixRow, host: HostAudit, index: int) -> tuple[object, ...]:
-    """A key that is equal for hosts that share one row: as desired in each layer, without findings and notes."""
+    """A key that is equal for hosts that share one row.
+
+    These are as desired in each layer, without findings and notes.
+    """
     statuses = tuple(cell.status for cell in row.cells)
     calm = {"desired", "absent"}.issuperset(statuses) and host.status == "desired"
     return ("calm", row.stack, statuses) if calm and not (host.findings or host.notes) else (index,)
@@ -136,7 +141,7 @@ def _cell(layer: str, status: CellStatus) -> Cell:
 
 
 def _what(host: HostAudit) -> str:
-    """The most important problem of a host, and the number of further problems."""
+    """The first problem of a host as text, and the number of its further problems: failures, deviations, then notes."""
     if host.sentence:
         return line(host.sentence)
     remarks = [finding.rule for finding in sorted(host.findings, key=lambda finding: not finding.grave)]
@@ -149,9 +154,9 @@ def _what(host: HostAudit) -> str:
 
 
 def tiles(hosts: Sequence[HostAudit]) -> list[Tile]:
-    """One tile for each status, also for a status that no host has.
+    """One tile for each status, even if no host has it.
 
-    Only ``differs``, which is rare, has no tile in that case.
+    Exception: ``differs``, which is rare, has a tile only if a host has it.
     """
     counts = Counter(host.status for host in hosts)
     warned = sum(_warned(host) for host in hosts)
@@ -172,7 +177,10 @@ def _warned(host: HostAudit) -> bool:
 
 
 def met(hosts: Iterable[HostAudit]) -> list[tuple[str, bool, int]]:
-    """The recognised failures: rule, whether grave, number of hosts. Grave and frequent failures come first."""
+    """The known failures found on hosts: rule, whether it is grave, number of hosts.
+
+    Grave and frequent ones come first.
+    """
     counts = Counter(
         (finding.rule, finding.grave)
         for host in hosts
@@ -184,7 +192,7 @@ def met(hosts: Iterable[HostAudit]) -> list[tuple[str, bool, int]]:
 
 @dataclass(frozen=True, slots=True)
 class MetFailure:
-    """A recognised failure and its hosts: index and name of the first hosts, and the number of further hosts."""
+    """A known failure found on hosts: index and name of the first hosts, and the number of further hosts."""
 
     rule: str
     layer: str
@@ -200,7 +208,10 @@ class MetFailure:
 
 
 def failures(hosts: Sequence[HostAudit], rules: Mapping[str, FailureRule]) -> list[MetFailure]:
-    """Each known failure with its hosts, grave and frequent ones first. ``hosts`` are in the order of the page."""
+    """The known failures found on these hosts, grave and frequent ones first.
+
+    ``hosts`` are in the order of the page.
+    """
     seen: dict[str, tuple[Finding, list[tuple[int, str]]]] = {}
     for index, host in enumerate(hosts):
         for finding in {finding.rule: finding for finding in host.findings}.values():

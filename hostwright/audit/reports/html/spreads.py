@@ -1,4 +1,4 @@
-"""Compare values that no stack pins between hosts, and show outliers. Pure."""
+"""The values that no stack pins, compared between hosts, with the hosts that differ from the majority. Pure."""
 
 from __future__ import annotations
 
@@ -8,26 +8,29 @@ from dataclasses import dataclass
 from hostwright.audit.fleetaudit import ValueSpread
 from hostwright.audit.reports.html.text import first, folded, line, name
 
-VALUES = 8  #: maximum values listed of one reading; a serial number has a value for each host
-BUTTONS = 12  #: maximum hosts with the same value that each have a button
+VALUES = 8  #: maximum number of values to list of one reading. A serial number has a different value on each host
+BUTTONS = 12  #: maximum number of hosts with the same value for which each host has a button
 
 
 @dataclass(frozen=True, slots=True)
 class ValueShare:
-    """One value and its hosts. ``share`` is a percentage; ``openable`` are hosts with their index in the data."""
+    """One value and its hosts.
+
+    ``share`` is their percentage; ``openable`` are pairs of a host's index in the data and its name.
+    """
 
     value: str
     hosts: int
     share: float
     start: float
     names: str
-    role: str  #: majority, outlier or empty
+    role: str  #: CSS class: majority, outlier or empty
     openable: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One reading over all comparable hosts."""
+    """The values of one reading on all comparable hosts."""
 
     layer: str
     reading: str
@@ -39,9 +42,9 @@ class Comparison:
 
 
 def comparisons(spreads: Iterable[ValueSpread], order: Sequence[str]) -> list[Comparison]:
-    """The readings in which hosts differ.
+    """The readings that have different values on different hosts.
 
-    Readings with a majority and few outliers, the likeliest mistakes, come first.
+    Readings with a majority and few outliers come first, since these are the likeliest mistakes.
     """
     places = {host: place for place, host in enumerate(order)}
     compared = [_comparison(spread, places) for spread in spreads if len(spread.values) > 1]
@@ -52,7 +55,7 @@ def comparisons(spreads: Iterable[ValueSpread], order: Sequence[str]) -> list[Co
 
 
 def alike(spreads: Iterable[ValueSpread]) -> list[tuple[str, str, str, int]]:
-    """The readings in which hosts do not differ: name, comparable hosts, value, number of hosts."""
+    """The readings with the same value on all hosts: name, comparable hosts, value, number of hosts."""
     return [
         (f"{name(spread.layer)} {name(spread.name)}", name(spread.among), line(value) or "nothing", len(hosts))
         for spread in spreads
@@ -79,5 +82,5 @@ def _comparison(spread: ValueSpread, places: Mapping[str, int]) -> Comparison:
 
 
 def _openable(hosts: Sequence[str], places: Mapping[str, int]) -> tuple[tuple[int, str], ...]:
-    """Each host with its index; empty for more than ``BUTTONS`` hosts."""
+    """These hosts, each with its index in the data; empty if there are more than ``BUTTONS``."""
     return tuple((places[host], name(host)) for host in hosts if host in places) if len(hosts) <= BUTTONS else ()

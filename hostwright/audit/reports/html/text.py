@@ -1,4 +1,4 @@
-"""Untrusted text for a page: printable, limited in length, and unable to leave its element."""
+"""Make untrusted text safe for a page: printable, limited in length, and unable to leave its HTML element."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ from hostwright.inventory.patterns import fold
 
 T = TypeVar("T")
 
-TEXT_CHARACTERS = 1000  #: maximum length of one value in the details: enough for a long PATH
-LINE_CHARACTERS = 90  #: maximum length of one line of the matrix
-MARKS = 3  #: maximum combining marks on one letter; Vietnamese needs two
-NAME_CHARACTERS = 120  #: maximum length of the name of a host or group; DNS allows 63 per label
+TEXT_CHARACTERS = 1000  #: maximum number of characters of a value in the details: enough for a long PATH
+LINE_CHARACTERS = 90  #: maximum number of characters of a line in the matrix
+MARKS = 3  #: maximum number of combining marks on a letter; Vietnamese needs two
+NAME_CHARACTERS = 120  #: maximum number of characters of the name of a host or group; DNS allows 63 per label
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]{1,120}")
-#: characters that can end a script element, or begin a comment or an entity; ``json.dumps`` returns only ASCII
+#: escapes for characters that can end a script element, or begin a comment or an entity. ``json.dumps`` escapes all
+#: others that are not ASCII
 _MARKUP = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 @lru_cache(maxsize=20_000)
 def clean(text: str, most: int = TEXT_CHARACTERS) -> str:
-    """Text of a host without control characters. A longer text than ``most`` is truncated with a remark."""
+    """The text without control characters. If it is longer than ``most``, it is truncated, with a remark."""
     if len(text) <= most:
         return _printable(text)
     return f"{_printable(text[:most])} … cut ({len(text):,} characters)"
 
 
 def _printable(text: str) -> str:
-    """Printable text without stacked accents, which would cover adjacent lines."""
+    """The printable text without stacked accents, which would cover adjacent lines."""
     if text.isascii():
         return printable(text)
     kept, marks = [], 0
@@ -45,7 +46,7 @@ def _printable(text: str) -> str:
 
 
 def line(text: str, most: int = LINE_CHARACTERS) -> str:
-    """Text of a host on one line, truncated with an ellipsis."""
+    """The text on one line, truncated with an ellipsis if it is longer than ``most``."""
     words = " ".join(_printable(text[: 4 * most]).split())
     return words if len(words) <= most else words[: most - 1] + "…"
 
@@ -56,25 +57,28 @@ def name(text: str) -> str:
 
 
 def embedded(value: object) -> str:
-    """JSON for a script element, in ASCII and without characters that have a meaning in HTML."""
+    """A value as JSON for a script element, in ASCII and without characters that have a meaning in HTML."""
     return json.dumps(value, ensure_ascii=True, separators=(",", ":")).translate(_MARKUP)
 
 
 def folded(names: Sequence[str]) -> str:
-    """Host names in short form: ``gpu[01-03],login1``. If a name has special characters, all names are listed."""
+    """Host names in short form: ``gpu[01-03],login1``.
+
+    If a name has special characters, each name is written in full.
+    """
     if all(_PLAIN_NAME.fullmatch(host) for host in names):
         return fold(names)
     return ", ".join(map(name, names))
 
 
 def first(items: Iterable[T], most: int) -> tuple[list[T], int]:
-    """The first items, and the number of further items."""
+    """The first ``most`` items, and the number of further items."""
     listed = list(items)
     return listed[:most], max(0, len(listed) - most)
 
 
 def moment(iso: str) -> str:
-    """A time as ``2026-11-21 10:00 UTC``; an invalid time is returned unchanged."""
+    """An ISO 8601 time as ``2026-11-21 10:00 UTC``; an invalid time is returned unchanged."""
     try:
         at = datetime.fromisoformat(iso)
     except ValueError:
@@ -87,7 +91,7 @@ def moment(iso: str) -> str:
 
 
 def day_of(iso: str) -> date | None:
-    """The day of a point of the history; ``None`` if it is invalid."""
+    """The day of an ISO 8601 date in the history; ``None`` if it is invalid."""
     try:
         return date.fromisoformat(iso)
     except ValueError:

@@ -1,9 +1,9 @@
-"""The critical path of a run on a host: the work that its end waited for, found backwards from the end. Pure.
+"""The critical path of a run on a host: the work that delayed the end of the run, found from the end backwards. Pure.
 
-A step began when the previous step had ended. The first step of a layer began when its files and the layers that it
-needs were complete. A step that waited for a lock began when the owner of the lock had ended. A layer that was changed
-again began when all other layers had ended and the host had been probed again. Records contain these times, not the
-reasons: of several possible predecessors, the last to end is used.
+A step began when the previous step had ended. The first step of a layer began when its files were complete, and the
+layers that it needs had ended. A step that waited for a lock began when the owner of the lock had ended. If a layer was
+changed twice, the second time began when all other layers had ended and the host had been probed again. Records contain
+these times, not the reasons: of several possible predecessors, the one that ended last is used.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ from dataclasses import dataclass, replace
 
 from hostwright.audit.reports.run.spans import RunSpan, Stretch
 
-WAITED_S = 0.5  #: a shorter wait for a lock only reflects the start of processes
-NEAR_S = 1.5  #: tolerance for clock differences between host and controller, and for times that are not recorded
-MOST_LINKS = 1000  #: maximum length of a path, since records are untrusted
+#: minimum wait for a lock in seconds to count as a wait; shorter ones are the time in which processes start
+WAITED_S = 0.5
+NEAR_S = 1.5  #: tolerance in seconds for clock differences between host and controller, and for times that records lack
+MOST_LINKS = 1000  #: maximum number of parts of a path, since records are untrusted
 
 
 @dataclass(frozen=True, slots=True)
 class ChainLink:
-    """One part of the path: a layer, a file transfer or a reboot. ``steps`` are the steps of the layer in it."""
+    """One part of the path: a layer, a file transfer or a reboot.
+
+    ``steps`` are the layer's steps that belong to the part.
+    """
 
     span: RunSpan
     began_s: float
@@ -29,14 +33,14 @@ class ChainLink:
 
     @property
     def end_s(self) -> float:
-        """The end time."""
+        """The end of the part in seconds after the start of the run."""
         return self.began_s + self.lasted_s
 
 
 def chain_of(spans: Sequence[RunSpan], needs: Mapping[str, Iterable[str]]) -> tuple[ChainLink, ...]:
     """The critical path of a host, from its first part to its last; empty if nothing took time.
 
-    ``spans`` are all spans of the host, ``needs`` the layers that each layer waited for.
+    ``spans`` are all spans of the host. ``needs`` has the layers for which each layer had to wait.
     """
     known = [span for span in spans if span.kind not in {"phase", "silent"}]
     if not known:
@@ -52,7 +56,7 @@ def chain_of(spans: Sequence[RunSpan], needs: Mapping[str, Iterable[str]]) -> tu
 
 
 def _last(span: RunSpan) -> tuple[RunSpan, int]:
-    """A span and the index of its last step; 0 without steps."""
+    """A span and the index of its last step (0 if it has no steps)."""
     return span, max(0, len(span.steps) - 1)
 
 
@@ -68,7 +72,7 @@ def _link(span: RunSpan, number: int) -> ChainLink:
 def _before(
     span: RunSpan, number: int, spans: Sequence[RunSpan], needs: Mapping[str, Iterable[str]]
 ) -> tuple[RunSpan, int] | None:
-    """The predecessor of a step."""
+    """The span and the step for which a step had to wait; ``None`` if it began at the start of the run."""
     if span.steps and span.steps[number].waited_s >= WAITED_S:
         step = span.steps[number]
         return _holder(span, step, spans) or _earlier(span, number, spans, needs)
@@ -83,14 +87,15 @@ def _earlier(
     needed = frozenset(needs.get(span.role, ()))
     ended = [other for other in spans if other is not span and other.end_s <= span.began_s + NEAR_S / 2]
     again = span.kind != "sent" and any(other.role == span.role and other.kind != "sent" for other in ended)
-    if span.kind == "sent":  # a transfer begins immediately or after another transfer: earlier ends are unrelated
+    # a transfer begins at once, or when another transfer ends: work that ended earlier is unrelated
+    if span.kind == "sent":
         ended = [other for other in ended if other.end_s >= span.began_s - NEAR_S]
     whose = [other for other in ended if again or _matters(other, span, needed)]
     return _last(max(whose, key=lambda other: other.end_s)) if whose else None
 
 
 def _matters(other: RunSpan, span: RunSpan, needed: frozenset[str]) -> bool:
-    """Whether a span had to wait for another that ended before it."""
+    """Whether ``span`` had to wait for ``other``, which ended before it."""
     if other.kind == "reboot" or span.kind == "reboot":
         return True
     if other.kind == "sent":
@@ -99,7 +104,7 @@ def _matters(other: RunSpan, span: RunSpan, needed: frozenset[str]) -> bool:
 
 
 def _holder(span: RunSpan, waits: Stretch, spans: Sequence[RunSpan]) -> tuple[RunSpan, int] | None:
-    """The step of another layer whose end released the lock that a step waited for."""
+    """The step of another layer that held the lock for which a step waited; ``None`` if no step fits."""
     free_s = waits.began_s + waits.waited_s
     near = [
         (abs(step.end_s - free_s), other, number)
@@ -112,7 +117,7 @@ def _holder(span: RunSpan, waits: Stretch, spans: Sequence[RunSpan]) -> tuple[Ru
 
 
 def _joined(links: Iterable[ChainLink]) -> tuple[ChainLink, ...]:
-    """Combine consecutive steps of one span."""
+    """Combine consecutive parts that are steps of the same span."""
     joined: list[ChainLink] = []
     for link in links:
         if joined and joined[-1].span is link.span and link.steps:

@@ -30,7 +30,7 @@ from hostwright.plan.roles.layers import one_order
 
 STYLES = tuple(f"styles/{part}.css" for part in ("colours", "page", "matrix", "panel", "print"))
 OWN_STYLE = Path(__file__).with_name("run.css")
-#: result of a host → CSS class, sign, sort position
+#: result of a host → CSS class, symbol, and position when results are sorted
 RESULTS = {
     "failed": ("failing", "✗", 0),
     "unreachable": ("failing", "✗", 1),
@@ -45,14 +45,15 @@ RESULTS = {
     "as desired": ("desired", "✓", 10),
 }
 _OTHER = ("desired", "✓", 11)
-OUTPUT_CHARACTERS = 4000  #: maximum characters of a step's output, counted from its end, where the failure is
-STEPS, SAID = 400, 200  #: maximum steps, and maximum other records, of one host
-STEPS_OF_LINK = 6  #: maximum steps of one part of the critical path
+#: maximum number of characters to show of a step's output. Its end is shown, which has the failure
+OUTPUT_CHARACTERS = 4000
+STEPS, SAID = 400, 200  #: maximum number of steps, and of other records, to show of a host
+STEPS_OF_LINK = 6  #: maximum number of steps to list for one part of the critical path
 
 
 @dataclass(frozen=True, slots=True)
 class LayerCell:
-    """One layer of a host in a run. The times of several jobs are added up."""
+    """One layer of a host in a run. If several jobs changed it, their times are added up."""
 
     status: str  #: CSS class
     sign: str
@@ -63,20 +64,20 @@ class LayerCell:
 class RunRow:
     """One row of the page: a host, or several hosts with the same result. ``cells`` are those of the slowest host."""
 
-    anchor: str  #: HTML anchor of its steps
+    anchor: str  #: HTML anchor of the host's steps
     title: str
-    names: str  #: names of several hosts; empty for one host
+    names: str  #: names of the hosts if there are several, else empty
     status: str  #: CSS class
     sign: str
     result: str
     sentence: str
     cells: tuple[LayerCell | None, ...]
-    hosts: tuple[tuple[str, HostRun], ...]  #: each host with the anchor of its steps
+    hosts: tuple[tuple[str, HostRun], ...]  #: hosts of the row, each with the HTML anchor of its steps
 
 
 @dataclass(frozen=True, slots=True)
 class LayerTimes:
-    """How long one layer took on the hosts of the run, so that slow hosts are easy to find."""
+    """The times that one layer took on the hosts of a run, and the slowest of these hosts."""
 
     layer: str
     hosts: int
@@ -123,7 +124,7 @@ def render_run(summary: RunSummary, run: RecordedRun) -> str:
 
 
 def shown_result(result: str) -> str:
-    """A result for people; a damaged record may contain any text."""
+    """The text for a host's result. A damaged record may contain any text as result."""
     return SHOWN_RESULTS.get(result, name(result))
 
 
@@ -147,7 +148,7 @@ def _head(summary: RunSummary, run: RecordedRun) -> list[tuple[str, str]]:
 
 
 def _rows(hosts: Sequence[HostRun], layers: Sequence[str]) -> Iterator[RunRow]:
-    """The rows of hosts, in order. Three or more hosts with the same result share a row."""
+    """The rows of these hosts, in order. Three or more hosts with the same result share a row."""
     alike: dict[object, list[tuple[str, HostRun]]] = {}
     for number, host in enumerate(hosts, start=1):
         cells = tuple(cell and cell.status for cell in _cells(host, layers))
@@ -170,7 +171,7 @@ def _host_row(
 
 
 def _slowest(row: RunRow, lanes: Sequence[Lanes]) -> Lanes | None:
-    """The timeline of the row's host that finished last; ``None`` if nothing was done."""
+    """The timeline of the host that finished last among the hosts of a row; ``None`` if nothing was done on them."""
     names = {host.host for _, host in row.hosts}
     return max((lane for lane in lanes if lane.key in names), key=lambda lane: lane.end_s, default=None)
 
@@ -206,13 +207,13 @@ def _times(hosts: Iterable[HostRun], layers: Sequence[str]) -> Iterator[LayerTim
 
 
 def steps_of(host_run: HostRun) -> tuple[list[tuple[str, StepResult]], int]:
-    """The steps of a host with their layers, failed steps first, and the number of omitted steps."""
+    """The first ``STEPS`` steps of a host with their layers, failed steps first, and the number of omitted steps."""
     steps = [(name(role.role), step) for role in host_run.roles for step in role.steps]
     return first(sorted(steps, key=lambda one: one[1].status == 0), STEPS)
 
 
 def of_link(link: ChainLink) -> str:
-    """The text for a part of the critical path: its steps, or the reason why it took time."""
+    """The text for a part of the critical path: its steps, or what took the time if it has no steps."""
     if not link.steps:
         return line(link.span.detail)
     steps = tuple(dict.fromkeys(link.steps))
@@ -221,7 +222,7 @@ def of_link(link: ChainLink) -> str:
 
 
 def output(step: StepResult) -> str:
-    """The end of a failed step's output; empty for a successful step."""
+    """The end of the output of a failed step; empty if the step succeeded."""
     if step.status == 0:
         return ""
     text = step.output.strip()
@@ -231,7 +232,7 @@ def output(step: StepResult) -> str:
 
 
 def record_line(record: Mapping[str, Any]) -> str:
-    """A record that is neither a plan nor a job, as one text."""
+    """A text for a record of a run that is neither a plan nor a job."""
     words = [str(record[key]) for key in ("what", "why", "text", "reason", "phase") if record.get(key)]
     findings = record.get("findings")
     words += [

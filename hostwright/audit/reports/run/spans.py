@@ -1,7 +1,7 @@
-"""What took time on a host of a recorded run: layers, their files, waits for locks, reboots, phases. Pure.
+"""The activities that took time on a host of a recorded run: layers, file transfers, waits, reboots, phases. Pure.
 
-Times are seconds after the start of the run. The steps of a layer follow one another from the start of its job. A step
-waits for a lock of the host at its beginning.
+Times are in seconds after the start of the run. The steps of a layer follow one another from the start of its job. A
+step that needs a lock of the host waits for it when the step begins.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from hostwright.apply.journal.runs import HostRun, RoleRun
 from hostwright.common.text import shown_bytes, shown_seconds
 
 Kind = Literal["ok", "failed", "open", "sent", "reboot", "silent", "phase"]
-MOST_SOURCES = 4  #: maximum sources listed for one file
+MOST_SOURCES = 4  #: maximum number of sources to list for a file
 _OTHERS: Mapping[str, Kind] = {"delivering": "sent", "rebooted": "reboot", "silent": "silent", "phase": "phase"}
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """One step of a layer: its purpose, start time, waiting time and duration."""
+    """One step of a layer: its purpose, start time, wait for a lock, and duration."""
 
     what: str
     began_s: float
@@ -30,13 +30,13 @@ class Stretch:
 
     @property
     def end_s(self) -> float:
-        """The end time."""
+        """The end of the step in seconds after the start of the run."""
         return self.began_s + self.lasted_s
 
 
 @dataclass(frozen=True, slots=True)
 class RunSpan:
-    """Something that took time. ``role`` is the layer, if there is one."""
+    """One activity that took time. ``role`` is the layer, or empty."""
 
     kind: Kind
     what: str
@@ -48,18 +48,18 @@ class RunSpan:
 
     @property
     def end_s(self) -> float:
-        """The end time."""
+        """The end of the activity in seconds after the start of the run."""
         return self.began_s + self.lasted_s
 
 
 def spans_of(host_run: HostRun, whole_s: float) -> list[RunSpan]:
-    """Everything that took time on a host in a run of ``whole_s`` seconds, by start time."""
+    """All activities that took time on a host in a run of ``whole_s`` seconds, by start time."""
     others = (span for record in host_run.said if (span := _of_record(record)))
     return sorted([*(_of_role(role, whole_s) for role in host_run.roles), *others], key=lambda span: span.began_s)
 
 
 def needs_of(host_run: HostRun) -> dict[str, frozenset[str]]:
-    """The layers that each layer of a host waited for, according to its plans."""
+    """The layers for which each layer of a host had to wait, according to the recorded plans."""
     needs: dict[str, frozenset[str]] = {}
     for plan in host_run.plans:
         roles = plan.get("roles")
@@ -72,7 +72,7 @@ def needs_of(host_run: HostRun) -> dict[str, frozenset[str]]:
 
 def _of_role(role: RoleRun, whole_s: float) -> RunSpan:
     done = f"{len(role.steps)} of {role.planned} steps"
-    began_s = max(0.0, role.began_s)  # negative only in a damaged record
+    began_s = max(0.0, role.began_s)  # negative times only occur in damaged records
     steps = tuple(_steps(role, began_s))
     waited_s = sum(step.waited_s for step in role.steps)
     waits = f", including {shown_seconds(waited_s)} of waiting for a lock of the host" if waited_s >= 0.1 else ""
@@ -94,7 +94,7 @@ def _steps(role: RoleRun, began_s: float) -> Iterator[Stretch]:
 
 
 def _of_record(record: Mapping[str, Any]) -> RunSpan | None:
-    """A record that is neither a plan nor a job, as a span; ``None`` if it took no time."""
+    """Convert a record that is neither a plan nor a job to a span; ``None`` if the activity took no time."""
     kind = _OTHERS.get(str(record["kind"]))
     seconds, at = number(record, "seconds"), number(record, "t")
     if kind is None or seconds <= 0:
@@ -108,7 +108,7 @@ def _of_record(record: Mapping[str, Any]) -> RunSpan | None:
 
 
 def sources_of(record: Mapping[str, Any]) -> str:
-    """The sources of a delivered file as ``, from gpu03 and from this machine``, the largest part first.
+    """A text with the sources of a transferred file: ``, from gpu03 and from this machine``, the largest part first.
 
     Empty if the record has no sources.
     """
@@ -121,6 +121,6 @@ def sources_of(record: Mapping[str, Any]) -> str:
 
 
 def number(record: Mapping[str, Any], field: str) -> float:
-    """A number in a record; 0 if the field is missing."""
+    """The number in a field of a record; 0 if the field is missing."""
     value = record.get(field)
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0

@@ -1,6 +1,6 @@
-"""The timeline of a run: which layer of which host was changed when, computed here and drawn by a template. Pure.
+"""The timeline of a run: which layer of which host was changed when. A template draws it. Pure.
 
-Times are seconds after the start of the run; positions and widths are percentages of its duration.
+Times are in seconds after the start of the run. Positions and widths are percentages of the run's duration.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from hostwright.audit.reports.run.chain import ChainLink, chain_of
 from hostwright.audit.reports.run.spans import Kind, RunSpan, needs_of, number, spans_of
 from hostwright.common.text import shown_seconds
 
-LETTER = 0.62  #: percent of the page's width per letter of a label, on a page of 1280 pixels
-NARROWEST = 0.15  #: smallest width in percent, so that work that took no time is visible
+LETTER = 0.62  #: width of a letter of a label in percent of the page, for a page of 1280 pixels
+NARROWEST = 0.15  #: minimum width in percent of a drawn activity, so that it is visible even if it took no time
 MOST_TICKS = 8
-SHOWN_WAIT_S = 0.2  #: a shorter wait for a lock is not drawn
+SHOWN_WAIT_S = 0.2  #: minimum length in seconds of a drawn wait for a lock
 _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Work on a host for some time. ``title`` is the full text; ``label`` is empty if it does not fit."""
+    """One activity on a host. ``title`` is the full text; ``label`` is empty if it does not fit."""
 
     kind: Kind
     start: float
@@ -36,7 +36,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A marked part of a lane: a wait for a lock, or the critical path."""
+    """A marked part of a host's rows: a wait for a lock, or a part of the critical path."""
 
     start: float
     width: float
@@ -46,10 +46,10 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """A host's rows in the timeline: its work, its waits for locks, and its critical path."""
+    """The rows of a host in the timeline: its activities, its waits for locks, and its critical path."""
 
-    key: str  #: the host's name in the record
-    host: str  #: the host's name for people
+    key: str  #: name of the host in the record
+    host: str  #: name of the host as printed
     result: str
     pieces: tuple[Piece, ...]
     lanes: int
@@ -60,21 +60,21 @@ class Lanes:
 
 
 def timeline(hosts: Iterable[HostRun], whole_s: float) -> list[Lanes]:
-    """The rows of hosts on which something took time, by start time."""
+    """The rows of the hosts on which something took time, sorted by start time."""
     spans = [(host, spans_of(host, whole_s)) for host in hosts]
     begun = sorted((row for row in spans if row[1]), key=lambda row: row[1][0].began_s)
     return [_row(host, some, whole_s) for host, some in begun]
 
 
 def whole_time(hosts: Iterable[HostRun], duration_s: float | None) -> float:
-    """The duration of the run: until its end, or until the last recorded time; never 0."""
+    """The duration of a run in seconds, never 0. For a run without a recorded end, the time of its last record."""
     ends = (role.began_s + role.duration_s for host in hosts for role in host.roles)
     records_s = (number(record, "t") for host in hosts for record in host.said)
     return max(0.1, duration_s or 0.0, *ends, *records_s, 0.1)
 
 
 def ticks(whole_s: float) -> list[tuple[float, str]]:
-    """The marks of the time axis: position and label."""
+    """The marks of the time axis, as pairs of position and label."""
     step = next((step for step in _STEPS_S if whole_s / step <= MOST_TICKS), _STEPS_S[-1])
     return [(100 * at / whole_s, _mark(at)) for at in _until(step, whole_s)]
 
@@ -121,8 +121,8 @@ def _waited(seconds: float) -> str:
 
 
 def _lanes(spans: Sequence[RunSpan]) -> list[int]:
-    """The lane of each span: the first that is free when the span starts."""
-    ends: list[float] = []  # end time of each lane
+    """The number of the row in which each span is drawn: the first row that is free when the span starts."""
+    ends: list[float] = []  # end time of the last span in each row
     lanes = []
     for span in spans:
         lane = next((place for place, end in enumerate(ends) if end <= span.began_s + 0.001), len(ends))
@@ -132,7 +132,7 @@ def _lanes(spans: Sequence[RunSpan]) -> list[int]:
 
 
 def _place(began_s: float, lasted_s: float, whole_s: float) -> tuple[float, float]:
-    """Position and width of something on the page."""
+    """Convert start and duration of an activity to position and width on the page."""
     start = max(0.0, min(100.0 - NARROWEST, 100 * began_s / whole_s))
     return round(start, 3), round(max(NARROWEST, min(100.0 - start, 100 * lasted_s / whole_s)), 3)
 
