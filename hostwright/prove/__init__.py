@@ -1,4 +1,4 @@
-"""Proofs of hosts by measurement: roles' programs run on hosts, and their figures are judged.
+"""Proofs of hosts by measurement. Programs of roles run on a host, and the figures that they measure are judged.
 
-A figure is judged alone, against the host's baseline, and against other hosts.
+Each figure is judged alone, against the host's baseline, and against other hosts.
 """

@@ -1,7 +1,7 @@
-"""The results of proofs as values, for one host and for the fleet. Reports, history and exit status use only these
-values.
+"""The results of proofs as values, for one host and for the fleet.
 
-Every string from a host is untrusted: print it through ``common.text.printable`` or the escaping of the output format.
+Reports, history and exit status use only these values. Every string from a host is untrusted: print it through
+``common.text.printable``, or with the escaping of the output format.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from typing import Literal
 
 from hostwright.prove.model import ProofResult
 
-#: version of the JSON form of this module's values. Raise it if a field is removed or changes its meaning, but not for
-#: a new field or outcome
+#: version of this module's values in JSON. Increment it if a field is removed or changes its meaning, but not for a new
+#: field or outcome
 SCHEMA = 1
 
-#: failed: a proof failed, or a figure is worse than that of peers or than the host's baseline
-#: not proved: nothing failed, but a proof was not run
-#: no GPU: nothing failed, and all proofs need a GPU, which the host does not have
+#: failed: a proof failed, or a figure is worse than those of peers or than the host's baseline
+#: not proved: no proof failed, but one or more could not be run
+#: no GPU: no proof failed, and all proofs need a GPU, which the host does not have
 HostStatus = Literal["unread", "failed", "not proved", "no GPU", "passed"]
 
-#: order of hosts in reports
+#: statuses of hosts in the order in which reports list them
 WORST_FIRST: tuple[HostStatus, ...] = ("failed", "unread", "not proved", "no GPU", "passed")
 
 
 @dataclass(frozen=True, slots=True)
 class HostProof:
-    """The proofs of one host, which began at the time ``at`` (UTC, ISO 8601).
+    """The results of the proofs of one host, which began at the time ``at`` (UTC, ISO 8601).
 
     ``sentence`` is the error text if no proof could be run, else empty.
     """
@@ -38,8 +38,8 @@ class HostProof:
     results: tuple[ProofResult, ...] = ()
     processor: str = ""
     notes: tuple[str, ...] = ()
-    stand_ins: tuple[str, ...] = ()  #: files of the stack that are not the vendor's own
-    lead: str = ""  #: for a host that could not be read: the verb of the next command (``HostwrightError.lead``)
+    stand_ins: tuple[str, ...] = ()  #: names of files in the stack that are not the vendor's own
+    lead: str = ""  #: verb of the next command if the host could not be read (``HostwrightError.lead``)
 
     @property
     def status(self) -> HostStatus:
@@ -56,14 +56,14 @@ class HostProof:
 
 @dataclass(frozen=True, slots=True)
 class FleetProof:
-    """The proofs of many hosts, which began at ``at`` (UTC, ISO 8601).
+    """The results of the proofs of many hosts, which began at the time ``at`` (UTC, ISO 8601).
 
-    ``statistics`` describes the comparison of peers.
+    ``statistics`` is a sentence on how peers were compared.
     """
 
     at: str
     inventory: str
-    level: str  #: quick or full
+    level: str  #: level of the proofs: quick or full
     hosts: tuple[HostProof, ...]
     statistics: str = ""
     took_s: float = 0.0

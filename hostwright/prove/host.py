@@ -1,7 +1,7 @@
-"""Prove one host: probe it, refuse proofs that must not run now, run the others as one job, and judge their figures.
+"""Prove one host: probe it, exclude proofs that must not run now, run the others as one job, and judge their figures.
 
-The host is not changed: the programs' files are removed with the job's directory. The host is locked during the proofs,
-as in a run that changes it.
+The host is not changed: the files of the programs are removed with the job's directory. The host is locked during the
+proofs, as in a run that changes it.
 """
 
 from __future__ import annotations
@@ -38,15 +38,16 @@ from hostwright.prove.judging import judged
 from hostwright.prove.model import Expected, Measurements, Outcome, Proof, ProofResult, Watch
 from hostwright.transport.root.rootshell import RootShell
 
-PART: Final = "proofs"  #: module in a role's folder that defines proofs
-MOST_FOLLOWED = 8  #: maximum number of probes until no job of an earlier run is left (our choice)
+PART: Final = "proofs"  #: name of the module in a role's folder that defines proofs
+#: maximum number of times to probe the host while jobs of earlier runs are still running (our choice)
+MOST_FOLLOWED = 8
 
-#: Two lines: the kernel's model name of the processor, and the number of processors.
+#: probe that prints two lines: the kernel's model name of the processor, and the number of processors
 PROCESSOR = Probe("sed -n 's/^model name[[:space:]]*: *//p' /proc/cpuinfo | head -n 1; nproc", cap_bytes=1024)
 
 
 def proofs_of(target: TargetHost) -> tuple[Proof, ...]:
-    """The proofs of a host's roles in order, then the proofs of cards whose driver a role of the host provides."""
+    """The proofs that a host's roles define, then the proofs of cards whose driver one of these roles provides."""
     own = tuple(proof for role in target.roles for proof in _proofs(role, target, target.variables[role.name]))
     others = (role for role in reading_cards(target.all_roles) if role not in target.roles)
     provided = ((role, one.name) for role in others for one in providers(role.name, target.roles))
@@ -61,7 +62,7 @@ def _proofs(role: Role, target: TargetHost, variables: object) -> tuple[Proof, .
 
 
 def watch_of(target: TargetHost) -> str:
-    """The script that reads the temperatures of the host's cards, from all roles."""
+    """The script that prints the temperatures of the host's cards, combined from the scripts of all roles."""
     parts = (role.part(PART) for role in target.all_roles or target.roles)
     watches = (getattr(part, "WATCH", None) for part in parts if part is not None)
     return "\n".join(watch.script for watch in watches if isinstance(watch, Watch))
@@ -69,18 +70,18 @@ def watch_of(target: TargetHost) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """State of a host before its proofs: its plan, cards, processor and users."""
+    """The state of a host before its proofs: its plan, cards, processor and users."""
 
     planned: HostPlan
     expected: Expected
     users: tuple[str, ...]
     running: tuple[jobs.RunningJob, ...]
     facts: Facts
-    unread: str = ""  #: error text if the cards could not be read
+    unread: str = ""  #: error text if the cards could not be read, else empty
 
 
 class HostProve:
-    """Runs the proofs of one host, from the connection to the results. ``close`` must be called."""
+    """Runs the proofs of one host, from connecting to judging. ``close`` must be called afterwards."""
 
     def __init__(
         self,
@@ -91,9 +92,10 @@ class HostProve:
         *,
         locked: bool = False,
     ):
-        """``later`` are proofs of a later step of the run. If one cannot run on this host, this is reported now.
+        """Create the proofs of a host. ``later`` are proofs of a later step of the run.
 
-        ``locked``: the run already has the host's lock.
+        If one of ``later`` cannot run on this host, this is reported now. ``locked`` is true if the run already has the
+        host's lock.
         """
         self._target, self._emit = target, run.emit
         self._holder = None if locked else run.holder(target.name)
@@ -114,7 +116,7 @@ class HostProve:
         first = self._look()
         self._refuse_locked(first.facts)
         self._take_lock()
-        seen = self._look()  # the previous owner of the lock may have changed the host
+        seen = self._look()  # the host is probed again, since the previous owner of the lock may have changed it
         self._emit(Observed(self._target.name, seen.planned.plan, seen.facts))
         held = {proof.key: held_back(proof, seen) for proof in (*self._proofs, *self._later)}
         due = [proof for proof in self._proofs if not held[proof.key]]
@@ -135,7 +137,7 @@ class HostProve:
         )
 
     def _look(self) -> Seen:
-        """The state of the host, after jobs of earlier runs have ended."""
+        """Read the state of the host, and wait for jobs of earlier runs to end."""
         for _ in range(MOST_FOLLOWED):
             seen = look(self._target, self._connection.use(self._ask), datetime.now(UTC))
             if not seen.running:
@@ -166,7 +168,7 @@ class HostProve:
             self._lock = self._connection.use(lambda shell: HostLock.acquire(shell, holder, notify=note))
 
     def _run(self, due: Sequence[Proof], seen: Seen) -> dict[str, ProofResult]:
-        """The results of these proofs, by proof key."""
+        """Run these proofs as one job, and return their results by proof key."""
         nonce = probing.new_nonce()
         watch = watch_of(self._target) if seen.expected.cards else ""
         plan = job_plan(due, nonce, watch)
@@ -184,13 +186,13 @@ class HostProve:
 
 
 def probes_of(target: TargetHost) -> tuple[Probe, ...]:
-    """All probes before proofs: for the plan, the users of the host, its cards and its processor."""
+    """All probes that run before proofs: for the plan, the host's users, its cards and its processor."""
     cards = (probe for part in cards_of(target) for probe in part.probes)
     return ordered([*target.desired.probes(), *cards, PROCESSOR])
 
 
 def look(target: TargetHost, facts: Facts, at: datetime) -> Seen:
-    """Evaluate the answers of a host. Pure."""
+    """Convert the facts of a host to its state before proofs. Pure."""
     planned = plan_host(target.desired, facts, at)
     view = AuditContext(target.desired, target.variables, facts, {}, at, cards_of(target))
     cards, unread = None, ""
@@ -219,7 +221,7 @@ def _on_bus(count: Callable[[Facts], int], facts: Facts) -> int:
 
 
 def held_back(proof: Proof, seen: Seen) -> tuple[Outcome, str] | None:
-    """The outcome and the reason if a proof must not run on this host now, else ``None``."""
+    """The outcome and the reason of a proof that must not run on this host now; ``None`` if it may run."""
     differs = [role.role for role in seen.planned.plan.roles if role.role in {proof.layer, "preflight"}]
     if differs:
         return "not run", f"{proof.layer} is not as desired; run {Command('provision', hosts=seen.expected.host)}"
@@ -240,7 +242,7 @@ def _not_run(proof: Proof, outcome: Outcome, sentence: str) -> ProofResult:
 
 
 def ended_result(proof: Proof, end: ProgramEnd, expected: Expected) -> ProofResult:
-    """The result of a proof whose program was started."""
+    """The result of a proof whose program was started and has ended."""
     printed = reading.read(end.text)
     text = f": {end.stderr[-1]}" if end.stderr else ""
     watched = replace(printed, measurements=Measurements((*printed.measurements, *end.hottest)))

@@ -1,6 +1,6 @@
-"""Create one job for the proofs of a host, with one step per proof, and parse the output of each step.
+"""Create one job that runs the proofs of a host, one step per proof, and parse the output of each step.
 
-Proofs are independent: a failed proof does not prevent others. The job is one of ``hostwright.apply.jobs``: it
+Proofs are independent: if a proof fails, the others still run. The job is a job of ``hostwright.apply.jobs``: it
 continues if the connection is lost, and its directory is removed afterwards.
 """
 
@@ -17,13 +17,15 @@ from hostwright.common.untrusted import whole
 from hostwright.plan.model import Change, RolePlan, Step, StepResult
 from hostwright.prove.model import Measurement, Proof
 
-ROLE = "prove"  #: role name of the job on the host
-BUILD_S = 300  #: limit for compiling a program (our estimate): the largest one of a role takes 40 s on a busy core
-OUT_BYTES = 192 * 1024  #: bytes kept of a program's output; the controller keeps 256 KiB of a step
-ERR_BYTES = 16 * 1024  #: bytes kept of the end of standard error
-END_S = 5  #: seconds between SIGTERM and SIGKILL for a program at its limit
-SLACK_S = 120  #: additional time for the other commands of a step
-#: name of the measurement that Hostwright adds for each card whose temperature is watched
+ROLE = "prove"  #: name of the role under which the job is recorded on the host
+#: time limit in seconds for compiling a program (our estimate). The largest one takes 40 s on a busy core
+BUILD_S = 300
+#: number of bytes to keep of a program's standard output; the controller keeps 256 KiB of a step's output
+OUT_BYTES = 192 * 1024
+ERR_BYTES = 16 * 1024  #: number of bytes to keep of a program's standard error, from its end
+END_S = 5  #: number of seconds between SIGTERM and SIGKILL for a program that reached its time limit
+SLACK_S = 120  #: number of seconds that a step may take in addition to its program
+#: name of the measurement that Hostwright itself adds: the highest temperature of each card with a ``Watch``
 HOTTEST = "temperature.hottest"
 
 _CARD = re.compile(r"[A-Za-z0-9:._-]{1,80}")
@@ -31,19 +33,19 @@ _CARD = re.compile(r"[A-Za-z0-9:._-]{1,80}")
 
 @dataclass(frozen=True, slots=True)
 class ProgramEnd:
-    """The end of a program: exit status, duration and output. ``stopped`` is the reason if it was stopped."""
+    """The end of a program: exit status, duration and output. ``stopped`` is the reason if Hostwright stopped it."""
 
-    status: int | None  #: ``None`` if unknown
+    status: int | None  #: exit status; ``None`` if unknown
     took_s: float
     text: str
     stopped: str = ""
     unbuilt: bool = False
-    stderr: tuple[str, ...] = ()  #: the last lines of standard error
+    stderr: tuple[str, ...] = ()  #: last lines of standard error
     hottest: tuple[Measurement, ...] = ()
 
 
 def job_plan(proofs: Sequence[Proof], nonce: str, watch: str) -> RolePlan:
-    """The job of these proofs. ``watch`` is the script that reads temperatures; empty without cards."""
+    """Create the job that runs these proofs. ``watch`` is the script that prints temperatures; empty without cards."""
     changes = (
         Change(proof.key, "not proved", "proved", (_step(proof, number, nonce, watch),), alone=True)
         for number, proof in enumerate(proofs)
@@ -81,7 +83,7 @@ def _command(interpreter: tuple[str, ...]) -> str:
 
 
 def _build(compiler: tuple[str, ...]) -> str:
-    """The compiler's command line as shell code, with variables for the paths of the source and the program."""
+    """Shell code that runs the compiler, with shell variables for the paths of the source and the program."""
     if not compiler:
         return ""
     text = words(compiler)
@@ -91,7 +93,7 @@ def _build(compiler: tuple[str, ...]) -> str:
 
 
 def ended(step: StepResult, nonce: str) -> ProgramEnd:
-    """Parse a step's output. It is untrusted: invalid lines with the nonce are skipped."""
+    """Parse the output of a step. It is untrusted: invalid lines with the nonce are skipped."""
     lines: list[str] = []
     own: list[str] = []
     for line in step.output.split("\n"):

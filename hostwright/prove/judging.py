@@ -1,4 +1,4 @@
-"""Judge the measurements of one host, alone and against its baseline. Pure."""
+"""Judge the measurements of one host: alone, and against its baseline. Pure."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from hostwright.prove.job import HOTTEST
 from hostwright.prove.model import CPU, NO_GPU, Better, Expected, Measurement, Proof, ProofFinding, ProofResult
 from hostwright.prove.reading import Printed
 
-#: largest loss without a finding, as a part of the baseline (our choice). Figures of one host vary less than those of
-#: peers
+#: largest loss without a finding, as a part of the baseline (our choice). A host is compared with itself here; the
+#: figures of several hosts vary more
 MAX_LOSS = 0.10
-LEAST_NOTED = MAX_LOSS  #: a figure that improves by more than this part in a repeated measurement is reported
-VARIABLE = "hostwright_prove_max_loss"  #: inventory variable
+LEAST_NOTED = MAX_LOSS  #: smallest improvement to report between two measurements of a figure, as a part of the first
+VARIABLE = "hostwright_prove_max_loss"  #: name of the inventory variable for the largest loss
 
 
 def read_max_loss(host: Host) -> float:
-    """The part of a baseline's figure that a host may lose without a finding; ``15%`` is 0.15.
+    """The largest loss without a finding, as a part of the baseline: for ``15%`` in the inventory, 0.15.
 
     Raises ``InputError`` with file and line for a value that is not a percentage from 1 to 99.
     """
@@ -38,7 +38,7 @@ def read_max_loss(host: Host) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A baseline figure of a host: the time when it was stored (UTC, ISO 8601), and its value."""
+    """A baseline figure of a host: its value, and the time when it was stored (UTC, ISO 8601)."""
 
     at: str
     value: float
@@ -49,7 +49,7 @@ Baseline = Mapping[tuple[str, str, str], Kept]
 
 
 def judged(proof: Proof, printed: Printed, expected: Expected, took_s: float) -> ProofResult:
-    """Judge the output of a program that ended."""
+    """Judge the output of a program that ended, without comparing it with other measurements."""
     measured = replace(printed.measurements, each=tuple(_placed(one, expected) for one in printed.measurements))
     base = ProofResult(proof.key, "passed", "", took_s, proof.program.sha256, measured.each)
     trouble = printed.broken or next(iter(printed.errors), "") or ("" if printed.ended else "the output is incomplete")
@@ -59,19 +59,20 @@ def judged(proof: Proof, printed: Printed, expected: Expected, took_s: float) ->
         return replace(base, outcome="not run", sentence=printed.not_run)
     own = [one.device for one in measured if one.name != HOTTEST]
     if own and all(device == NO_GPU for device in own):
-        if proof.needs_gpu and expected.cards:  # for example, a container without the card's device files
+        if proof.needs_gpu and expected.cards:  # for example, in a container without the card's device files
             sentence = f"the program cannot use any of the cards that the driver lists ({len(expected.cards)})"
             return replace(base, outcome="failed", sentence=sentence)
         return replace(base, outcome="no GPU")
     try:
         found = tuple(replace(finding, proof=proof.key) for finding in proof.judge(measured, expected))
-    except (ValueError, TypeError, ArithmeticError, LookupError) as error:  # a host may print anything
+    # a host may print anything, and the judge comes from a role
+    except (ValueError, TypeError, ArithmeticError, LookupError) as error:
         return replace(base, outcome="failed", sentence=f"the figures cannot be judged: {short(repr(error))}")
     return with_findings(base, found)
 
 
 def with_findings(result: ProofResult, found: Iterable[ProofFinding]) -> ProofResult:
-    """The result with further findings. Any finding except a note makes it fail."""
+    """The result with these findings added. If any of them is not a note, the proof has failed."""
     findings = (*result.findings, *found)
     bad = [finding for finding in findings if finding.severity != "note"]
     if not bad or result.outcome != "passed":
@@ -80,14 +81,14 @@ def with_findings(result: ProofResult, found: Iterable[ProofFinding]) -> ProofRe
 
 
 def _placed(measurement: Measurement, expected: Expected) -> Measurement:
-    """Add the processor model to a bare ``cpu``, so that only hosts with the same model are compared."""
+    """Add the model of the processor to the device ``cpu``, so that only hosts with the same model are compared."""
     if measurement.device == CPU and expected.processor:
         return replace(measurement, device=f"{CPU} ({expected.processor})")
     return measurement
 
 
 def against_baseline(host: HostProof, baseline: Baseline, max_loss: float) -> HostProof:
-    """The host with a finding for each figure that is worse than its baseline by more than ``max_loss``."""
+    """Add a finding to a host for each figure that is worse than its baseline by more than ``max_loss``."""
 
     def found(result: ProofResult) -> Iterator[ProofFinding]:
         for one in result.measurements:
@@ -107,16 +108,16 @@ def against_baseline(host: HostProof, baseline: Baseline, max_loss: float) -> Ho
 
 
 def doubtful(host: HostProof, compared: HostProof) -> frozenset[str]:
-    """The proofs that passed in ``host``, but failed in ``compared``, the same results after the comparison."""
+    """The proofs that passed in ``host``, but failed in ``compared`` (the same results after the comparison)."""
     pairs = zip(host.results, compared.results, strict=True)
     return frozenset(one.proof for one, other in pairs if one.outcome == "passed" and other.outcome == "failed")
 
 
 def measured_again(first: HostProof, second: HostProof) -> HostProof:
-    """The results of ``first``. If a proof passed in ``second``, the better of the two figures is used.
+    """Combine two runs of proofs on a host: the results of ``first``, with the better figures of ``second``.
 
-    A host that was busy for a moment is slow once; a slow host is slow twice. If a proof failed in ``second``, that
-    result is used; if it was not run, the first result is kept.
+    A host that was busy for a moment is slow once; a slow host is slow twice. If a proof failed in ``second``, this
+    result is used; if it was not run in ``second``, the first result is used.
     """
     later = {result.proof: result for result in second.results if result.outcome in {"passed", "failed"}}
     return replace(first, results=tuple(_better_of(one, later.get(one.proof, one)) for one in first.results))
@@ -140,19 +141,19 @@ def _better_of(first: ProofResult, second: ProofResult) -> ProofResult:
 
 
 def each(host: HostProof, found: Callable[[ProofResult], Iterable[ProofFinding]]) -> HostProof:
-    """The host, with the findings that ``found`` returns for each result."""
+    """Add to a host the findings that ``found`` returns for each of its results."""
     return replace(host, results=tuple(with_findings(result, found(result)) for result in host.results))
 
 
 def lost_part(now: float, then: float, better: Better) -> float:
-    """The part of ``then`` by which ``now`` is worse; negative if it is better."""
+    """The part of the earlier figure ``then`` by which the figure ``now`` is worse; negative if it is better."""
     if then == 0:
         return 0.0 if now == 0 or (better == "more") == (now > 0) else 1.0
     return ((then - now) if better == "more" else (now - then)) / abs(then)
 
 
 def shown(value: float, unit: str) -> str:
-    """A figure for people, with four significant digits (more from 10,000 on) and its unit.
+    """A figure as text with four significant digits (more from 10,000 on) and its unit.
 
     >>> [shown(12345.678, "MB/s"), shown(0.98765, "")]
     ['12346 MB/s', '0.9877']

@@ -29,14 +29,15 @@ from typing import Any, Literal
 from hostwright.audit.hardware.gpu import Gpu
 
 NO_GPU = "no GPU"  #: device of a measurement that needs a GPU, on a host without one
-CPU = "cpu"  #: device of a measurement on the processor
-GPU = "GPU-"  #: prefix of the device of a measurement on a GPU, from its UUID
+CPU = "cpu"  #: device of measurements on the processor
+GPU = "GPU-"  #: prefix of the device of measurements on a GPU: the beginning of the GPU's UUID
 
 Level = Literal["quick", "full"]
 
-Better = Literal["more", "less", ""]  #: which values are better; empty: values are not compared
+Better = Literal["more", "less", ""]  #: whether more or less is better; if empty, values are not compared
 Severity = Literal["failed", "outlier", "note"]
-#: no GPU: all measurements need a GPU, and the host has none; never a pass · not run: the sentence has the reason
+#: no GPU: all measurements need a GPU, and the host has none. This is never a pass
+#: not run: the proof could not be run; ``sentence`` has the reason
 Outcome = Literal["passed", "failed", "no GPU", "not run"]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
@@ -48,12 +49,12 @@ _MODEL = re.compile(r"[^(]*\((.*)\)")
 class Program:
     """One program file. ``interpreter`` runs it with two arguments: the paths of the file and of its arguments.
 
-    With a ``compiler``, the program is built first: ``{source}`` and ``{program}`` in the compiler's words become the
-    paths of the file and of the compiled program, which then runs without an interpreter. ``environment`` has
-    additional variables.
+    With a ``compiler``, the program is built first, and then runs without an interpreter. In the compiler's words,
+    ``{source}`` and ``{program}`` are replaced by the paths of the file and of the compiled program. ``environment``
+    has additional environment variables.
     """
 
-    file: str  #: file name: ``dense.py``
+    file: str  #: name of the file, such as ``dense.py``
     source: str = field(repr=False)
     interpreter: tuple[str, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -68,18 +69,19 @@ class Program:
 
     @property
     def sha256(self) -> str:
-        """The SHA-256 digest of its text in lowercase hex."""
+        """The SHA-256 digest of the program's text in lowercase hex."""
         return sha256(self.source.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One value that a proof measured on a device. ``value`` is ``None`` if the device is ``no GPU``."""
+    """One value that a proof measured on a device. If the device is ``no GPU``, ``value`` is ``None``."""
 
     name: str
     value: float | str | bool | None
     unit: str
-    device: str  #: never empty: ``cpu``, ``cpu (Xeon Gold 6230)``, ``GPU-6e2c… (A100-SXM4-80GB)``, ``no GPU``
+    #: name of the device: ``cpu``, ``cpu (Xeon Gold 6230)``, ``GPU-6e2c… (A100-SXM4-80GB)`` or ``no GPU``; never empty
+    device: str
     better: Better = ""
 
     @property
@@ -89,21 +91,22 @@ class Measurement:
 
     @property
     def compared(self) -> bool:
-        """Whether the value can be compared with others of the same name: a number, of an existing device, with
-        ``better`` set.
+        """Whether the value can be compared with those of other hosts.
+
+        It must be a number, measured on a device that exists, and ``better`` must be set.
         """
         return bool(self.better) and self.number is not None and self.device != NO_GPU
 
     @property
     def model(self) -> str:
-        """The model of the device, from the parentheses after its name; without parentheses, the device itself."""
+        """The model of the device: the text in parentheses after its name. Without parentheses, the device itself."""
         match = _MODEL.fullmatch(self.device)
         return match[1] if match else self.device
 
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """All measurements of one proof on one host, in printed order."""
+    """All measurements of one proof on one host, in the order in which the program printed them."""
 
     each: tuple[Measurement, ...] = ()
 
@@ -114,31 +117,31 @@ class Measurements:
         return len(self.each)
 
     def named(self, name: str) -> tuple[Measurement, ...]:
-        """The measurements with this name, one for each device. The device ``no GPU`` is omitted."""
+        """The measurements with this name, one for each device. Those for the device ``no GPU`` are omitted."""
         return tuple(each for each in self.each if each.name == name and each.device != NO_GPU)
 
     def number(self, name: str, device: str = "") -> float | None:
-        """The first number with this name on a device whose name starts with ``device``; ``None`` if there is none."""
+        """The first number with this name from a device whose name starts with ``device``, or ``None``."""
         found = (each.number for each in self.named(name) if each.device.startswith(device))
         return next(found, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Known properties of a host for judging measurements. ``cards`` is ``None`` if they could not be read."""
+    """The properties of a host that its measurements should match. ``cards`` is ``None`` if they could not be read."""
 
     host: str
     cards: tuple[Gpu, ...] | None = None
-    gpus: int | None = None  #: number of GPUs in the inventory (``hostwright_gpus``)
-    cards_on_bus: int = 0  #: number of cards, with or without a driver
-    processor: str = ""  #: model name, as the host reports it
+    gpus: int | None = None  #: number of GPUs according to the inventory (``hostwright_gpus``)
+    cards_on_bus: int = 0  #: number of cards on the PCI bus, with or without a driver
+    processor: str = ""  #: model name of the processor, as the host reports it
     processors: int = 0
-    models: tuple[str, ...] = ()  #: allowed models of its cards (``hostwright_gpu_model``); empty: any
+    models: tuple[str, ...] = ()  #: allowed models of the host's cards (``hostwright_gpu_model``); empty: any
 
 
 @dataclass(frozen=True, slots=True)
 class ProofFinding:
-    """A conclusion from measurements. ``proof`` is ``layer.name``; if empty, Hostwright fills it in."""
+    """One conclusion from measurements. ``proof`` is ``layer.name``; if a judge leaves it empty, Hostwright adds it."""
 
     sentence: str
     device: str
@@ -149,23 +152,23 @@ class ProofFinding:
 
 
 def nothing(_measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """Judge of a proof that passes whenever its program succeeds."""
+    """The judge of a proof that passes whenever its program succeeds: no findings."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A proof of a layer by running a program. ``judge`` is pure."""
+    """A proof of a layer: a program to run, and the function ``judge`` for its measurements, which must be pure."""
 
     name: str
     layer: str
     program: Program
     judge: Callable[[Measurements, Expected], tuple[ProofFinding, ...]] = nothing
-    level: Level = "full"  #: quick proofs also run with ``--quick``
+    level: Level = "full"  #: level from which the proof runs; proofs of the level quick also run with ``--quick``
     time_limit_s: float = 600.0
-    needs_gpu: bool = True  #: false: also runs on a host without a GPU, with ``cpu`` as the device
-    #: smallest number of hosts on which it runs at the same time. Above 1, its arguments also have ``peers``, the
-    #: addresses of all hosts in the same order, and ``index``, the host's own index
+    needs_gpu: bool = True  #: whether the proof runs only on hosts with a GPU; if not, it measures ``cpu`` on others
+    #: minimum number of hosts on which the proof runs at the same time. If it is above 1, the program's arguments also
+    #: have ``peers``, the addresses of all these hosts in the same order, and ``index``, the host's own index
     hosts: int = 1
 
     def __post_init__(self) -> None:
@@ -176,21 +179,21 @@ class Proof:
 
     @property
     def key(self) -> str:
-        """The name with the layer: ``network.dense``."""
+        """The name of the proof with its layer, such as ``network.dense``."""
         return f"{self.layer}.{self.name}"
 
     def among(self, peers: Sequence[str], index: int) -> Proof:
-        """The proof for one of several hosts: ``peers`` and ``index`` are added to its arguments."""
+        """The proof for one of several hosts, with ``peers`` and ``index`` added to the arguments of its program."""
         arguments = {**self.program.arguments, "peers": list(peers), "index": index}
         return replace(self, program=replace(self.program, arguments=arguments))
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """How a role watches its cards during proofs: ``WATCH`` in its module ``proofs``.
+    """How a role watches the temperature of its cards during proofs: ``WATCH`` in its module ``proofs``.
 
     ``script`` is POSIX sh. For each card it prints the device (``GPU-6e2c…``), the temperature, and the temperature at
-    which a proof must stop, in whole degrees Celsius, separated by tabs. It ends within 10 s.
+    which a proof must stop, in whole degrees Celsius, separated by tabs. It must end within 10 s.
     """
 
     script: str
@@ -200,10 +203,10 @@ class Watch:
 class ProofResult:
     """The result of one proof on one host. ``sentence`` is the reason if it failed or was not run."""
 
-    proof: str  #: ``network.dense``
+    proof: str  #: name of the proof with its layer, such as ``network.dense``
     outcome: Outcome
     sentence: str = ""
     took_s: float = 0.0
-    sha256: str = ""  #: digest of its program
+    sha256: str = ""  #: digest of the proof's program
     measurements: tuple[Measurement, ...] = ()
     findings: tuple[ProofFinding, ...] = ()

@@ -1,6 +1,6 @@
 """Proof data stored on this machine: figures in the history of audits, and the baselines of hosts.
 
-If the history cannot be used, a warning is printed: a full disk does not stop a proof.
+If the history cannot be used, for example because the disk is full, a warning is printed and the proofs continue.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from hostwright.prove.fleetproof import FleetProof, HostProof
 from hostwright.prove.judging import Baseline, Kept
 from hostwright.prove.model import Measurement, ProofResult
 
-PLOT_DAYS = 90  #: days in the plots of the HTML report, as for audits
-MOST_POINTS = 200_000  #: maximum points in these plots: a thousand hosts with 10 figures and 20 proofs
+PLOT_DAYS = 90  #: number of days in the plots of the HTML report, as for audits
+#: maximum number of points in these plots together: 20 proofs of a thousand hosts with 10 figures each
+MOST_POINTS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class PastFigure:
-    """One figure of an earlier proof of a host; ``at`` is in seconds since 1970."""
+    """One figure from an earlier proof of a host. ``at`` is in seconds since 1970."""
 
     host: str
     proof: str
@@ -43,7 +44,10 @@ class PastFigure:
 
 
 class ProofHistory:
-    """The figures of all inventories on this machine, in ``root``. Raises ``HostwrightError`` for an unusable file."""
+    """The figures of all inventories on this machine, in the directory ``root``.
+
+    Raises ``HostwrightError`` if the file cannot be used.
+    """
 
     def __init__(self, root: Path):
         self.path = root / FILE
@@ -66,7 +70,7 @@ class ProofHistory:
             _prune(db, at)
 
     def baseline(self, inventory: str | Path, host_name: str) -> Baseline:
-        """The baseline figures of a host."""
+        """The baseline figures of a host; empty if it has none."""
         with opened(self.path, write=False) as db:
             query = "SELECT proof, name, device, at, value FROM baseline WHERE inventory = ? AND host = ?"
             rows = db.execute(query, (inventory_id(db, inventory), host_name)).fetchall()
@@ -76,7 +80,7 @@ class ProofHistory:
         }
 
     def past(self, inventory: str | Path, hosts: Collection[str], since: int) -> tuple[PastFigure, ...]:
-        """The figures of these hosts since a time (in seconds since 1970), the oldest first."""
+        """The figures of these hosts since the time ``since`` (in seconds since 1970), the oldest first."""
         query = (
             "SELECT host, proof.proof, name, device, unit, at, value FROM proof JOIN measured "
             "ON measured.proof = proof.id WHERE inventory = ? AND at >= ? AND better != '' ORDER BY proof.id LIMIT ?"
@@ -97,7 +101,7 @@ def _write(db: sqlite3.Connection, of: tuple[int, str, int, str], result: ProofR
 
 
 def _keep(db: sqlite3.Connection, of: tuple[int, str, str], at: int, result: ProofResult) -> None:
-    """Replace all baseline figures of a proof, since a card may have been replaced."""
+    """Replace all baseline figures of a proof on a host. Old ones are removed, since a card may have been replaced."""
     db.execute("DELETE FROM baseline WHERE inventory = ? AND host = ? AND proof = ?", of)
     figures = ((*of, one.name, one.device, at, one.number) for one in _figures(result) if one.better)
     db.executemany("INSERT INTO baseline VALUES (?, ?, ?, ?, ?, ?, ?)", figures)
@@ -114,7 +118,7 @@ def _prune(db: sqlite3.Connection, now: int) -> None:
 
 
 class ProofStore:
-    """The proof history of one inventory. ``warn`` is called once if it cannot be used."""
+    """The proof history of one inventory. ``warn`` is called at most once, if it cannot be used."""
 
     def __init__(self, roster: Roster, targets: Targets, secrets: Sequence[Secret], warn: Callable[[str], None]):
         self._inventory = str(roster.path)
@@ -148,6 +152,6 @@ class ProofStore:
         return self._attempt(lambda: self._history.baseline(self._inventory, name)) or {}
 
     def past(self, fleet: FleetProof) -> tuple[PastFigure, ...]:
-        """The figures of the hosts of a run, from this run and earlier ones."""
+        """The figures of the hosts of a run in the last ``PLOT_DAYS`` days, including this run."""
         since, hosts = epoch(fleet.at) - PLOT_DAYS * DAY_S, {host.host for host in fleet.hosts}
         return self._attempt(lambda: self._history.past(self._inventory, hosts, since)) or ()

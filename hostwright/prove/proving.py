@@ -38,27 +38,27 @@ from hostwright.prove.proofstore import PastFigure, ProofStore
 
 LEFT_PROVING = f"{NOTHING_CHANGED}. A proof that is running on a host continues to its end there"
 LEADS_ON = f"; {Command('runs.show', run='{run}')} shows the measurements"
-#: Number of repetitions for a figure that is worse than others. Our choice: of 960 figures of equal hosts on one
-#: machine, about 60 were worse the first time, and 11 all three times. On a machine that is slow for half a minute now
-#: and then (``test_prove_phases.py``), a third repetition leaves one false alarm in some thousands of figures instead
-#: of one in 500, and misses 2 % more of the hosts that are slower by 30 %.
+#: maximum number of repetitions for a figure that is worse than others (our choice). Of 960 figures of equal hosts on
+#: one machine, about 60 were worse the first time, and 11 in all three repetitions. On a machine that is sometimes slow
+#: for half a minute (``test_prove_phases.py``), the third repetition reduces false alarms from one in 500 figures to
+#: one in some thousands, and misses 2 % more of the hosts that are 30 % slower
 MOST_AGAIN = 3
-BAD: tuple[Outcome, ...] = ("failed", "not run")  #: outcomes of a host that is not proved, the worst first
+BAD: tuple[Outcome, ...] = ("failed", "not run")  #: outcomes of proofs that make a host not proved, the worst first
 
 
 @dataclass(frozen=True, slots=True)
 class ProveOptions:
-    """The proofs to run, and whether their figures become the hosts' baselines."""
+    """The proofs to run, and whether their figures become the baselines of the hosts."""
 
     level: Level = "full"
-    names: tuple[str, ...] = ()  #: names of proofs (``network.dense``) or of layers; empty: all
+    names: tuple[str, ...] = ()  #: names of proofs (``network.dense``) or layers to run; empty: all
     baseline: bool = False
-    at_once: int = 0  #: number of hosts in parallel; 0: as many connections as this machine can hold open
+    at_once: int = 0  #: maximum number of hosts in parallel; 0: as many as this machine can open connections to
 
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """A recorded run of proofs: its results, the run with its exit status, and the figures of recent months."""
+    """A recorded run of proofs: results, run with exit status, and the figures of the last ``PLOT_DAYS`` days."""
 
     fleet: FleetProof
     ended: RunResults[HostProof]
@@ -66,7 +66,7 @@ class Proved:
 
     @property
     def status(self) -> int:
-        """The exit status."""
+        """The exit status of the run."""
         return self.ended.status
 
 
@@ -81,7 +81,10 @@ def chosen(target: TargetHost, options: ProveOptions) -> tuple[Proof, ...]:
 
 
 def due_on(targets: Targets, options: ProveOptions) -> dict[str, tuple[Proof, ...]]:
-    """The proofs of each host. A proof that needs more hosts than available is omitted, unless selected by name."""
+    """The proofs of each host.
+
+    A proof that needs more hosts than available is omitted, unless it is selected by name.
+    """
     due = {target.name: chosen(target, options) for target in targets}
     able = Counter(proof.key for proofs in due.values() for proof in proofs)
     return {
@@ -103,10 +106,10 @@ def check_names(targets: Targets, options: ProveOptions) -> None:
 
 
 def prove(run: Run, options: ProveOptions) -> Proved:
-    """Prove each host of a run.
+    """Prove each host of a run, and record the results.
 
-    Raises ``InputError`` for an unknown proof before contacting a host, and ``Interrupted`` with the measurements until
-    then.
+    Raises ``InputError`` for an unknown proof before any host is contacted. After Ctrl-C, raises ``Interrupted`` with
+    the measurements until then.
     """
     targets = run.targets
     check_names(targets, options)
@@ -157,7 +160,7 @@ class _Each:
     """Runs proofs on the hosts of a run in parallel."""
 
     run: Run
-    cut: list[Interrupted] = field(default_factory=list)  #: interruptions of the proofs
+    cut: list[Interrupted] = field(default_factory=list)  #: interruptions by Ctrl-C while proofs were running
 
     def prove(
         self,
@@ -165,9 +168,10 @@ class _Each:
         at_once: int = 0,
         later: Mapping[str, tuple[Proof, ...]] = MappingProxyType({}),
     ) -> Results[HostProof]:
-        """The results of these hosts' proofs, and of the proofs of ``later`` that cannot run on a host.
+        """Run the proofs ``due`` of each host, and return their results.
 
-        ``at_once`` is the number of hosts in parallel, 0 for all. After Ctrl-C, the results have ``stopped_because``.
+        Results also contain the proofs of ``later`` that cannot run on a host. ``at_once`` is the maximum number of
+        hosts in parallel, 0 for all. After Ctrl-C, the results have ``stopped_because``.
         """
         stop = self.run.connections.close
         prove = lambda name: self._prove(name, due[name], later.get(name, ()))  # noqa: E731
@@ -188,7 +192,7 @@ def _together(
 ) -> Results[HostProof]:
     """Run the proofs that need several hosts at the same time, one proof after the other, and add their results.
 
-    Hosts that cannot run a proof already have a result for it, and are not waited for.
+    A host that cannot run a proof already has a result for it; the other hosts do not wait for it.
     """
     proved = {host.host: host for host in results.values}
     errors = {error.host: error for error in results.errors}
@@ -220,7 +224,7 @@ def _judged(
     began: datetime,
     again: Sequence[Collection[HostProof]] = (),
 ) -> tuple[HostProof, ...]:
-    """All hosts in order, compared with their baselines and peers. A host with an error has the error text."""
+    """Compare all hosts with their baselines and peers, and return them in order. A host with an error has its text."""
     proved = {host.host: host for host in results.values}
     sentences = {error.host: error.sentence for error in results.errors}
     leads = {error.host: error.lead for error in results.errors}
@@ -248,7 +252,7 @@ def _record(run: Run, hosts: Collection[HostProof], results: Results[HostProof])
 
 
 def exit_status(hosts: Collection[HostProof], *, stopped: bool = False) -> int:
-    """1 if a host was not read or a proof not run; else 3 if a proof failed; else 0."""
+    """The exit status: 1 if a host was not read or a proof not run, else 3 if a proof failed, else 0."""
     statuses = {host.status for host in hosts}
     if stopped or "unread" in statuses or any(not_run(host) for host in hosts):
         return FAILED
@@ -257,7 +261,7 @@ def exit_status(hosts: Collection[HostProof], *, stopped: bool = False) -> int:
 
 @dataclass(frozen=True)
 class ProofsPass:
-    """The acceptance check (``Accept``) of other commands: a host is accepted if its proofs of a level pass.
+    """The acceptance check (``Accept``) of other commands: they accept a host if its proofs of a level pass.
 
     Each host is judged alone and against its baseline, since peers are not measured at the same time. Proofs that run
     on several hosts at once are therefore omitted.
@@ -268,7 +272,7 @@ class ProofsPass:
 
     @classmethod
     def of(cls, run: Run) -> Self | None:
-        """The proofs of the level that the run's request selects; ``None`` without such a request.
+        """The check for the proofs of the level that the run's request selects; ``None`` if it selects none.
 
         Raises ``InputError`` if no host has such a proof, or a host has an invalid variable.
         """
@@ -281,7 +285,7 @@ class ProofsPass:
         return cls(_store(run), options)
 
     def accept(self, run: Run, target: TargetHost, *, locked: bool) -> tuple[Acceptance, ...]:
-        """The result of each proof. Raises ``NotAccepted`` if a proof failed or was not run."""
+        """Run the proofs, and return the result of each. Raises ``NotAccepted`` if a proof failed or was not run."""
         proofs = tuple(proof for proof in chosen(target, self.options) if proof.hosts == 1)
         if not proofs:
             raise NotAccepted(target.name, f"none of its roles has a {self.options.level} proof")
@@ -309,7 +313,7 @@ class ProofsPass:
 
 
 def accepted(host: HostProof) -> tuple[Acceptance, ...]:
-    """The result of each proof of a host. Raises ``NotAccepted`` if a proof failed or was not run. Pure."""
+    """The result of each proof of a proved host. Raises ``NotAccepted`` if a proof failed or was not run. Pure."""
     came = tuple(Acceptance(result.proof, result.outcome, result.sentence) for result in host.results)
     bad = sorted((one for one in came if one.outcome in BAD), key=lambda one: BAD.index(one.outcome))
     if not bad:
@@ -320,5 +324,5 @@ def accepted(host: HostProof) -> tuple[Acceptance, ...]:
 
 
 def not_run(host: HostProof) -> tuple[str, ...]:
-    """The proofs of a host that were not run."""
+    """The proofs that could not be run on a host."""
     return tuple(result.proof for result in host.results if result.outcome == "not run")

@@ -11,11 +11,11 @@ from hostwright.common.text import short
 from hostwright.common.untrusted import json_object
 from hostwright.prove.model import NO_GPU, Better, Measurement, Measurements
 
-MOST_LINES = 4000  #: maximum lines read of an output: ten times the output of the longest proof
-LINE_CHARACTERS = 4096  #: longer lines are ignored
+MOST_LINES = 4000  #: maximum number of lines to read of an output: ten times the output of the longest proof
+LINE_CHARACTERS = 4096  #: maximum number of characters of a line; longer lines are ignored
 MOST_MEASUREMENTS = 1000
 MOST_ERRORS = 20
-WORD_CHARACTERS = 160  #: characters kept of a device name, or of a text value
+WORD_CHARACTERS = 160  #: maximum number of characters to keep of a device name, or of a text as value
 UNIT_CHARACTERS = 24
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_. -]{0,79}")
@@ -24,13 +24,13 @@ _BETTER: dict[object, Better] = {"more": "more", "less": "less", "": "", None: "
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """The parsed output of a program: measurements, errors, whether it is complete, and invalid lines."""
+    """The parsed output of a program: measurements, errors, whether it is complete, and why it is invalid."""
 
     measurements: Measurements
     errors: tuple[str, ...] = ()
     ended: bool = False
-    not_run: str = ""  #: the program's reason why nothing was proved
-    broken: str = ""  #: the first invalid line, and the reason
+    not_run: str = ""  #: reason that the program printed for not proving anything; empty if none
+    broken: str = ""  #: first invalid line, and why it is invalid; empty if all are valid
 
 
 def read(text: str) -> Printed:
@@ -65,7 +65,7 @@ def read(text: str) -> Printed:
 
 
 def _rows(text: str) -> Iterator[dict[str, Any]]:
-    """The lines that are JSON objects."""
+    """The JSON objects in these lines; other lines are skipped."""
     for number, line in enumerate(text.split("\n")):
         if number >= MOST_LINES:
             return
@@ -75,7 +75,7 @@ def _rows(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _measurement(row: dict[str, Any]) -> Measurement | str:
-    """The measurement of a row, or the reason why it is invalid."""
+    """The measurement in a JSON object, or the reason why it is invalid."""
     name, value, unit, device = (row.get(key) for key in ("measure", "value", "unit", "device"))
     better = row.get("better", "")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -91,7 +91,7 @@ def _measurement(row: dict[str, Any]) -> Measurement | str:
 
 
 def _trouble(value: Any, unit: Any, where: str, better: Any) -> str:
-    """What is wrong with a measurement; empty if it is valid."""
+    """The reason why a measurement is invalid; empty if it is valid."""
     if not where:
         return "the device is missing"
     if unit is not None and not isinstance(unit, str):

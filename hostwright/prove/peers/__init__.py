@@ -1,1 +1,1 @@
-"""Peers are hosts whose figures should be equal: find outliers, and select the measurements to repeat."""
+"""Compare the figures of peers, hosts whose figures should be equal: find outliers, and select proofs to repeat."""

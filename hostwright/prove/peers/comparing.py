@@ -2,14 +2,15 @@
 
 Peers are hosts whose figures should be equal, because they were measured on the same model of device.
 
-The center of the peers is their median. Their spread is the median absolute deviation (MAD) from it, times 1.4826,
-which is the standard deviation in a normal distribution. Unlike mean and standard deviation, neither changes when a few
-hosts are slow (Leys et al., Journal of Experimental Social Psychology 49, 2013, 764-766). This requires that at least
-half of the hosts are healthy. A slow host in a slow fleet is not found; a baseline or a vendor's figure finds it.
+The center of the peers is their median. Their spread is the median absolute deviation (MAD) from the median, times
+1.4826; in a normal distribution, this is the standard deviation. Unlike mean and standard deviation, median and MAD
+hardly change if a few hosts are slow (Leys et al., Journal of Experimental Social Psychology 49, 2013, 764-766). At
+least half of the hosts must be healthy. A slow host in a slow fleet is not found here; a baseline or a vendor's figure
+finds it.
 
-Deviations are computed on logarithms. On the plain scale, no host can lose more than the whole median. In a fleet whose
-healthy hosts differ by 20 %, five standard deviations are more than the median, so a host with a fifteenth of the
-others' speed would not be an outlier. As a factor, a fifteenth is far from all others.
+Deviations are computed on logarithms. On the plain scale, no host can lose more than the whole median. If the healthy
+hosts of a fleet differ by 20 %, five standard deviations are more than the median, so that even a host with a fifteenth
+of the others' speed would not be an outlier. On a logarithmic scale, a fifteenth is far from all others.
 """
 
 from __future__ import annotations
@@ -25,36 +26,36 @@ from hostwright.prove.fleetproof import HostProof
 from hostwright.prove.judging import each, lost_part, shown
 from hostwright.prove.model import Measurement, ProofFinding
 
-FEWEST = 4  #: smallest number of hosts to compare: of three hosts, two slow ones would make the third an outlier
-#: standard deviation divided by MAD in a normal distribution: 1 / the normal quantile of 3/4
-SIGMA_OF_MAD = 1.4826
-SIGMAS = 5.0  #: smallest distance of an outlier from the median, in standard deviations
-#: smallest distance of an outlier from the median, as a part of the median, since the spread of few hosts is itself
-#: uncertain. Simulated with 24 hosts and 3 % of noise: 0.10 gives one false alarm in 550 comparisons, 0.15 one in
-#: 200,000, and finds as many hosts that are slower by 20 %. With 0.15, a host that is slower by 15 % is found in 38 %
-#: of all comparisons, by 20 % in 91 %, by 30 % in 99.9 %, by 40 % always. Among only 4 hosts: by 30 % in 91 %, by 40 %
-#: in 99 %
+FEWEST = 4  #: minimum number of hosts to compare: among three hosts, two slow ones would make the third an outlier
+SIGMA_OF_MAD = 1.4826  #: factor from MAD to standard deviation in a normal distribution: 1 / (normal quantile of 3/4)
+SIGMAS = 5.0  #: minimum distance of an outlier from the median in standard deviations
+#: minimum distance of an outlier from the median, as a part of the median: the spread of few hosts is itself uncertain.
+#: In a simulation with 24 hosts and 3 % noise, 0.15 gives one false alarm in 200,000 comparisons, and 0.10 one in 550;
+#: both find as many hosts that are 20 % slower. With 0.15, hosts are found in 38 % of all comparisons if they are 15 %
+#: slower, in 91 % if 20 % slower, in 99.9 % if 30 % slower, and always if 40 % slower. Among only 4 hosts, hosts are
+#: found in 91 % if they are 30 % slower, and in 99 % if 40 % slower
 LEAST_PART = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class Outlier:
-    """A host that is worse than its peers."""
+    """A host whose figure is worse than those of its peers."""
 
     host: str
     value: float
-    median: float  #: median of all peers, including this host
-    sigma: float  #: spread of the peers: the standard deviation of their logarithms, or a part of the median
-    peers: int  #: number of compared hosts
+    median: float  #: median of the figures of all peers, including this host
+    #: spread of the peers: the standard deviation of their logarithms, which is about a part of the median
+    sigma: float
+    peers: int  #: number of hosts compared
 
     @property
     def part(self) -> float:
-        """The part of the median by which the host is worse: 0.25 for three quarters of the others' throughput."""
+        """The part of the median by which the host is worse: 0.25 if it has three quarters of the median throughput."""
         return abs(self.value - self.median) / abs(self.median) if self.median else math.inf
 
 
 def outliers(values: Mapping[str, float], better: Literal["more", "less"]) -> tuple[Outlier, ...]:
-    """The hosts that are worse than the others by more than both ``SIGMAS`` and ``LEAST_PART``, the worst first.
+    """The hosts that are worse than the median by more than both ``SIGMAS`` and ``LEAST_PART``, the worst first.
 
     ``values`` has one figure per host; infinite and undefined figures are ignored. Fewer than ``FEWEST`` hosts are not
     compared. A host that is better than the others is not an outlier. If the median is zero or negative, plain
@@ -79,35 +80,39 @@ def outliers(values: Mapping[str, float], better: Literal["more", "less"]) -> tu
 
 
 def _deviation(value: float, middle: float) -> float:
-    """The logarithm of ``value / middle``. For a few percent, it equals the relative difference."""
+    """The logarithm of ``value / middle``. If they differ by a few percent, this is about the relative difference.
+
+    If ``middle`` is not positive, the plain difference.
+    """
     if middle <= 0:
         return value - middle
     return math.log(value / middle) if value > 0 else -math.inf
 
 
-#: Number of peers that are measured again together with an outlier (our choice). Their median does not change if one
-#: peer is slow for a moment.
+#: number of peers to measure again together with an outlier (our choice). Their median does not change if one of them
+#: is slow for a moment
 WITNESSES = 3
-FEWEST_WITNESSES = 2  #: smallest number of these peers that must respond: a single peer may be slow itself
-#: description of the comparison, for reports
+FEWEST_WITNESSES = 2  #: minimum number of these peers that must respond: a single peer may be slow itself
+#: text for reports on how peers are compared
 STATISTICS = (
     f"hosts with the same model of device, {FEWEST} or more: an outlier is worse than their median by more than "
     f"{SIGMAS:g} standard deviations (of the logarithms: MAD × {SIGMA_OF_MAD}) and {LEAST_PART:.0%} of the median, "
     f"and still {LEAST_PART:.0%} worse than its peers when measured again together with them"
 )
-#: group of comparable figures: proof, name, model of device, and rank among a host's devices of that model
+#: group of comparable figures: proof, name of the figure, model of device, and rank among a host's devices of that
+#: model
 _Key = tuple[str, str, str, int]
 _Groups = Mapping[_Key, Mapping[str, Measurement]]
 
 
 def against_peers(hosts: Iterable[HostProof], again: Sequence[Collection[HostProof]] = ()) -> tuple[HostProof, ...]:
-    """The hosts, with a finding for each host that is worse than those with the same model of device (``peers``).
+    """Add a finding to each host that is worse than its peers, the hosts with the same model of device.
 
-    A host with several such cards is compared card by card, by rank: the worst card of each host with the worst of the
-    others, and so on. Each host counts once.
+    If a host has several cards of the model, cards are compared by rank: the worst card of each host with the worst
+    cards of the others, the second worst with the second worst, and so on. In each comparison, a host counts once.
 
-    ``again`` are the results of repeated measurements, one collection for each repetition. If a host was as good as
-    its peers in a repetition, it gets a note instead of the finding: the same cause slowed them all.
+    ``again`` are the results of repeated measurements, one collection for each repetition. If a host was as good as its
+    peers in a repetition, it gets a note instead of the finding: the same cause slowed them all.
     """
     hosts = tuple(hosts)
     later = [_groups(_passed(host) for host in some) for some in again]
@@ -126,7 +131,7 @@ def against_peers(hosts: Iterable[HostProof], again: Sequence[Collection[HostPro
 
 
 def witnesses(hosts: Iterable[HostProof], doubts: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
-    """The peers to measure again together with outliers, and the proofs to repeat on each.
+    """The peers to measure again together with outliers, each with the proofs to repeat.
 
     For each model of device, these are the ``WITNESSES`` healthy hosts whose figures are closest to the median.
     ``doubts`` has the proofs of outliers to repeat, by host.
@@ -157,7 +162,7 @@ def witnesses(hosts: Iterable[HostProof], doubts: Mapping[str, Collection[str]])
 
 
 def _groups(hosts: Iterable[HostProof]) -> _Groups:
-    """The comparable figures in groups; each group has one figure per host."""
+    """Group the comparable figures of all hosts. In each group, a host has one figure."""
     groups: dict[_Key, dict[str, Measurement]] = defaultdict(dict)
     for host in hosts:
         for key, one in _ranked(host):
@@ -192,7 +197,7 @@ def _alike(
 
 
 def _ranked(host: HostProof) -> Iterator[tuple[_Key, Measurement]]:
-    """A host's comparable figures by proof, name, model and rank, the worst device of a model first."""
+    """A host's comparable figures, each with its group. Devices of the same model are ranked, the worst first."""
     alike: dict[tuple[str, str, str], list[Measurement]] = defaultdict(list)
     for result in host.results:
         for one in result.measurements:

@@ -13,7 +13,7 @@ from hostwright.prove.fleetproof import SCHEMA, FleetProof, HostStatus
 
 
 def document(fleet: FleetProof) -> dict[str, Any]:
-    """The proofs as JSON values. Texts of hosts are untrusted: write them as ASCII."""
+    """The proofs as JSON values. They contain untrusted text of hosts: write them as ASCII."""
     whole = asdict(fleet)
     for values, host in zip(whole["hosts"], fleet.hosts, strict=True):
         values["status"] = host.status
@@ -26,7 +26,7 @@ def render_json(fleet: FleetProof) -> str:
 
 
 def read_json(text: str) -> FleetProof:
-    """The proofs in a document of this schema. Raises ``ValueError`` for another schema or an invalid document."""
+    """Read proofs that ``render_json`` wrote. Raises ``ValueError`` for another schema or an invalid document."""
     whole = json.loads(text)
     if whole.get("schema") != SCHEMA:
         raise ValueError(f"the document has schema {whole.get('schema')!r}, but this Hostwright reads schema {SCHEMA}")

@@ -1,5 +1,4 @@
-"""Proofs as one self-contained HTML page, with plots over the fleet and over time: no script, no network, no other
-file.
+"""Proofs as one self-contained HTML page with plots of figures: no script, no network, no other file.
 
 It has the audit's styles, and a Content-Security-Policy that allows only the style in the page. The template escapes
 text from hosts.
@@ -28,9 +27,9 @@ from hostwright.prove.reports.table import WORDS, beside, figure
 
 STYLES = tuple(f"styles/{part}.css" for part in ("colours", "page", "matrix", "charts", "print"))
 OWN_STYLE = Path(__file__).with_name("proofs.css")
-#: outcome → CSS class and sign
+#: outcome of a proof → CSS class and symbol
 STATES = {"passed": ("desired", "✓"), "failed": ("failing", "✗"), "no GPU": ("intent", "–"), "not run": ("unread", "?")}
-#: status of a host → CSS class and sign
+#: status of a host → CSS class and symbol
 HOSTS = {
     "failed": ("failing", "✗"),
     "unread": ("unread", "?"),
@@ -42,36 +41,36 @@ HOSTS = {
 
 @dataclass(frozen=True, slots=True)
 class ProofRow:
-    """A row of the matrix: one host, or several with equal outcomes and details. ``host`` is any one of them."""
+    """One row of the matrix: one host, or several with equal outcomes and details. ``host`` is any of them."""
 
     number: int
     title: str
-    names: str  #: names of several hosts; empty for one host
+    names: str  #: names of the hosts if there are several, else empty
     host: HostProof
 
     @property
     def details(self) -> bool:
-        """Whether the hosts have details besides their outcomes."""
+        """Whether the page shows anything about these hosts besides the outcomes of their proofs."""
         host = self.host
         spoken = (host.sentence, host.stand_ins, host.notes)
         return any(spoken) or any(result.sentence or result.findings for result in host.results)
 
     @property
     def remark(self) -> str:
-        """The first of the details."""
+        """The first of the details of these hosts, as one text."""
         results = self.host.results
         findings = (finding.sentence for result in results for finding in result.findings)
         details = (self.host.sentence, *findings, *(result.sentence for result in results), *self.host.notes)
         return next(filter(None, details), "")
 
     def outcome(self, proof: str) -> str:
-        """The outcome of a proof; empty if the host does not have it."""
+        """The outcome of a proof; empty if the host does not have this proof."""
         return next((result.outcome for result in self.host.results if result.proof == proof), "")
 
 
 @dataclass(frozen=True, slots=True)
 class ProofTile:
-    """The number of hosts with a status; ``start`` and ``share`` are percentages."""
+    """The number of hosts with a status. ``start`` and ``share`` are the position and length of its bar in percent."""
 
     status: str
     hosts: int
@@ -80,7 +79,7 @@ class ProofTile:
 
 
 def render_html(fleet: FleetProof, past: Sequence[PastFigure] = ()) -> str:
-    """The HTML page. ``past`` are the figures of recent months, including this run."""
+    """Create the HTML page. ``past`` are the figures of the last months, including this run."""
     style = "\n".join((joined(STYLES), OWN_STYLE.read_text("utf-8").replace("\r\n", "\n")))
     hosts = sorted(fleet.hosts, key=lambda host: (WORST_FIRST.index(host.status), host.host))
     return (
@@ -115,7 +114,7 @@ def _tiles(hosts: Sequence[HostProof]) -> Iterator[ProofTile]:
 
 
 def _rows(hosts: Sequence[HostProof]) -> list[ProofRow]:
-    """The rows of hosts, in order. Hosts with equal outcomes and details share a row."""
+    """The rows of these hosts, in order. Hosts with equal outcomes and details share a row."""
     groups: dict[object, list[HostProof]] = defaultdict(list)
     for host in hosts:
         details = host.sentence, host.stand_ins, host.notes, *(result.findings for result in host.results)

@@ -1,6 +1,6 @@
-"""Plots of figures: over the fleet, with a dot per device, and over time, with a line per device. Pure.
+"""Plots of figures. In a plot over the fleet, each device is a dot; in a plot over time, each device is a line. Pure.
 
-All lengths are units of a plot's view box (``WIDTH`` × ``HEIGHT``), about a CSS pixel on a phone.
+All lengths are units of a plot's view box (``WIDTH`` × ``HEIGHT``); on a phone, a unit is about a CSS pixel.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from hostwright.prove.judging import shown
 from hostwright.prove.model import Measurement
 from hostwright.prove.proofstore import PastFigure
 
-PLOTS = 60  #: maximum number of figures with a plot; a stack has about 40
-COLOURS = 5  #: devices with lines of different colours; with more devices, only those with a finding are coloured
-BAD, PEER = "bad", "peer"  #: CSS classes of lines of devices with a finding, and of all others
-MOST_DOTS = 500  #: maximum dots in a plot over time; the latest are kept
-FLOOR = HEIGHT - 24  #: vertical position of the axis, above its labels
+PLOTS = 60  #: maximum number of figures with a plot; the proofs of a stack have about 40
+#: maximum number of devices with different colours. Of more devices, only those with a finding are coloured
+COLOURS = 5
+BAD, PEER = "bad", "peer"  #: CSS classes of the lines of devices with a finding, and of the lines of all others
+MOST_DOTS = 500  #: maximum number of dots in a plot over time, the latest first
+FLOOR = HEIGHT - 24  #: vertical position of the horizontal axis, above its labels
 
-Key = tuple[str, str, str]  #: proof, figure and model of device
+Key = tuple[str, str, str]  #: proof, figure, and model of device
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One value with its tooltip; ``state`` is the CSS class."""
+    """One value, with its tooltip; ``state`` is the CSS class."""
 
     x: float
     y: float
@@ -49,9 +50,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One figure on one model of device: the fleet now (``dots``, and the median at ``middle``), and over time.
+    """One figure on one model of device: in this run (``dots``, and the median at ``middle``), and over time.
 
-    ``legend`` has CSS class and label of the lines.
+    ``legend`` has the CSS class and the label of each line.
     """
 
     title: str
@@ -59,7 +60,7 @@ class Plot:
     summary: str
     dots: tuple[Dot, ...]
     middle: float
-    marks: tuple[tuple[float, str], ...]  #: marks on the value axis of the fleet's plot
+    marks: tuple[tuple[float, str], ...]  #: marks on the value axis of the plot over the fleet
     lines: tuple[Line, ...] = ()
     legend: tuple[tuple[str, str], ...] = ()
     past: tuple[Dot, ...] = ()
@@ -69,25 +70,25 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Maps values to positions. The scale always includes zero, so that 3 % never looks like a half."""
+    """A scale that maps values to positions. It always includes zero, so that a loss of 3 % does not look like half."""
 
     top: float
     start: float
     end: float
 
     def at(self, value: float) -> float:
-        """The position of a value."""
+        """The position of a value in the plot."""
         part = min(1.0, max(0.0, value / self.top)) if self.top else 0.0
         return round(self.start + part * (self.end - self.start), 2)
 
     @property
     def thirds(self) -> tuple[float, ...]:
-        """The values of the marks."""
+        """The values of the three marks: zero, the middle and the top of the scale."""
         return (0.0, self.top / 2, self.top)
 
 
 def plots(fleet: FleetProof, past: Sequence[PastFigure]) -> tuple[Plot, ...]:
-    """A plot for each figure that is compared, in the order of the proofs."""
+    """A plot for each figure that is compared with other hosts, in the order of the proofs."""
     now: dict[Key, list[tuple[str, Measurement]]] = defaultdict(list)
     bad = {
         (host.host, found.proof, found.device)
@@ -124,7 +125,7 @@ def _plot(
         )
         for position, (host, one) in enumerate(values)
     ]
-    dots.sort(key=lambda dot: dot.state == "failing")  # the last dot is drawn on top
+    dots.sort(key=lambda dot: dot.state == "failing")  # the last dot is drawn on top of the others
     summary = f"{count(len(values), 'device')}: median {shown(middle, unit)}, {shown(min(numbers), unit)} to "
     plot = Plot(
         f"{name(proof)}: {name(figure)}",
@@ -138,9 +139,9 @@ def _plot(
 
 
 def _over_time(plot: Plot, past: Sequence[PastFigure], unit: str, bad: set[tuple[str, str, str]]) -> Plot:
-    """The plot with its lines.
+    """The plot of a figure with its lines over time added.
 
-    Few devices have a colour each; among many, only those with a finding are highlighted.
+    If there are few devices, each line has a colour of its own. Otherwise, only devices with a finding are highlighted.
     """
     first, last = min(one.at for one in past), max(one.at for one in past)
     across = Scale(float(last - first), LEFT, WIDTH - RIGHT)

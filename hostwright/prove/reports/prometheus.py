@@ -1,4 +1,4 @@
-"""Proofs as a file for node_exporter's textfile collector on the machine that runs proofs."""
+"""Proofs as a metrics file for node_exporter's textfile collector, on the machine that runs proofs."""
 
 from __future__ import annotations
 

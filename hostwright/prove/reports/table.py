@@ -17,7 +17,7 @@ from hostwright.prove.judging import shown
 from hostwright.prove.model import CPU, Measurement, Outcome, ProofFinding, ProofResult
 from hostwright.stack.store.artifacts import stand_ins_line
 
-#: outcome → sign and style
+#: outcome of a proof → symbol and style
 SIGNS: dict[Outcome, tuple[str, str]] = {
     "passed": ("✓", "green"),
     "failed": ("✗ failed", "bold red"),
@@ -32,14 +32,14 @@ WORDS: dict[HostStatus, tuple[str, str]] = {
     "passed": ("passed", "green"),
 }
 BAD_FIRST: tuple[Outcome, ...] = ("failed", "not run", "no GPU", "passed")
-_UNBOUNDED = 100_000  #: width in columns for an output without a limit
+_UNBOUNDED = 100_000  #: width in columns of an output that must not be wrapped
 ABSENT = "·"  #: mark for a proof that a host does not have
 
 
 def show_proofs(fleet: FleetProof, *, details: bool = False, columns: int | None = None) -> Group:
-    """The whole report for a terminal with ``columns`` (``None``: no limit).
+    """The whole report for a terminal with ``columns`` (``None``: unlimited).
 
-    ``details`` adds every figure with the device on which it was measured.
+    ``details`` adds every figure, with the device on which it was measured.
     """
     matrix = _matrix(fleet)
     wide = Width.get(Console(), Console().options.update(width=_UNBOUNDED), matrix).maximum
@@ -68,7 +68,7 @@ def _verdict(fleet: FleetProof) -> Text:
 
 
 def _matrix(fleet: FleetProof) -> Table:
-    """Hosts × proofs; hosts with equal outcomes share a row."""
+    """A table of hosts and proofs. Hosts with equal outcomes share a row."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     names = list(dict.fromkeys(result.proof for host in fleet.hosts for result in host.results))
     for column in ("hosts", *names):
@@ -80,7 +80,7 @@ def _matrix(fleet: FleetProof) -> Table:
 
 
 def _by_outcome(fleet: FleetProof) -> Iterator[Text]:
-    """The matrix for a narrow terminal: below each group of hosts, its proofs by outcome."""
+    """The content of the table for a narrow terminal: each group of hosts, and below it, its proofs by outcome."""
     for label, same in _alike(fleet):
         yield label
         for outcome in BAD_FIRST:
@@ -90,7 +90,10 @@ def _by_outcome(fleet: FleetProof) -> Iterator[Text]:
 
 
 def _alike(fleet: FleetProof) -> Iterator[tuple[Text, HostProof]]:
-    """Groups of hosts with equal outcomes, the worst first: names and one of the hosts. Omits hosts without results."""
+    """Groups of hosts with equal outcomes, the worst first: their names, and any one of the hosts.
+
+    Hosts without results are omitted.
+    """
     rows: dict[tuple[object, ...], list[HostProof]] = {}
     for host in sorted(fleet.hosts, key=_worst_first):
         if host.results:
@@ -112,7 +115,7 @@ def _cell(outcome: Outcome | None) -> Text:
 
 
 def _hosts(same: Sequence[HostProof]) -> Iterator[RenderableType]:
-    """The details of hosts with equal details; empty if all proofs passed without findings and notes."""
+    """The details of hosts that have equal details; nothing if all their proofs passed without findings and notes."""
     first = same[0]
     about = [*_about(first)]
     if not about:
@@ -134,7 +137,10 @@ def _about(host: HostProof) -> Iterator[Text]:
 
 
 def _sentences(host: HostProof) -> Iterator[Text]:
-    """The reasons why proofs failed or were not run, without the reasons in findings. Equal reasons are combined."""
+    """The reasons why proofs failed or were not run, unless a finding contains the reason.
+
+    Equal reasons are combined.
+    """
     alike: dict[tuple[Outcome, str], list[str]] = {}
     for result in host.results:
         if result.outcome != "passed" and result.sentence not in {finding.sentence for finding in result.findings}:
@@ -152,14 +158,14 @@ def _findings(result: ProofResult) -> Iterator[Text]:
 
 
 def beside(finding: ProofFinding) -> str:
-    """Details that a finding's sentence does not contain: device, measured value and expected value."""
+    """The details that the sentence of a finding does not contain: device, measured value and expected value."""
     parts = [] if finding.device.startswith(CPU) else [f"on {finding.device}"]
     parts += [f"measured {finding.measured}", f"expected {finding.expected}"]
     return ", ".join(each for each in parts if each.partition(" ")[2] not in finding.sentence)
 
 
 def _figures(host: HostProof) -> Iterable[RenderableType]:
-    """All figures of a host."""
+    """All figures of a host, each with its device."""
     results = [result for result in host.results if result.measurements]
     if not results:
         return ()
@@ -174,7 +180,7 @@ def _figures(host: HostProof) -> Iterable[RenderableType]:
 
 
 def figure(one: Measurement) -> Text:
-    """A measurement's value for people; ``no GPU`` if there was no GPU."""
+    """The value of a measurement as text; ``no GPU`` if it needs a GPU and the host has none."""
     if one.value is None:
         return Text(one.device, style="cyan")
     if isinstance(one.value, bool):
