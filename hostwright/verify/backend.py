@@ -1,4 +1,4 @@
-"""A testinfra backend over Hostwright's connections, with the same host keys, jump hosts and sudo."""
+"""A testinfra backend that runs commands over Hostwright's connections, with their host keys, jump hosts and sudo."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from hostwright.transport.root.become import PATH
 from hostwright.transport.root.keptshell import KeptShell
 from hostwright.transport.root.rootshell import RootShell
 
-ANSWER_S = 30  #: time limit for a command that may hang; probes of such programs have the same limit
-_KILL_S = 5  #: seconds between SIGTERM and SIGKILL after this limit
-TIMED_OUT = 124  #: exit status of timeout(1)
-#: Shell code to append to timeout(1). It replaces status 137 (killed), which would be taken for a lost host.
+ANSWER_S = 30  #: time limit in seconds for a command that may hang; probes that run such commands have the same limit
+_KILL_S = 5  #: number of seconds between SIGTERM and SIGKILL for a command that reached ``ANSWER_S``
+TIMED_OUT = 124  #: exit status of timeout(1) for a command that reached its limit
+#: shell code to append to timeout(1): it replaces status 137 (killed), which would be mistaken for a lost connection
 KILLED_AS_TIMED_OUT = f"|| {{ status=$?; [ $status -ne 137 ] || status={TIMED_OUT}; exit $status; }}"
-#: limit for a command of a check; training a small model on the CPU of a slow host takes a minute
+#: time limit in seconds for a command of a check. Training a small model on the CPU of a slow host takes a minute
 CHECK_TIMEOUT_S = 300.0
 
-#: Shell words: candidate directories for the login user's programs. A hardened host mounts /tmp with noexec.
+#: shell words with the directories to try for the login user's programs. On a hardened host, /tmp is mounted noexec
 USER_DIRS = '"/tmp/hostwright-check.$(id -u)" "$HOME/.hostwright-check"'
-_NOWHERE = 79  #: exit status (our choice) if the user cannot execute programs in any directory
+_NOWHERE = 79  #: exit status (our choice) if the login user cannot execute programs in any of ``USER_DIRS``
 
 
-#: First line of each command of a check: extends PATH, and keeps the session's PATH for the check of PATH itself.
+#: first line of each command of a check. It extends PATH, and keeps the session's own PATH for checks of PATH
 _SEARCH = f"SESSION_PATH=${{PATH-}} PATH={PATH}:${{PATH:-/bin}}; export SESSION_PATH PATH\n"
 
-_BYTES = "latin-1"  #: an encoding with one character per byte
-_LAST_LINES = 3  #: maximum lines of output in the message of an assertion (our choice)
-_LAST_CHARACTERS = 300  #: maximum characters of these lines together (our choice)
+_BYTES = "latin-1"  #: encoding with one character per byte
+_LAST_LINES = 3  #: maximum number of lines of output in the message of an assertion (our choice)
+_LAST_CHARACTERS = 300  #: maximum number of characters of the ``_LAST_LINES`` lines together (our choice)
 
 Heard = Callable[[Output], None]
 
 
 def _unheard(_: Output) -> None:
-    """Ignore the output of a command."""
+    """Do nothing: the default if nobody needs the output of commands."""
 
 
 class Completed(CommandResult):  # type: ignore[misc]  # testinfra has no types
-    """The result of a command. In assertion messages it appears as the command, its status and its last lines."""
+    """The result of a command. In assertion messages, it is printed as the command, its status and its last lines."""
 
     def __repr__(self) -> str:
         command = self.command.decode("utf-8", "replace").splitlines() or [""]
@@ -79,20 +79,20 @@ class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no typ
         return self.completed(line, output)
 
     def completed(self, line: str, output: Output) -> CommandResult:
-        """Return the result of a command, and pass its output to the running check."""
+        """Create the result of a command from its output, and pass the output to the running check."""
         self._heard(output)
         return Completed(self, output.status, self.encode(line), output.stdout, output.stderr)
 
 
 def testinfra_host(shell: RootShell, *, root: bool = False, heard: Heard = _unheard) -> TestinfraHost:
-    """The testinfra ``host`` object for an open session. ``heard`` receives the output of each command."""
+    """The testinfra object ``host`` for an open session. ``heard`` is called with the output of each command."""
     return TestinfraHost(SessionBackend(shell, root=root, heard=heard))
 
 
 class OnceRunner:
-    """Runs each command once for all processes with the same folder of answers. Other processes wait for the answer.
+    """Runs each command once for all processes that use the same folder of answers. Other processes wait for it.
 
-    Use it only for commands that change nothing, and whose output stays the same while a host is verified.
+    Use it only for commands that change nothing, and whose output does not change while a host is verified.
     """
 
     def __init__(self, host: TestinfraHost, folder: Path):
@@ -100,9 +100,9 @@ class OnceRunner:
         self._folder = folder
 
     def __call__(self, command: str, *arguments: str) -> CommandResult:
-        """Return the result of a command.
+        """Return the result of a command, from the folder of answers if another process has run it.
 
-        Raises ``HostError`` if the command cannot be run. The next process then tries again.
+        Raises ``HostError`` if the command cannot be run. The next process then tries to run it.
         """
         line = self._backend.get_command(command, *arguments)
         name = hashlib.sha256(f"{self._backend.root} {line}".encode("utf-8", "surrogateescape")).hexdigest()
@@ -120,10 +120,10 @@ class OnceRunner:
 
 
 class BoundedRunner:
-    """Runs commands of programs that may hang, each once and within ``ANSWER_S``.
+    """Runs commands that may hang, each once and with the time limit ``ANSWER_S``.
 
-    A program that hung is not run again by any process with the same folder of answers. Other processes wait for the
-    answer.
+    After a program has hung, no process that uses the same folder of answers runs it again. While a command runs, other
+    processes wait for its answer.
     """
 
     def __init__(self, host: TestinfraHost, folder: Path):
@@ -131,7 +131,7 @@ class BoundedRunner:
         self._hung = folder / "hung"
 
     def __call__(self, command: str, *arguments: str) -> CommandResult:
-        """Run a command as the host's user. Raises ``AssertionError`` if its program, the first word, hangs."""
+        """Run a command as the user of ``host``. Raises ``AssertionError`` if its program (the first word) hangs."""
         program = command.split(maxsplit=1)[0]
         with self._hung.open("a+") as file:
             flock(file, LOCK_EX)
@@ -145,9 +145,10 @@ class BoundedRunner:
 
 
 def program_runner(host: TestinfraHost, root_run: Callable[..., CommandResult]) -> Callable[..., CommandResult]:
-    """``run(script, *arguments)`` runs a script that creates and executes programs, in a ``$TMPDIR`` that allows this.
+    """The function ``run(script, *arguments)``, which runs a script that creates and executes programs.
 
-    ``host`` runs the script as the login user. If that user cannot execute created programs, ``root_run`` runs it.
+    It sets ``$TMPDIR`` to a directory in which programs may be executed. ``host`` runs the script as the login user. If
+    that user cannot execute created programs, ``root_run`` runs it.
     """
 
     def run(script: str, *arguments: str) -> CommandResult:

@@ -1,4 +1,4 @@
-"""Match the known problems of a verified host with the failed checks that they explain. Pure."""
+"""Find the known problems of a verified host that explain its failed checks. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hostwright.verify.verdict import Check, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A known problem, and the failed checks that it explains.
+    """A known problem of a host, and the failed checks that it explains.
 
-    ``probably``: no check printed the problem's message, but the host has no other known problem in this layer. The
-    checks printed no known message, or the message of a problem that the host does not have.
+    ``probably`` is true if no check printed the problem's message, but the host has no other known problem in this
+    layer. Such checks printed no known message, or the message of a problem that the host does not have.
     """
 
     finding: Finding
@@ -45,9 +45,9 @@ def _cause(finding: Finding, checks: tuple[Check, ...]) -> Cause:
 
 
 def _instead(named: Finding, grave: Iterable[Finding], looked: Examination) -> str:
-    """The rule to use in place of ``named``, whose message a check printed; empty if ``named`` itself is right.
+    """The rule to use in place of the problem ``named`` that a check printed; empty if ``named`` is right.
 
-    A probe did not find the problem ``named`` on the host, but exactly one other problem in the same layer.
+    ``named`` is wrong if no probe found it on the host, and exactly one other grave problem was found in its layer.
     """
     rules = [finding.rule for finding in grave if finding.layer == named.layer]
     denied = named.layer and named.rule not in {*looked.not_checked, *(finding.rule for finding in looked.findings)}
@@ -55,7 +55,10 @@ def _instead(named: Finding, grave: Iterable[Finding], looked: Examination) -> s
 
 
 def _likely(grave: Iterable[Finding], silent: Iterable[Check]) -> dict[str, list[Check]]:
-    """Rule → failed checks of the rule's layer that printed no known message. The host has no other rule there."""
+    """By rule: the failed checks of the rule's layer that printed no known message.
+
+    Only rules without another grave rule in the same layer on this host are included.
+    """
     rules: dict[str, list[str]] = {}
     for finding in grave:
         rules.setdefault(finding.layer, []).append(finding.rule)

@@ -1,4 +1,4 @@
-"""One pytest process for the checks of many hosts: it loads inventory and checks once, and forks a process per host."""
+"""Run the checks of many hosts in one pytest process: it loads inventory and checks once, and forks per host."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from hostwright.verify.verdict import Check
 from hostwright.verify.worker import LATE, UNREADABLE
 
 STANDARD_CHECKS = STANDARD / "checks"
-LIMIT_S = 1800.0  #: limit for all checks of one host
-END_S = 10.0  #: limit for pytest to exit once it has nothing to do
+LIMIT_S = 1800.0  #: time limit in seconds for all checks of one host
+END_S = 10.0  #: time limit in seconds for pytest to exit after the checks of the last host
 
-_DIED = None  #: answer after pytest has ended
+_DIED = None  #: value in place of the exit status of a host's process if pytest itself has ended
 
 
 def files_of(role: Role, site: Site) -> list[Path]:
-    """The files with checks of a role: the standard checks if it is or extends a standard role, then the site's."""
+    """The files with checks of a role: those of the standard role that it is or extends, then those of the site."""
     name = f"test_{role.name}.py"
     places = [*([STANDARD_CHECKS / name] if role.standard else []), site.checks / name]
     return list(dict.fromkeys(path.resolve() for path in places if path.exists()))
 
 
 class Checks:
-    """Runs the checks of roles on hosts of a roster in one pytest process. ``of`` is thread-safe."""
+    """Runs the checks of roles on hosts, in one pytest process. Several threads may call ``of``."""
 
     def __init__(self, roster: Roster, roles: Iterable[Role], *, hosts: int = 1, limit_s: float = LIMIT_S):
         self._roster, self._hosts, self._limit_s = roster, hosts, limit_s
@@ -67,7 +67,10 @@ class Checks:
         self._folder.cleanup()
 
     def of(self, target: TargetHost, password: Secret | None) -> tuple[Check, ...]:
-        """Run the checks of a host's roles. Raises ``HostError`` if they cannot be run, or do not end in time."""
+        """Run the checks of a host's roles, and return their results.
+
+        Raises ``HostError`` if the checks cannot be run, or do not end within the time limit.
+        """
         if not any(files_of(role, self._roster.site) for role in target.roles):
             return ()
         number = next(self._numbers)
@@ -96,7 +99,7 @@ class Checks:
         return tuple(map(self._check, rows))
 
     def _check(self, row: dict[str, Any]) -> Check:
-        """The result of a check, with the known problem that the output of its commands contains."""
+        """The result of a check, with the known problem that the output of its commands contains, if any."""
         output = row.pop("output")
         del row["number"]
         return Check(
@@ -105,13 +108,16 @@ class Checks:
         )
 
     def _order(self, number: int, order: dict[str, Any]) -> int | None:
-        """The exit status of a host's process; ``None`` if pytest ended first."""
+        """Send the order of a host to pytest, and return the exit status of the host's process.
+
+        Returns ``None`` if pytest ended first.
+        """
         queue: SimpleQueue[int | None] = SimpleQueue()
         with self._lock:
             if self._ended:
                 return _DIED
             self._waiting[number] = queue
-            with suppress(OSError):  # pytest has ended: the thread that reads answers then puts ``None`` into the queue
+            with suppress(OSError):  # if pytest has ended, the thread that reads answers puts ``None`` into the queue
                 self._pipe.send(order)
         return queue.get()
 
@@ -125,7 +131,7 @@ class Checks:
                 stderr=output,
                 pass_fds=(theirs.fileno(),),
                 env=_environment(),
-                start_new_session=True,  # so that it can be killed with all its children
+                start_new_session=True,  # so that pytest can be killed with all its children
             )
         passwords = [password.reveal() for password in self._roster.vault.known]
         with suppress(OSError):
@@ -141,7 +147,7 @@ class Checks:
         """
         command = [sys.executable, "-P", "-m", "pytest", *map(str, self._files), "-p", "hostwright.verify.layer_checks"]
         command += ["--rootdir", str(STANDARD_CHECKS), "-c", str(STANDARD_CHECKS / "pytest.ini")]
-        # otherwise, pytest runs a conftest.py in any directory above
+        # otherwise, pytest runs a conftest.py in a directory above the checks
         command += ["--confcutdir", str(self._roster.site.root)]
         command += ["-q", "-s", "-p", "no:cacheprovider", "--tb=short", "--import-mode=importlib"]
         command += ["--hw-site", str(self._roster.site.root), *_inventory(self._roster)]
@@ -180,7 +186,7 @@ def check_layers(target: TargetHost, roster: Roster, password: Secret | None) ->
 def _refuse_others_conftest() -> None:
     """Raise ``NotTrusted`` for a ``conftest.py`` above the standard checks that other users may have written.
 
-    pytest would run such a file, for example if Hostwright is installed below ``/tmp``.
+    pytest would run it, for example if Hostwright is installed below ``/tmp``.
     """
     for folder in STANDARD_CHECKS.parents:
         if (folder / "conftest.py").exists() and (fault := fault_of(folder / "conftest.py")):
@@ -188,7 +194,7 @@ def _refuse_others_conftest() -> None:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of this process, without pytest settings for the operator's own tests (``PYTEST_ADDOPTS``, …)."""
+    """The environment of this process without ``PYTEST_ADDOPTS`` and the like, which are for the operator's own tests."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return {**kept, "PYTHONPATH": str(STANDARD.parent.parent), "PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -203,7 +209,7 @@ def _lines(path: Path) -> list[bytes]:
 
 
 def _inventory(roster: Roster) -> list[str]:
-    """pytest options with the paths of the inventory; empty for the site's own inventory."""
+    """The pytest options with the paths of the inventory; none if it is the site's own inventory."""
     if roster.sources == (roster.site.inventory,):
         return []
     return [word for source in roster.sources for word in ("--hw-inventory", str(source))]

@@ -1,7 +1,9 @@
-"""The pytest plugin that runs the checks of layers on a user's host: fixtures in, one JSON line per check out.
+"""The pytest plugin that runs the checks of layers on a user's host.
 
-``hostwright.verify.checking`` loads it in a pytest process for all hosts. Hosts and sudo passwords come through a pipe
-whose descriptor is an option: no argument, environment or file contains a password.
+It provides fixtures, and writes one JSON line per check.
+
+``hostwright.verify.checking`` loads it in a pytest process for all hosts. Hosts and sudo passwords are received through
+a pipe, whose descriptor is an option: no argument, environment or file contains a password.
 """
 
 from __future__ import annotations
@@ -41,36 +43,37 @@ from hostwright.verify.units import MARKS, PlacedCheck, Unit, lanes_for, units_o
 from hostwright.verify.worker import UNREADABLE, Order, Task, run_in_lanes, serve
 
 STANDARD_CHECKS = (STANDARD / "checks").resolve()
-OUTPUT_CHARACTERS = 256 * 1024  #: maximum characters kept of the output of a check's commands, for the failure rules
-#: exceptions of a check that could not be made: the host did not respond, or lacks a requirement. Such a check is
-#: reported as not made, never as passed
+#: maximum number of characters to keep of the output of a check's commands, in which known failures are searched for
+OUTPUT_CHARACTERS = 256 * 1024
+#: exceptions of a check that could not be made, because the host did not respond or lacks a requirement. The check is
+#: then reported as not made, never as passed
 UNCHECKED = (HostError, pytest.skip.Exception)
 
 
 class NoGpu(Skipped):
-    """The check needs a GPU, and the host has none."""
+    """Exception of a check that needs a GPU, on a host without one."""
 
 
-_OBJECT = Pattern(r"<[^<>\n]{1,300} at 0x[0-9a-f]{1,16}>")  #: default representation of a Python object
+_OBJECT = Pattern(r"<[^<>\n]{1,300} at 0x[0-9a-f]{1,16}>")  #: pattern of the default representation of a Python object
 
 
 class CheckOutputs:
-    """The output of the commands of a check, and of the fixtures that it uses."""
+    """The output of the commands of each check, and of the commands of fixtures that the check uses."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.of_fixtures: dict[str, list[str]] = {}
 
     def hear(self, output: Output) -> None:
-        """Store the standard error of a command; if it failed, all its output."""
+        """Store the standard error of a command. If the command failed, also store its standard output."""
         text = output.stderr + (output.stdout if output.status else b"")
         if text:
             self.texts.append(text.decode("utf-8", "replace"))
 
     def by(self, item: pytest.Item) -> str:
-        """The output of a check's commands.
+        """The stored output of the commands of a check.
 
-        Of an output that is too long, the beginning, which has the first error, and the end are kept.
+        If it is too long, its beginning, which has the first error, and its end are kept.
         """
         names: list[str] = getattr(item, "fixturenames", [])
         texts = [text for name in names for text in self.of_fixtures.get(name, ())] + self.texts
@@ -88,16 +91,16 @@ class CheckedHost:
 
 
 HOST = pytest.StashKey[CheckedHost]()
-INVENTORY = pytest.StashKey[str]()  #: path of the inventory, as in records
-ANSWERS = pytest.StashKey[Path]()  #: folder of answers shared by all processes that check the host
+INVENTORY = pytest.StashKey[str]()  #: path of the inventory, as records contain it
+ANSWERS = pytest.StashKey[Path]()  #: folder of answers that all processes that check the host share
 OUTPUTS = pytest.StashKey[CheckOutputs]()
-BROKEN = pytest.StashKey[ConftestImportFailure]()  #: import error of the site's conftest.py
-#: role, and the error text of a file of its checks that cannot be imported
+BROKEN = pytest.StashKey[ConftestImportFailure]()  #: error on import of the site's conftest.py
+#: pairs of a role and the error text for a file of its checks that cannot be imported
 UNREAD = pytest.StashKey[list[tuple[str, str]]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Initialise the state of this plugin, and register the markers."""
+    """Initialise the state of this plugin, and register the markers of checks."""
     for mark, meaning in MARKS.items():
         config.addinivalue_line("markers", f"{mark}: {meaning}")
     config.stash[UNREAD] = []
@@ -110,7 +113,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
-    """Assign the output of a fixture's commands to every check that uses it."""
+    """Add the output of a fixture's commands to every check that uses the fixture."""
     outputs = request.config.stash[OUTPUTS]
     before = len(outputs.texts)
     yield
@@ -119,7 +122,7 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.Fix
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
-    """Let a broken conftest.py fail only the checks in its directory and below."""
+    """Keep pytest running if a conftest.py is broken: only the checks in its directory and below fail."""
     outcome: Any = yield
     if outcome.excinfo is not None and isinstance(outcome.excinfo[1], ConftestImportFailure):
         early_config.stash[BROKEN] = outcome.excinfo[1]
@@ -127,7 +130,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
 
 
 def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:
-    """Record a file of checks that cannot be imported; only hosts with the file's role report the error."""
+    """Record a file of checks that cannot be imported. The error is reported only for hosts with the file's role."""
     if isinstance(node, pytest.Collector) and call.excinfo is not None:
         wrapped = call.excinfo.value
         error = wrapped.__cause__ if isinstance(wrapped.__cause__, Exception) else wrapped
@@ -135,7 +138,7 @@ def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options with which the parent process passes site, inventory, pipe and number of hosts."""
+    """Add the options by which the parent process passes the site, the inventory, the pipe and the number of hosts."""
     group = parser.getgroup("hostwright")
     group.addoption("--hw-site", help="directory of the site")
     group.addoption("--hw-inventory", action="append", help="path of the inventory; repeatable")
@@ -145,7 +148,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool:
-    """Run the collected checks for each host in a process of its own, instead of once."""
+    """Replace pytest's own loop: for each host, fork a process that runs the collected checks."""
     option = session.config.getoption
     parent = Connection(option("--hw-pipe"))
     opening = parent.recv()
@@ -158,19 +161,19 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
         unread = [sentence for role, sentence in session.config.stash[UNREAD] if role in order["roles"]]
         if unread:
             return lambda: _tell(unread)
-        # an error would end the checks of all hosts; the host's process raises it again and reports it
+        # an error here would end the checks of all hosts. The process of the host raises it again and reports it
         with suppress(Exception):
             roster.targets(order["host"], order["roles"])
         return lambda: _check(session, roster, order)
 
     import_all()
-    gc.freeze()  # objects created so far stay shared with all processes if the garbage collector does not touch them
+    gc.freeze()  # the garbage collector then leaves existing objects alone, so that all processes share their memory
     serve(parent, prepare)
     return True
 
 
 def _check(session: pytest.Session, roster: Roster, order: Order) -> int:
-    """Run the checks of a host in its process; return an exit status."""
+    """Run the checks of a host. Called in the process of the host; returns its exit status."""
     target = roster.targets(order["host"], order["roles"])[0]
     items = [item for item in session.items if _role_of(item) in order["roles"]]
     units = units_of([_placed(item) for item in items])
@@ -201,7 +204,10 @@ def _placed(item: pytest.Item) -> PlacedCheck:
 
 
 def _run(session: pytest.Session, items: Sequence[pytest.Item], taken: Iterable[Unit], results: _Results) -> int:
-    """Run units of checks. Session fixtures are kept between units, and are torn down after the last."""
+    """Run units of checks, and return an exit status.
+
+    Session fixtures are kept between units, and are torn down after the last unit.
+    """
     for unit in taken:
         for number, following in zip(unit, [*unit[1:], None], strict=True):
             nextitem: Any = session if following is None else items[following]
@@ -211,7 +217,7 @@ def _run(session: pytest.Session, items: Sequence[pytest.Item], taken: Iterable[
 
 
 class _Results:
-    """Writes the result of each check when it ends, with its duration including its fixtures."""
+    """Writes the result of each check when the check ends. The duration includes the check's fixtures."""
 
     def __init__(self, path: Path, items: Sequence[pytest.Item]):
         self._path = path
@@ -223,7 +229,7 @@ class _Results:
         self._last: dict[str, Any] = {}
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Write a line when a check begins, so that a check that never ends can be named."""
+        """Write a line when a check begins, so that the name of a check that never ends is known."""
         self._put(self._named(self._items[self._numbers[nodeid]]))
 
     @pytest.hookimpl(hookwrapper=True)
@@ -235,13 +241,14 @@ class _Results:
             self._why.append(_why(call))
             self._checked = self._checked and not (call.excinfo and call.excinfo.errisinstance(UNCHECKED))
             self._no_gpu = len(self._why) == 1 and bool(call.excinfo and call.excinfo.errisinstance(NoGpu))
-        if report.when == "teardown":  # the last of three phases, and the only one that is always reported
+        # the last of the three phases of a check, and the only one that is always reported
+        if report.when == "teardown":
             self._write(item)
             self._took_s, self._why, self._checked, self._no_gpu = 0.0, [], True, False
             item.config.stash[OUTPUTS].texts.clear()
 
     def end(self, call: pytest.CallInfo[None]) -> None:
-        """Record a failed teardown of the session as a failure of the last check."""
+        """Report an error in the final teardown of session fixtures as a failure of the last check."""
         if call.excinfo is not None and self._last.get("passed"):
             self._put({**self._last, "passed": False, "why": _why(call)})
 
@@ -262,7 +269,7 @@ class _Results:
         return {"number": self._numbers[item.nodeid], "role": _role_of(item), "check": item.name}
 
     def _put(self, row: Mapping[str, Any]) -> None:
-        """Append a line in a single write, since several processes write to this file."""
+        """Append a line with a single write call, since several processes append to this file."""
         file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             os.write(file, json.dumps(row).encode() + b"\n")
@@ -275,7 +282,7 @@ def _role_of(node: pytest.Item | pytest.Collector) -> str:
 
 
 def _why(call: pytest.CallInfo[None]) -> str:
-    """The message of a failed assertion or an error, without pytest's traceback."""
+    """The message of a failed assertion or of an error, without pytest's traceback."""
     error = call.excinfo
     if error is None:
         return ""
@@ -291,7 +298,10 @@ def target(pytestconfig: pytest.Config) -> TargetHost:
 
 @pytest.fixture(scope="session")
 def no_gpu(target: TargetHost) -> Callable[[], NoReturn]:
-    """A function that ends a check on a host without a GPU: as failed if the inventory defines GPUs for the host."""
+    """A function that ends a check on a host without a GPU.
+
+    If the inventory defines GPUs for the host, the check fails.
+    """
 
     def end() -> NoReturn:
         if number := read_expected_gpus(target.host):
@@ -303,13 +313,13 @@ def no_gpu(target: TargetHost) -> Callable[[], NoReturn]:
 
 @pytest.fixture(scope="session")
 def inventory(pytestconfig: pytest.Config) -> str:
-    """The path of the inventory, as in records."""
+    """The path of the inventory, as records contain it."""
     return pytestconfig.stash[INVENTORY]
 
 
 @pytest.fixture(scope="session")
 def shell(pytestconfig: pytest.Config) -> Iterator[RootShell]:
-    """One SSH connection for all checks of this process."""
+    """An SSH connection, shared by all checks that this process runs."""
     checked = pytestconfig.stash[HOST]
     with checked.target.connect(checked.password) as opened:
         yield opened
@@ -317,44 +327,53 @@ def shell(pytestconfig: pytest.Config) -> Iterator[RootShell]:
 
 @pytest.fixture(scope="session")
 def host(shell: RootShell, pytestconfig: pytest.Config) -> TestinfraHost:
-    """The testinfra host, as the login user."""
+    """The testinfra object that runs commands as the login user."""
     return testinfra_host(shell, heard=pytestconfig.stash[OUTPUTS].hear)
 
 
 @pytest.fixture(scope="session")
 def bounded_run(host: TestinfraHost, pytestconfig: pytest.Config) -> BoundedRunner:
-    """``bounded_run("cmd -a")`` runs a command that may hang, once, as the login user. The check fails if it hangs."""
+    """A runner for commands that may hang. ``bounded_run("cmd -a")`` runs a command once, as the login user.
+
+    The check fails if the command hangs.
+    """
     return BoundedRunner(host, pytestconfig.stash[ANSWERS])
 
 
 @pytest.fixture(scope="session")
 def once(host: TestinfraHost, pytestconfig: pytest.Config) -> OnceRunner:
-    """``once("cmd %s", argument)`` is ``host.run`` for answers that do not change: it runs once per host."""
+    """A runner for commands whose output does not change: ``once("cmd %s", argument)`` runs one once per host.
+
+    It runs the command as the login user, like ``host.run``.
+    """
     return OnceRunner(host, pytestconfig.stash[ANSWERS])
 
 
 @pytest.fixture(scope="session")
 def root_host(shell: RootShell, pytestconfig: pytest.Config) -> TestinfraHost:
-    """The testinfra host, as root."""
+    """The testinfra object that runs commands as root."""
     return testinfra_host(shell, root=True, heard=pytestconfig.stash[OUTPUTS].hear)
 
 
 @pytest.fixture(scope="session")
 def root_run(root_host: TestinfraHost) -> Callable[..., CommandResult]:
-    """``root_run("cmd %s", argument)`` runs a command as root; arguments are quoted."""
+    """A runner for commands as root: ``root_run("cmd %s", argument)``. Arguments are quoted."""
     run: Callable[..., CommandResult] = root_host.run
     return run
 
 
 @pytest.fixture(scope="session")
 def root_once(root_host: TestinfraHost, pytestconfig: pytest.Config) -> OnceRunner:
-    """``root_once("cmd %s", argument)`` is ``root_run`` for answers that do not change: it runs once per host."""
+    """A runner for commands as root whose output does not change: ``root_once("cmd %s", argument)``.
+
+    It runs each command once per host.
+    """
     return OnceRunner(root_host, pytestconfig.stash[ANSWERS])
 
 
 @pytest.fixture(scope="session")
 def run_program(host: TestinfraHost, root_run: Callable[..., CommandResult]) -> Callable[..., CommandResult]:
-    """``run_program(script, argument)`` runs a script that compiles or unpacks programs and executes them."""
+    """A runner for scripts that compile or unpack programs and execute them: ``run_program(script, argument)``."""
     return program_runner(host, root_run)
 
 
@@ -366,5 +385,5 @@ def stack(target: TargetHost) -> Stack:
 
 @pytest.fixture(scope="module")
 def variables(request: pytest.FixtureRequest, target: TargetHost) -> Any:
-    """The bound variables of the role under test: ``test_base.py`` gets those of ``base``."""
+    """The bound variables of the role under test: in ``test_base.py``, those of ``base``."""
     return target.variables[Path(str(request.path)).stem.removeprefix("test_")]

@@ -1,4 +1,4 @@
-"""Group the checks of a host into units that run in parallel; the checks of a unit run in order. Pure.
+"""Group the checks of a host into units that run in parallel. The checks of one unit run in order. Pure.
 
 The checks of one standard file form a unit, since they share the results of their fixtures. A check with the marker
 ``beside`` is a unit of its own. All other checks of a site form one unit, since they may disturb each other. A check
@@ -16,15 +16,19 @@ MARKS = {
     ALONE: "disturbs other checks of the host, so no other check runs at the same time",
     BESIDE: "may run in parallel with other checks of its file, or of the site",
 }
-MOST_PER_HOST = 4  #: maximum lanes of a host (our choice): three lanes run the other checks while the longest one runs
-MOST_LANES = 32  #: maximum lanes of all hosts (our choice); each lane is a process with 15 MB of memory of its own
+#: maximum number of units of a host that run at once (our choice). While one runs the longest unit, three can run all
+#: others
+MOST_PER_HOST = 4
+#: maximum number of units of all hosts that run at once (our choice). Each runs in a process with 15 MB of its own
+#: memory
+MOST_LANES = 32
 
-Unit = tuple[int, ...]  #: indexes of checks in the list of all checks of the host
+Unit = tuple[int, ...]  #: positions of the unit's checks in the list of all checks of the host
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedCheck:
-    """The file of a check, whether it is a standard file, and the markers of the check."""
+    """A check's file, whether the file is a standard file, and the check's markers."""
 
     file: Path
     standard: bool
@@ -33,14 +37,14 @@ class PlacedCheck:
 
 @dataclass(frozen=True, slots=True)
 class HostUnits:
-    """``side_by_side`` are the units in starting order, ``alone`` the checks that run after them, in order."""
+    """The units of a host in starting order (``side_by_side``), and the checks that then run in order (``alone``)."""
 
     side_by_side: tuple[Unit, ...]
     alone: Unit
 
 
 def units_of(checks: Sequence[PlacedCheck]) -> HostUnits:
-    """The units of a host's checks. Units of the last file start first: checks of higher layers take longer.
+    """Group the checks of a host. Units of the last file start first, since checks of higher layers take longer.
 
     >>> base, motd = Path("test_base.py"), Path("test_motd.py")
     >>> marked = PlacedCheck(base, True, frozenset({BESIDE}))
@@ -62,7 +66,7 @@ def _of_file(file: Path, checks: Sequence[PlacedCheck], numbers: Iterable[int]) 
 
 
 def lanes_for(hosts: int, units: HostUnits) -> int:
-    """The number of units of a host that run at once in a run with this number of hosts.
+    """The number of units of each host that run at once in a run with this number of hosts.
 
     It is at least 1, so that no host waits for another.
 

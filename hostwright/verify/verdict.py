@@ -1,4 +1,4 @@
-"""The result of verifying a host: differences from its stack, and the result of each check."""
+"""The result of verifying a host: its differences from the stack, and the result of each check."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from hostwright.plan.planning import HostPlan
 class Check:
     """The result of one check of a layer."""
 
-    role: str  #: role of the check: ``driver`` for checks in ``test_driver.py``
-    check: str  #: name of the test, with parameters
-    sentence: str  #: description: the docstring of the test, else its name
+    role: str  #: role that the check belongs to: ``driver`` for the checks in ``test_driver.py``
+    check: str  #: name of the test function, with parameters
+    sentence: str  #: description of the check: the docstring of the test function, or its name if it has none
     passed: bool
-    duration_s: float  #: including fixtures
-    why: str  #: reason for not passing, usually the message of an assertion; empty if passed
-    checked: bool = True  #: false if the host did not respond: the check has then neither passed nor failed
-    finding: Finding | None = None  #: known problem in the output of its commands, or in ``why``
-    #: the check needs a GPU and the host has none: it was not made, and the host passes without it
+    duration_s: float  #: duration of the check with its fixtures
+    why: str  #: reason why the check did not pass, usually the message of an assertion; empty if it passed
+    #: whether the check was made. If the host did not respond, it was not: it has neither passed nor failed
+    checked: bool = True
+    finding: Finding | None = None  #: known problem in ``why`` or in the output of the check's commands
+    #: whether the check was not made because it needs a GPU and the host has none. The host can pass without this check
     no_gpu: bool = False
 
     @property
     def holds(self) -> bool:
-        """Whether the check passed, or needs a GPU that the host does not have."""
+        """Whether the check passed, or was not made because it needs a GPU that the host does not have."""
         return self.passed or self.no_gpu
 
 
@@ -34,33 +35,34 @@ class Check:
 class Verdict:
     """The result of verifying one host. It passes if nothing differs from the stack and every check passes.
 
-    If a check could not be made, it has not failed, but the host does not pass. On a host without a GPU, checks that
-    need a GPU neither pass nor fail, and the host passes without them.
+    If a check could not be made, the check has not failed, but the host does not pass. Exception: on a host without a
+    GPU, checks that need a GPU are not made, and the host can pass without them.
     """
 
     host_plan: HostPlan
     checks: tuple[Check, ...]
-    examination: Examination | None = None  #: known problems of the host, if a check failed
-    took_s: float = 0.0  #: for all checks, several of which run in parallel
+    #: result of searching the host for known problems; ``None`` if no check failed
+    examination: Examination | None = None
+    took_s: float = 0.0  #: duration of all checks together, several of which run in parallel
 
     @property
     def host(self) -> str:
-        """The host's name in the inventory."""
+        """The name of the host in the inventory."""
         return self.host_plan.host
 
     @property
     def plan(self) -> Plan:
-        """The differences from the stack; empty if nothing differs."""
+        """The changes that would make the host match its stack; empty if nothing differs."""
         return self.host_plan.plan
 
     @property
     def passed(self) -> bool:
-        """Whether nothing differs and every check passes."""
+        """Whether nothing differs from the stack and every check passes."""
         return self.plan.empty and all(check.holds for check in self.checks)
 
     @property
     def failed_checks(self) -> tuple[Check, ...]:
-        """The checks that were made and failed."""
+        """The checks that were made and did not pass."""
         return tuple(check for check in self.checks if check.checked and not check.passed)
 
     @property

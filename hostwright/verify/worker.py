@@ -1,15 +1,16 @@
-"""The processes in which the pytest of ``hostwright.verify.checking`` runs the checks of each host.
+"""Run the checks of each host in a process that pytest (``hostwright.verify.checking``) forks.
 
-That pytest loads inventory and checks once, and then only forks and waits: it has one thread and no connection. Each
-host has a process. Its checks run in that process, or in several child processes (lanes), each with its own connection.
-An alarm ends each process at the host's limit, so a host that hangs does not delay others.
+pytest loads inventory and checks once. Afterwards it only forks processes and waits for them: it has one thread and no
+connection. The checks of a host run in the host's process, or in several children of this process (lanes), each with
+its own connection. An alarm ends each process at the host's time limit, so that a host that hangs does not delay
+others.
 
 Measured on lab hosts (median of alternated runs; in parentheses: two hosts under load):
 
 * Four lanes, each with a connection: 15.5 s (41.6 s); CPU of this machine 2.5 s (3.3 s), of the host 8.4 s (19.5 s).
-* Four lanes that share a connection through a further process: 17.6 s (60.3 s); CPU 2.4 s (3.2 s) and 9.2 s (19.5 s).
-* One process for all checks of a host takes 1.4 times as long as four lanes.
-* A pytest for each host, or for each worker of pytest-xdist, takes 1.0 s of CPU before its first check.
+* Four lanes that share a connection through another process: 17.6 s (60.3 s); CPU 2.4 s (3.2 s) and 9.2 s (19.5 s).
+* One process for all checks of a host: 1.4 times as long as four lanes.
+* A pytest for each host, or for each worker of pytest-xdist: 1.0 s of CPU before its first check.
 """
 
 from __future__ import annotations
@@ -25,19 +26,20 @@ from typing import Any
 
 from hostwright.verify.units import Unit
 
-LATE = -signal.SIGALRM  #: exit status of a process that reached the limit
+LATE = -signal.SIGALRM  #: exit status of a process that reached its time limit
 UNREADABLE = 3  #: exit status of a process whose checks cannot be imported; its output has one error per line
 
 Order = Mapping[str, Any]
-Task = Callable[[], int]  #: returns an exit status
+Task = Callable[[], int]  #: work of a process; returns the exit status
 
 _FORK = multiprocessing.get_context("fork")
 
 
 def serve(parent: Connection, prepare: Callable[[Order], Task]) -> None:
-    """Run the task of each order in a process; answer with the order's number and the exit status.
+    """For each order received from ``parent``, run a task in a new process, and send back order number and exit status.
 
-    ``prepare`` creates the task in this process. After the order ``None``, wait for all processes and return.
+    ``prepare`` creates the task from the order in this process. After the order ``None``, wait for all processes and
+    return.
     """
     running: dict[Any, tuple[int, ForkProcess]] = {}  # sentinel of a process → number of its order, and the process
     waiting: list[Connection] = [parent]
@@ -56,7 +58,7 @@ def serve(parent: Connection, prepare: Callable[[Order], Task]) -> None:
 
 
 def start(task: Task, limit_s: float) -> ForkProcess:
-    """Run a task in a new process, which exits with ``LATE`` after ``limit_s``."""
+    """Start a process that runs a task. If the task takes longer than ``limit_s``, the process exits with ``LATE``."""
 
     def run() -> None:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -69,9 +71,9 @@ def start(task: Task, limit_s: float) -> ForkProcess:
 
 
 def run_in_lanes(units: Sequence[Unit], lanes: int, run: Callable[[Iterator[Unit]], int]) -> int:
-    """Run units of checks in ``lanes`` child processes; each takes the next unit after finishing one.
+    """Run units of checks in ``lanes`` child processes. Each child takes the next unit when it has finished one.
 
-    Returns 0, or the exit status of the first failed process. The time limit of this process also ends its children.
+    Returns 0, or the exit status of the first failed child. The time limit of this process also ends its children.
     """
     begun = _FORK.Value("L", 0)
 
@@ -94,16 +96,20 @@ def run_in_lanes(units: Sequence[Unit], lanes: int, run: Callable[[Iterator[Unit
 def _next_order(parent: Connection) -> Order | None:
     try:
         order: Order | None = parent.recv()
-    except EOFError:  # the parent was killed
+    except EOFError:  # the parent process was killed
         return None
     return order
 
 
 def _recorded(parent: Connection, output: str, task: Task) -> Task:
-    """The task with its standard output and error appended to a file. An exception is written there as one line."""
+    """The task with its standard output and error appended to a file.
+
+    If it raises an exception, one line is appended.
+    """
 
     def run() -> int:
-        parent.close()  # otherwise, the parent gets no EOF if this process's pytest is killed
+        # otherwise, the parent does not see that the connection is closed if the pytest of this process is killed
+        parent.close()
         file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(file, 1)
         os.dup2(file, 2)

@@ -1,1 +1,4 @@
-"""Programs for the Python of an environment on a host: each is sent as one file, and none is imported."""
+"""Programs that run on a host, in the Python of an environment there.
+
+Each is sent as one file and is never imported.
+"""
