@@ -1,1 +1,1 @@
-"""Audits of a fleet: the state of each host, differences from its stack, known failures, and how long each lasts."""
+"""Audits of hosts: their state, differences from their stacks, known failures, and how long these have lasted."""

@@ -194,7 +194,7 @@ def _refuse_others_conftest() -> None:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of this process without ``PYTEST_ADDOPTS`` and the like, which are for the operator's own tests."""
+    """The environment of this process without pytest's variables, which are for the operator's own tests."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return {**kept, "PYTHONPATH": str(STANDARD.parent.parent), "PYTHONDONTWRITEBYTECODE": "1"}
 

@@ -17,9 +17,9 @@ class HistoryEvent:
     """One change between two audits of a host. ``at`` is UTC.
 
     ``kind`` is status, stack, layer, reading, deviation, finding or card. ``name`` is the name of the reading, state or
-    rule, or the card's PCI address. ``before`` and ``after`` are its values. A value is ``None`` if the thing did not
-    exist, or if the earlier status is unknown. ``want`` is the value in the stack. ``note`` depends on the kind: the
-    error text for a host that could not be read, the evidence of a finding, or drift, intent or new for a deviation.
+    rule, or the card's PCI address. ``before`` and ``after`` are its values; ``None`` means that it did not exist, or
+    that the earlier status is unknown. ``want`` is the value in the stack. ``note`` depends on the kind: the error text
+    for a host that could not be read, the evidence of a finding, or drift, intent or new for a deviation.
     """
 
     at: datetime

@@ -189,7 +189,7 @@ def unprobed(skipped: NotChecked) -> bool:
 
 
 def _repairable(found: Found, changes: Mapping[str, tuple[Planned, ...]]) -> Found:
-    """The finding; if the plan of its layer is refused, marked as not fixed by provisioning."""
+    """Mark a finding as not fixed by provisioning if the plan of its layer is refused."""
     refused = isinstance(found, Finding) and any(isinstance(one, Refusal) for one in changes.get(found.layer, ()))
     return replace(found, provision=False) if isinstance(found, Finding) and refused else found
 
