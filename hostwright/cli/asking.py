@@ -1,4 +1,4 @@
-"""Confirmation: before a verb disturbs or destroys anything, it asks once at a terminal.
+"""Confirmation: before a verb disturbs or destroys anything, Hostwright asks the operator once at the terminal.
 
 ``--yes`` and ``HOSTWRIGHT_YES=1`` answer in advance. Without a terminal, a destructive verb is refused.
 """
@@ -19,7 +19,7 @@ from hostwright.common.errors import FAILED, INTERRUPTED, HostwrightError
 from hostwright.common.request import Request
 from hostwright.common.text import count, printable
 
-YES = "yes"  #: the whole word that the operator must type
+YES = "yes"  #: answer that confirms a question; an abbreviation does not count
 _TRUE = ("1", "true", "yes")
 
 
@@ -32,18 +32,20 @@ class Declined(HostwrightError):
 
 
 def answered(given: bool) -> bool:
-    """Whether every question is answered with yes in advance, by ``--yes`` or by the environment."""
+    """Whether ``--yes`` (``given``) or the environment variable has confirmed every question in advance."""
     return given or os.environ.get(YES_VARIABLE, "").strip().lower() in _TRUE
 
 
 def can_ask(*, as_json: bool = False) -> bool:
-    """Whether a question can be asked: a terminal is available, and the caller is not a program (``as_json``)."""
-    streams: tuple[TextIO | None, ...] = (sys.stdin, sys.stderr)  # None if the shell has closed it (`<&-`)
+    """Whether Hostwright can ask a question: a terminal is available, and no program reads the output (``as_json``)."""
+    streams: tuple[TextIO | None, ...] = (sys.stdin, sys.stderr)  # a stream is None if the shell has closed it (`<&-`)
     return not as_json and all(stream is not None and stream.isatty() for stream in streams)
 
 
 def says_yes(question: str) -> bool:
-    """Ask on standard error; only the whole word ``yes`` confirms. Raises ``Declined`` on Ctrl-C."""
+    """Print the question on standard error, and return whether the operator types ``yes``. Raises ``Declined`` on
+    Ctrl-C.
+    """
     sys.stderr.write(f"{question} Type {YES} to go on: ")
     sys.stderr.flush()
     try:
@@ -54,16 +56,15 @@ def says_yes(question: str) -> bool:
 
 
 def answer_to(question: str) -> str:
-    """Ask on standard error, and return the line that the operator types."""
+    """Print the question on standard error, and return the line that the operator types."""
     print(printable(question), end="", file=sys.stderr, flush=True)
     return sys.stdin.readline(80)
 
 
 def agree(what: str, consequences: Iterable[str], hosts: int, *, yes: bool, as_json: bool = False) -> None:
-    """Ask the operator at the terminal to confirm a verb with these consequences; do not ask if ``yes`` is set.
+    """Ask the operator at the terminal to confirm an action with these consequences; do not ask if ``yes`` is set.
 
-    ``what`` describes the verb in the error message for a call without a terminal. Raises ``Declined`` and
-    ``InputError``.
+    ``what`` names the action in the error message of a call without a terminal. Raises ``Declined`` and ``InputError``.
     """
     refuse_unasked(what, yes=yes, as_json=as_json)
     if not yes:
@@ -71,18 +72,22 @@ def agree(what: str, consequences: Iterable[str], hosts: int, *, yes: bool, as_j
 
 
 def refuse_unasked(what: str, *, yes: bool, as_json: bool = False) -> None:
-    """Raise ``InputError`` if a verb is not confirmed with ``yes`` and no terminal is available to ask."""
+    """Raise ``InputError`` if a verb is not confirmed with ``yes``, and cannot ask because it has no terminal."""
     if not yes and not can_ask(as_json=as_json):
         raise unasked(what)
 
 
 def who_is_asked(request: Request) -> Ask | None:
-    """Return the function that asks for confirmation; ``None`` with ``--yes``, or without a terminal."""
+    """Return the function that asks the operator for confirmation. ``None``: ``--yes`` is set, or no terminal is
+    available.
+    """
     return None if request.yes or not can_ask(as_json=request.json) else ask
 
 
 def ask(consequences: Iterable[str], hosts: int) -> None:
-    """List the consequences and ask once; do nothing if there are none. Raises ``Declined``."""
+    """List the consequences and ask the operator once to confirm them; do nothing if the list is empty. Raises
+    ``Declined``.
+    """
     lines = list(consequences)
     if not lines:
         return

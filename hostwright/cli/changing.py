@@ -1,4 +1,4 @@
-"""The common steps of every verb that changes hosts: options, confirmation, the run, and its results."""
+"""Common steps of all verbs that change hosts: read options, ask for confirmation, run, show results."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def change(
 ) -> int:
     """Change hosts with ``run``, a method of the fleet that gets ``ask``, ``password`` and ``view``; show the results.
 
-    With ``--check``, only the plan for the goal is shown, with the command ``again`` that applies it (default: ``verb``
-    without options). Returns the exit status.
+    With ``--check``, only show the plan for the goal, and the command ``again`` that applies this plan (default:
+    ``verb`` without options). Returns the exit status.
     """
     if request.check:
         return show_plan(fleet, targets, request, goal=goal, then=again or Command(verb))
@@ -81,9 +81,10 @@ def show_plan(
     brief: bool = False,
     then: Command = PROVISION,
 ) -> int:
-    """Probe hosts and show the differences from the goal, with the command ``then`` that applies the plan.
+    """Probe hosts and show how they differ from the goal, with the command ``then`` that applies the plan.
 
-    ``out`` is a file for the plans. ``brief`` omits the details within a layer. Returns the exit status.
+    ``out`` is the file in which the plans are saved; empty: do not save them. ``brief`` omits the details of each
+    layer. Returns the exit status.
     """
     if out:
         from hostwright.apply.journal.redaction import Redactor, secrets_in
@@ -119,7 +120,9 @@ def show_plan(
 
 
 def saved_plans(fleet: Fleet, targets: Targets, file: str) -> Mapping[str, Plan]:
-    """Load the plans of a file from ``plan --out``, by host, with verified signatures if the site requires them."""
+    """Load the plans that ``plan --out`` saved in a file, by host. If the site requires signed plans, verify the
+    signatures.
+    """
     from hostwright.apply.saved import savedplans
 
     return savedplans.load_for(targets.by_name, expanded(file), _signing(fleet, targets).signers)

@@ -1,4 +1,5 @@
-"""The console: it indents long lines in a terminal, never wraps them elsewhere, and completes printed commands.
+"""Console for all printed text. In a terminal, it indents the continuation of long lines; elsewhere it never wraps a
+line. It completes recommended commands.
 
 ``printable`` is applied to text from a host first, so that control characters and direction marks of a hostile host
 never reach the terminal.
@@ -22,32 +23,35 @@ from rich.theme import Theme
 
 from hostwright.cli.shell import advice, streams
 
-UNBOUNDED = 1_000_000  #: width in columns of an output that is not a terminal: more than any line
-_DEEPER = 4  #: additional columns of indentation for the continuation of a line
-_GAP = "  "  #: blanks between columns of a table
-_LETTER = "x"  #: replaces each character of text that must not be broken
-_MOST_PER_COLUMN = 4  #: maximum characters per column, because of combining marks
-#: Yellow is unreadable on a light background. The contrast of this brown is 4.7 with white and 4.5 with black.
-#: Terminals of 16 colours still show yellow.
+UNBOUNDED = 1_000_000  #: width in columns of an output that is not a terminal; longer than any line
+_DEEPER = 4  #: additional columns by which the continuation of a line is indented
+_GAP = "  "  #: blanks between two columns of a table
+#: letter that stands for each character of text that must not be broken, while the positions of line breaks are
+#: computed
+_LETTER = "x"
+_MOST_PER_COLUMN = 4  #: maximum number of characters per terminal column; combining marks take no column
+#: Styles. Yellow is unreadable on a light background. The contrast of this brown is 4.7 with white and 4.5 with black.
+#: Terminals with 16 colours still show yellow.
 THEME = Theme({"yellow": "color(130)", "bold yellow": "bold color(130)"})
-OUTPUT = "│"  #: prefix of a line of a program's output
+OUTPUT = "│"  #: prefix of each line of a program's output
 
 
 class Hanging(Text):
-    """Text with a hanging indent, if it is longer than the terminal is wide.
+    """Text that gets a hanging indent if it is longer than the terminal is wide.
 
-    A long text from a host thus never begins a line, where it could look like the output of another host.
+    Thus no continuation of a long text from a host begins at the left margin, where it could look like the output of
+    another host.
     """
 
     @classmethod
     def of(cls, text: Text) -> Self:
-        """Return the same text with a hanging indent."""
+        """Return a copy of the text that gets a hanging indent."""
         hanging = cls(text.plain, text.style, justify=text.justify, overflow=text.overflow, no_wrap=text.no_wrap)
         hanging.end, hanging.spans = text.end, text.spans
         return hanging
 
     def wrap(self, console: Console, width: int, **how: Any) -> Lines:  # noqa: ARG002 - rich's signature
-        """Override rich's method."""
+        """Override rich's method: indent the continuation of each line."""
         lines = Lines()
         for line in self.split(allow_blank=True):
             fits = line.cell_len <= width or how.get("no_wrap")
@@ -55,7 +59,9 @@ class Hanging(Text):
         return lines
 
     def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
-        """Yield the parts of a line that is too long. The texts in ``whole`` are broken as rarely as words."""
+        """Yield the parts into which a line that is too long is broken. Texts in ``whole`` are broken only if they
+        exceed a whole line.
+        """
         indent, deeper = _indents(line, width)
         text = line[indent:]
         plain = text.plain
@@ -68,7 +74,7 @@ class Hanging(Text):
 
 
 def _breaks(plain: str, width: int) -> Iterator[int]:
-    """Yield the positions at which a text is broken: between words.
+    """Yield the positions at which a text is broken, between words where possible.
 
     A word longer than a line, such as a list of hosts or a path, is broken after a comma or a slash, or else anywhere.
     """
@@ -89,10 +95,12 @@ def _indents(line: Text, width: int) -> tuple[int, int]:
 
 
 class Listed(Hanging):
-    """A line of parts, such as the number of hosts by result. It is broken only after commas and colons."""
+    """A line that joins several parts, such as the number of hosts by result. It is broken only after commas and
+    colons.
+    """
 
     def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
-        """Keep each part whole."""
+        """Break the line only between its parts."""
         return super().hang(line, width, [*whole, *re.split(r"[:,] ", line.plain)])
 
 
@@ -103,7 +111,9 @@ def with_sums(shown: Group) -> Group:
 
 
 class Quoted(Hanging):
-    """A line of a file, printed unchanged so that it can be copied: never wrapped, and without completed commands."""
+    """A line of a file, printed unchanged so that the operator can copy it: never wrapped, and with its commands not
+    completed.
+    """
 
     def wrap(self, console: Console, width: int, **how: Any) -> Lines:  # noqa: ARG002 - rich's signature
         """Override rich's method: never wrap."""
@@ -111,15 +121,16 @@ class Quoted(Hanging):
 
 
 class Advice(Hanging):
-    """Text with commands that can each be copied whole. A command that does not fit gets its own line.
+    """Text with recommended commands, each of which can be copied whole. A command that does not fit gets its own line.
 
-    Only the terminal wraps that line, since an inserted line break would run the first half of the command.
+    Only the terminal wraps the line of a command: with an inserted line break, a shell would run the first half of the
+    command.
     """
 
     commands: tuple[str, ...] = ()
 
     def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
-        """Break the text around the commands."""
+        """Yield the parts of the text so that each command is whole."""
         _, deeper = _indents(line, width)
         room = width - deeper - len("``,")
         short = [*whole, *(command for command in self.commands if command.isascii() and len(command) <= room)]
@@ -141,10 +152,10 @@ class Advice(Hanging):
 
 
 def in_columns(titles: Sequence[str], rows: Sequence[Sequence[Text]], width: int) -> Iterator[Text]:
-    """Yield rows below their titles, without empty columns.
+    """Yield a line of titles and a line for each row, without empty columns.
 
-    If the rows are wider than the terminal, all but the first two columns move to a line below each row, with their
-    titles, so that a name is never broken.
+    If the rows are wider than the terminal, all but the first two columns move to an indented line below each row,
+    which repeats their titles. A name is thus never broken.
 
     >>> [line.plain for line in in_columns(("host", "power", "next boot"), [[Text("gpu01"), Text("on"), Text()]], 80)]
     ['host   power', 'gpu01  on']
@@ -172,7 +183,7 @@ def in_columns(titles: Sequence[str], rows: Sequence[Sequence[Text]], width: int
 
 
 class Ragged:
-    """A table without trailing blanks, since one long cell would pad every line of a log."""
+    """A table without blanks at the ends of lines. Otherwise one long cell would lengthen every line in a log."""
 
     def __init__(self, table: Table):
         self._table = table
@@ -188,7 +199,8 @@ class Ragged:
 
 
 class Adviser(Console):
-    """A console on which recommended commands work as printed (``hostwright.cli.shell.advice``).
+    """A console that prints each recommended command in the form that the operator can run
+    (``hostwright.cli.shell.advice``).
 
     In a terminal, a sentence that is longer than a line gets a hanging indent. Other outputs are not wrapped, so that
     in a log each sentence and each host is on one line.
@@ -196,7 +208,7 @@ class Adviser(Console):
 
     def __init__(self, *, stderr: bool):
         super().__init__(stderr=stderr, highlight=False, theme=THEME)
-        self._call = copy_context()  # the context of the call, also for prints from a host's thread
+        self._call = copy_context()  # context of the call, also used for prints from the threads of hosts
         self._bounded = on_terminal(self)
         if not self._bounded:
             self.width = UNBOUNDED
@@ -213,7 +225,7 @@ class Adviser(Console):
         return False
 
     def on_broken_pipe(self) -> None:
-        """Leave the error to ``hostwright.cli.exits``, because rich would exit with 1."""
+        """Leave a closed pipe to ``hostwright.cli.exits``, because rich would exit with 1."""
         raise  # noqa: PLE0704 - rich calls this where it handles the error
 
     def _complete(self, shown: Any) -> Any:
@@ -239,16 +251,18 @@ class Adviser(Console):
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """Return the console of a call. rich decides about colours; an output that is not a terminal has no width limit."""
+    """Return a new console. rich decides whether it uses colours. If the output is not a terminal, the width is
+    unlimited.
+    """
     return Adviser(stderr=stderr)
 
 
 def on_terminal(console: Console) -> bool:
-    """Whether the output is a terminal. A log with colours forced by the environment is not."""
+    """Whether the output is a terminal. A log with colours that the environment forces is not a terminal."""
     asked = any(os.environ.get(name) for name in streams.COLOURED)
     return console.is_terminal and (not asked or console.file.isatty())
 
 
 def redraws(console: Console) -> bool:
-    """Whether the output is a terminal that can move its cursor (``TERM=dumb`` cannot)."""
+    """Whether the output is a terminal that can move its cursor; ``TERM=dumb`` cannot."""
     return on_terminal(console) and not console.is_dumb_terminal

@@ -1,6 +1,7 @@
-"""The end of a verb: its exit status, and its errors as messages for the operator.
+"""How a verb ends: its exit status, and its errors as messages for the operator.
 
-0 as desired · 1 something failed · 2 bad input · 3 differs (plan, check) · 130 interrupted.
+0: all hosts are as desired. 1: something failed. 2: bad input. 3: hosts differ (``plan``, ``--check``). 130:
+interrupted.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ PRINTING = "stopped while the results were printed"
 
 
 def run(verb: Callable[[], int]) -> int:
-    """Run a verb and return its exit status."""
-    # The command `hostwright` has already called both functions; `invoke` has not.
+    """Run a verb, print its error if it raises one, and return the exit status."""
+    # `invoke` has not called these two functions; the command `hostwright` already has, and a second call does no harm.
     streams.prepare()
     collect_seldom()
     errors = console.make_console(stderr=True)
     try:
         with _terminable():
             status = verb()
-        sys.stdout.flush()  # at the interpreter's exit, an error could no longer be reported
+        sys.stdout.flush()  # during the interpreter's exit, a write error could no longer be reported
         return status
     except HostwrightError as error:
         errors.print(Text(printable(str(error)), style="bold red"))
@@ -51,7 +52,7 @@ def run(verb: Callable[[], int]) -> int:
             if isinstance(stop, Interrupted) and stop.ended is not None:
                 show_errors(stop.results.errors)
             if errors.is_terminal:
-                errors.print()  # ends the line with the terminal's ^C, or with a question
+                errors.print()  # end the line that contains the terminal's ^C, or a question
             errors.print(Text(message_of(stop) or NOTHING_CHANGED))
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback
@@ -60,9 +61,9 @@ def run(verb: Callable[[], int]) -> int:
 
 
 def nobody_reads() -> int:
-    """Discard further output after the reader (such as ``head``) has closed the pipe; return the exit status.
+    """Discard all further output, because the reader (such as ``head``) has closed the pipe; return the exit status.
 
-    Otherwise Python's own flush at exit would fail.
+    Otherwise Python's own flush at the interpreter's exit would fail.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return NOBODY_READS
@@ -90,7 +91,7 @@ def shown(work: Callable[[], T], show: Callable[[T], None]) -> T:
 def _terminable() -> Iterator[None]:
     """While a verb runs, handle SIGTERM like Ctrl-C, so that the terminal is restored.
 
-    An existing handler, such as a rollout's, is kept.
+    If a handler for SIGTERM is already set, such as that of a rollout, keep that handler.
     """
 
     def on_signal() -> None:

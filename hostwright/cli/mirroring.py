@@ -1,4 +1,4 @@
-"""Parses the options of ``mirror``: the source of files, the Pythons, and the search for packages."""
+"""Parses the options of ``mirror``: where files come from, the Python versions, and the search for packages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from hostwright.stack.store.sources import Exported, FileSource, OwnFiles
 
 
 def file_source(source: str, imported: str) -> FileSource | None:
-    """Return the source of files; ``None`` if each is downloaded from its own URL. Raises ``InputError``."""
+    """Return where all files are copied from; ``None`` if each file is downloaded from its own URL. Raises
+    ``InputError``.
+    """
     if source and imported:
         raise InputError("--from and --import cannot be combined: --from adds to the download, --import replaces it")
     if imported:
@@ -23,7 +25,7 @@ def file_source(source: str, imported: str) -> FileSource | None:
 
 
 def pythons_in(text: str) -> tuple[str, ...]:
-    """Return the Python versions that ``--pythons`` names. Raises ``InputError``."""
+    """Parse the value of ``--pythons`` to a list of Python versions. Raises ``InputError``."""
     named = _listed(text)
     for python in named:
         if not re.fullmatch(r"3\.[0-9]{1,2}", python):
@@ -32,18 +34,20 @@ def pythons_in(text: str) -> tuple[str, ...]:
 
 
 def package_search(systems: str, sources: str, keyring: str, *, renew: bool) -> PackageSearch:
-    """Return how packages of distributions are found. Raises ``InputError``."""
+    """Parse the options that define how packages of distributions are found. Raises ``InputError``."""
     archive = AptArchive(_file(sources, "--sources"), _file(keyring, "--keyring"))
     return PackageSearch(tuple(map(system, _listed(systems))), renew, archive)
 
 
 def _listed(text: str) -> tuple[str, ...]:
-    """Split a comma-separated option, without duplicates."""
+    """Split the comma-separated value of an option, and remove duplicates."""
     return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
 
 def _file(name: str, option: str) -> Path | None:
-    """Return the file of an option, if the option is set. Raises ``InputError``."""
+    """Return the file that an option names; ``None`` if the option is not set. Raises ``InputError`` if the file is
+    missing.
+    """
     path = expanded(name) if name else None
     if path is not None and not path.is_file():
         raise InputError(f"{path} is not a file", option)

@@ -1,4 +1,4 @@
-"""Opens the fleet, its targets and the sudo password from the options of a verb."""
+"""Loads the inventory, selects hosts, and prompts for passwords, as the options of a verb define."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ from hostwright.plan.roles.site import Site
 
 
 def open_fleet(request: Request, *, mistakes: Mistakes | None = None) -> Fleet:
-    """Load the inventory that the request names, with the variables of the command line, and print its notes.
+    """Load the inventory that the request names, apply the variables of the command line, and print notes about the
+    files.
 
-    With ``mistakes``, mistakes in its files are collected there, and nothing is printed.
+    If ``mistakes`` is given, collect mistakes in the inventory's files there, and print no notes.
     """
     named = tuple(filter(None, request.inventory or (os.environ.get(names.INVENTORY_VARIABLE, ""),)))
     places = [expanded(name) for name in named] or None
@@ -42,7 +43,7 @@ def open_fleet(request: Request, *, mistakes: Mistakes | None = None) -> Fleet:
 
 
 def roles_here() -> tuple[Role, ...]:
-    """Return the standard roles, and those of the site if there is one."""
+    """Return the standard roles and, inside a site, the roles of the site."""
     try:
         site = Site.find()
     except InputError:
@@ -51,22 +52,24 @@ def roles_here() -> tuple[Role, ...]:
 
 
 def refuse_strangers(fleet: Fleet) -> None:
-    """With ``--strict``, check all hosts of the inventory: raise ``InputErrors``. For verbs that select no hosts."""
+    """With ``--strict``, raise ``InputErrors`` for every mistake about any host of the inventory. For verbs that select
+    no hosts.
+    """
     if fleet.request.strict and fleet.inventory.hosts:
         fleet.targets("all")
 
 
 def refuse_unnamed(fleet: Fleet, request: Request) -> None:
-    """Raise ``InputError`` if no hosts are named, or the inventory has none."""
+    """Raise ``InputError`` if the request names no hosts, or if the inventory has no hosts."""
     if not request.hosts:
         fleet.select("all", usable=False)
         raise InputError("no hosts are named; pass --hosts gpu01,gpu02, --hosts @group or --hosts all", "--hosts")
 
 
 def targets_of(fleet: Fleet, request: Request, *, outside: bool = False) -> Targets:
-    """Return the selected hosts, limited to ``--roles``.
+    """Return the hosts that the request selects, with the roles that ``--roles`` allows.
 
-    Hosts that get no stack in this site are left out, unless ``outside`` is set, for verbs without a stack.
+    Hosts that get no stack in this site are omitted. ``outside`` includes them, for verbs that do not use the stack.
     """
     refuse_unnamed(fleet, request)
     roles = _roles(fleet, request.roles)
@@ -80,7 +83,8 @@ def targets_of(fleet: Fleet, request: Request, *, outside: bool = False) -> Targ
 
 
 def _roles(fleet: Fleet, text: str) -> list[str]:
-    """Return the roles that ``--roles`` names, without those after ``!``. With only ``!`` terms, return all others.
+    """Return the roles that ``--roles`` names, minus those after ``!``. If all terms begin with ``!``, return all other
+    roles.
 
     Raises ``InputError``.
     """
@@ -98,7 +102,7 @@ def _roles(fleet: Fleet, text: str) -> list[str]:
 
 
 def _tell_needed(targets: Targets) -> None:
-    """Warn about left-out roles that other roles need: these stay unchanged on each host."""
+    """Warn that the selected roles need roles that ``--roles`` omits. The omitted roles stay unchanged on each host."""
     found: dict[str, dict[str, None]] = {}
     for target in targets:
         left_out = tuple(role for role in target.of_host if role not in target.roles)
@@ -110,7 +114,7 @@ def _tell_needed(targets: Targets) -> None:
 
 
 def outside_of(fleet: Fleet, hosts: Iterable[Host]) -> tuple[str, ...]:
-    """Return the hosts that get no stack according to the site's settings. Raises ``InputError``."""
+    """Return the names of those hosts that get no stack according to the site's settings. Raises ``InputError``."""
     setting = settings.of_site().get("hosts")
     if setting is None:
         return ()
@@ -122,7 +126,9 @@ def outside_of(fleet: Fleet, hosts: Iterable[Host]) -> tuple[str, ...]:
 
 
 def _inside(fleet: Fleet, pattern: str) -> str:
-    """Return the pattern without hosts that get no stack. Raises ``InputError`` if it names one, or no host is left."""
+    """Return a pattern that excludes hosts without a stack. Raises ``InputError`` if the pattern names such a host, or
+    no host remains.
+    """
     chosen = fleet.select(pattern, usable=False)
     outside = outside_of(fleet, chosen)
     if not outside:
@@ -148,7 +154,7 @@ def ask_password(request: Request) -> Secret | None:
 
 
 def hosts_at_once(request: Request) -> int:
-    """Return the number of hosts at a time; 0 if the option is not set. Raises ``InputError``."""
+    """Return the maximum number of hosts to work on in parallel; 0 if the option is not set. Raises ``InputError``."""
     text = request.at_once
     if not text:
         return 0
@@ -158,8 +164,9 @@ def hosts_at_once(request: Request) -> int:
 
 
 def _vault_passwords(request: Request) -> Iterator[Secret]:
-    """Yield the Ansible Vault passwords from the options, Ansible's environment variable or the site's
-    ``ansible.cfg``."""
+    """Yield the passwords for Ansible Vault from the options, Ansible's environment variable or the site's
+    ``ansible.cfg``.
+    """
     if file := request.vault_password_file or os.environ.get("ANSIBLE_VAULT_PASSWORD_FILE", ""):
         yield password_of(file)
     elif not request.ask_vault_password:
@@ -178,9 +185,10 @@ def _configured_passwords() -> list[Path]:
 
 
 def _typed(prompt: str, option: str, without: str) -> Secret:
-    """Prompt for a password at the terminal. ``without`` is the advice if there is no terminal."""
+    """Prompt for a password at the terminal. ``without`` is the advice in the error if no terminal is available."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error", getpass.GetPassWarning)  # getpass would echo the password
+        # instead of this warning, getpass would echo the password
+        warnings.simplefilter("error", getpass.GetPassWarning)
         try:
             password = Secret(getpass.getpass(prompt, stream=sys.stderr))
         except (getpass.GetPassWarning, EOFError) as error:

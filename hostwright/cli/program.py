@@ -1,6 +1,7 @@
-"""The command ``hostwright``: Invoke's program with the standard verbs and a site's own tasks.
+"""The command ``hostwright``: Invoke's program with the standard verbs and the tasks of a site.
 
-In addition to these tasks, it has ``init``, which creates a site, ``completion``, and the option ``--site``.
+In addition to ``invoke``, it has the verbs ``init`` (which creates a site) and ``completion``, and the option
+``--site``.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from hostwright.cli.tasks.begin import completion, init
 from hostwright.cli.tasks.ofroles import own_verbs
 from hostwright.common.errors import InputError, described
 
-#: copied from ``hostwright.apply``, whose import would take longer than most verbs
+#: message and exit status after Ctrl-C, copied from ``hostwright.apply``, because importing it takes longer than most
+#: verbs
 STOPPED, INTERRUPTED = "stopped; nothing was changed", 130
 BAD_INPUT, FAILED = 2, 1
 _QUESTIONS = {"--help", "-h", "--version", "-V", "--complete", "--print-completion-script"}
@@ -43,7 +45,9 @@ class Hostwright(Program):
     """Invoke's program with the option ``--site``, the tasks of the site, and its own help texts."""
 
     def run(self, *given: Any, **how: Any) -> None:
-        """Override Invoke's method: run the call in a copy of the context, which ends with it."""
+        """Override Invoke's method: run the call in a copy of the context, so that its context variables end with the
+        call.
+        """
         copy_context().run(super().run, *given, **how)
 
     def core_args(self) -> list[Argument]:
@@ -51,15 +55,16 @@ class Hostwright(Program):
         return [*super().core_args(), Argument(names=("site",), help=helping.SITE)]
 
     def create_config(self) -> None:
-        """Override Invoke's method: ignore an unreadable user configuration (``HOME=/dev/null`` of a system
-        account)."""
+        """Override Invoke's method: ignore an unreadable user configuration. A system account may have
+        ``HOME=/dev/null``.
+        """
         try:
             super().create_config()
         except OSError:
             self.config = self.config_class(lazy=True)
 
     def parse_collection(self) -> None:
-        """Load the verbs. ``--site`` is set as an environment variable, so that child processes inherit it."""
+        """Load the verbs, and set ``--site`` as an environment variable, so that child processes inherit it."""
         from hostwright.plan.roles.site import VARIABLE
 
         named = _named(self.argv[1:])
@@ -71,13 +76,13 @@ class Hostwright(Program):
         super().parse_collection()
 
     def _verbs(self) -> Collection:
-        """Return the standard verbs and the site's own. For help and completion, no code of a site runs."""
+        """Return the standard verbs and the verbs of the site. For help and completion, no code of the site runs."""
         from hostwright.common.errors import InputError
         from hostwright.common.input.ownership import NotTrusted
         from hostwright.plan.roles.site import VARIABLE, Site
 
         self._not_trusted = ""
-        if _verb(self.argv[1:]) in {init.name, completion.name}:  # they do not need a site
+        if _verb(self.argv[1:]) in {init.name, completion.name}:  # these two verbs do not need a site
             return Collection(*STANDARD)
         try:
             root = Site.find().root
@@ -85,13 +90,14 @@ class Hostwright(Program):
             if os.environ.get(VARIABLE) and not self._only_read:
                 raise Exit(str(error), code=error.exit_status) from error
             self._not_trusted = str(error) if isinstance(error, NotTrusted) else ""
-            return Collection(*STANDARD)  # no site: the verbs that need one report it
+            return Collection(*STANDARD)  # no site was found, which each verb that needs one reports
         return _written(root) if self._only_read else self._tasks_of(root)
 
     def parse_core(self, argv: list[str] | None) -> None:
-        """Override Invoke's method: a mistake exits with 2, and words after ``--`` belong to the verb before it.
+        """Override Invoke's method: exit with 2 after a mistake, and keep the words after ``--`` for the verb before
+        them.
 
-        Invoke turns bytecode files off; they are turned on again.
+        Invoke turns off writing bytecode files; this method turns it on again.
         """
         with _mistakes():
             super().parse_core(argv)
@@ -100,17 +106,19 @@ class Hostwright(Program):
         sys.dont_write_bytecode = bool(sys.flags.dont_write_bytecode)
 
     def parse_tasks(self) -> None:
-        """Override Invoke's method: a mistake exits with 2."""
+        """Override Invoke's method: exit with 2 after a mistake in the words for a verb."""
         try:
             with _mistakes():
                 super().parse_tasks()
         except Exit as error:
-            if self._not_trusted:  # the verb may belong to that site
+            if self._not_trusted:  # the unknown verb may belong to the untrusted site
                 raise Exit(f"{error.message}; {self._not_trusted}", code=error.code) from error
             raise
 
     def parse_cleanup(self) -> None:
-        """Override Invoke's method: suggest the nearest verb for help, and print ``--version`` also after a verb."""
+        """Override Invoke's method: suggest the nearest verb for ``--help VERB``, and print ``--version`` also after a
+        verb.
+        """
         if self.args.version.value:
             self.print_version()
             raise Exit
@@ -121,13 +129,13 @@ class Hostwright(Program):
             self._refuse_no_group(group)
         with _mistakes():
             super().parse_cleanup()
-        if self._only_read:  # `--help` was an argument of a verb
+        if self._only_read:  # `--help` followed a verb, whose site was parsed but not imported
             self._only_read = False
             self.collection = self.namespace = self._verbs()
             self.parse_tasks()
 
     def _refuse_no_group(self, name: str) -> None:
-        """Refuse ``--list NAME`` if no verbs have this prefix."""
+        """Exit with an error for ``--list NAME`` if no verb has the prefix ``NAME``."""
         try:
             self.collection.subcollection_from_path(name)
         except KeyError as error:
@@ -136,7 +144,7 @@ class Hostwright(Program):
             ) from error
 
     def print_help(self) -> None:
-        """Print the verbs by purpose, and the options that operators need."""
+        """Print all verbs by purpose, and those options before a verb that operators need."""
         print(helping.overview(self.collection))
 
     def print_task_help(self, name: str) -> None:
@@ -144,11 +152,11 @@ class Hostwright(Program):
         print(helping.of_verb(name, self.collection[name], self.parser.contexts[name]))
 
     def print_columns(self, tuples: Sequence[tuple[str, str | None]]) -> None:
-        """Override Invoke's method to support narrow terminals."""
+        """Override Invoke's method: print names and texts in columns that also fit a narrow terminal."""
         print("\n".join(helping.columns([(name, text or "") for name, text in tuples])), end="\n\n")
 
     def candidates(self, words: Sequence[str]) -> list[str]:
-        """Return the completions of the last word. ``words`` are the words after ``hostwright``."""
+        """Return the completions of the last of ``words``, the words after ``hostwright``."""
         return copy_context().run(self._candidates, words)
 
     def _candidates(self, words: Sequence[str]) -> list[str]:
@@ -165,14 +173,14 @@ class Hostwright(Program):
         return WordsParser(contexts=made.contexts.values(), initial=made.initial)
 
     def _tasks_of(self, root: Path) -> Collection:
-        """Import the tasks of a site and of its roles, and combine them with the standard verbs."""
+        """Import the verbs of a site and of its roles, and combine them with the standard verbs."""
         from hostwright.cli.shell.ofsite import sitetasks
 
         try:
             module = sitetasks.load(root)
         except (KeyboardInterrupt, Lacking):
             raise
-        except BaseException as error:  # including SystemExit
+        except BaseException as error:  # a site's file may also call sys.exit
             sentence = f"{place_of(error, root / 'tasks.py')}: {described(error)}"
             raise Exit(
                 f"{sentence}; `hostwright` imports this file for the verbs of the site", code=BAD_INPUT
@@ -188,14 +196,15 @@ class Hostwright(Program):
 
 
 def _written(root: Path) -> Collection:
-    """Return the verbs of a site by parsing its files, without running its code."""
+    """Parse the verbs of a site from its files, without running code of the site."""
     from hostwright.cli.shell.ofsite.written import verbs_in
 
     return _with_standard(verbs_in(root / "tasks.py", "tasks"), own_verbs(root, run=False))
 
 
 def _with_standard(tasks: Collection, of_roles: Sequence[Collection]) -> Collection:
-    """Combine the verbs of a site, its roles and Hostwright. A site's verb replaces the standard verb of that name."""
+    """Combine the verbs of a site, its roles and Hostwright. A site's verb replaces a standard verb of the same
+    name."""
     for verb in (*of_roles, *STANDARD):
         if isinstance(verb, Task):
             if verb.name not in {*tasks.tasks, *tasks.collections}:
@@ -210,7 +219,7 @@ def _with_standard(tasks: Collection, of_roles: Sequence[Collection]) -> Collect
 
 @contextmanager
 def _mistakes() -> Iterator[None]:
-    """Exit with 2 instead of 1 for a parser error of Invoke."""
+    """Convert a parser error of Invoke to an exit with status 2, where Invoke would exit with 1."""
     try:
         yield
     except ParseError as error:
@@ -218,8 +227,7 @@ def _mistakes() -> Iterator[None]:
 
 
 def _named(words: Sequence[str]) -> str:
-    """Return the value of ``--site``, which may also follow the verb, since verbs are unknown until the site is
-    loaded."""
+    """Return the value of ``--site``. It may follow the verb, and is read before the verbs of the site are known."""
     ours = [*takewhile(lambda word: word != "--", words), ""]
     for word, after in pairwise(ours):
         option, sign, value = word.partition("=")
@@ -234,7 +242,7 @@ def _verb(words: Sequence[str]) -> str:
 
 
 def _is_question(words: Sequence[str]) -> bool:
-    """Whether a call probably requests help, the version or completions, so that no code of a site runs."""
+    """Whether a call probably requests help, the version or completions. Then no code of the site runs."""
     ours = set(takewhile(lambda word: word != "--", words))
     is_bare = _verb(words) in {"", "help"} and not ours & {"--list", "-l"}
     return is_bare or bool(_QUESTIONS & ours)
@@ -250,7 +258,7 @@ program = Hostwright(
 
 
 def main() -> None:
-    """Entry point of the installed command. It never prints a traceback, even if ``head`` closes the pipe.
+    """Run the installed command ``hostwright``. It never prints a traceback, even if ``head`` closes the pipe.
 
     Ctrl-C before a verb has started ends with status 130.
     """
@@ -274,8 +282,8 @@ def main() -> None:
         print(STOPPED, file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback
-        if asked is None:  # a message would disturb the line that the shell completes
+        if asked is None:  # during completion, a message would disturb the line that the operator types
             print(sentence_of(error), file=sys.stderr)
         sys.exit(BAD_INPUT if lacking(error) else FAILED)
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on, Python would print a traceback
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # after this point, Python would print a traceback for Ctrl-C

@@ -1,4 +1,4 @@
-"""Common parts of ``verify`` and ``prove``: the proofs of layers, and their reports."""
+"""Steps that ``verify`` and ``prove`` share: run the proofs of layers, and report their results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def verify_and_prove(fleet: Fleet, targets: Targets, request: Request, level: Level) -> int:
-    """Verify hosts, then prove them, in two runs. The proofs of a failed layer do not run.
+    """Verify hosts, then run the proofs on them, as two runs. If a layer fails verification, its proofs do not run.
 
     Returns the worse exit status.
     """
@@ -32,7 +32,7 @@ def verify_and_prove(fleet: Fleet, targets: Targets, request: Request, level: Le
     from hostwright.prove.reports.table import show_proofs
 
     options = ProveOptions(level)
-    check_names(targets, options)  # before any host is contacted
+    check_names(targets, options)  # report a misspelt proof before contacting any host
     password, view = ask_password(request), run_view(request)
     began_s, verified_s = time.monotonic(), 0.0
 
@@ -59,7 +59,7 @@ def verify_and_prove(fleet: Fleet, targets: Targets, request: Request, level: Le
 
 
 def show_proved(proved: Proved, targets: Targets, request: Request, *, quiet: bool) -> None:
-    """Show the results of proofs and the next commands. ``quiet``: a report goes to standard output."""
+    """Show the results of proofs and the next commands. ``quiet``: standard output is reserved for a report."""
     from hostwright.prove.reports.document import document
     from hostwright.prove.reports.table import show_proofs
 
@@ -80,12 +80,12 @@ def _failed(proved: Proved) -> list[str]:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Return the names given with ``--proofs``."""
+    """Split the value of ``--proofs`` into names."""
     return tuple(dict.fromkeys(name for name in (part.strip() for part in text.split(",")) if name))
 
 
 def rendered(name: str, proved: Proved) -> str:
-    """Render a report of proofs of the given kind."""
+    """Render the results of proofs as the report ``name``, such as ``html``."""
     if name == "html":
         from hostwright.prove.reports.html import render_html
 

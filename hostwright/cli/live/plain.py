@@ -1,4 +1,6 @@
-"""A run as one plain line per event, for logs, pipes and terminals that cannot redraw; and events as text."""
+"""Displays a run as one plain line per event, for logs, pipes and terminals that cannot redraw; converts events to
+text.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,20 @@ from hostwright.common.text import count, one_line, shown_bytes, shown_limit, sh
 from hostwright.inventory.patterns import fold
 
 _CLOCK = Clock()
-GATHER_S = 2.0  #: seconds within which most hosts with a common problem fail; such a delay is acceptable in a log
-PLAINLY = ("failed", "unreachable", "stopped", "untouched")  #: results that no earlier event shows
+#: seconds that a problem waits for further hosts with the same problem, to print all of them as one line
+GATHER_S = 2.0
+#: results of a host that get a line, because no earlier event shows them
+PLAINLY = ("failed", "unreachable", "stopped", "untouched")
 
 
 class Plain:
-    """One line per event, with the time of day. Usage: ``with Plain(...) as view: view(event)``, from any thread.
+    """Prints one line per event, with the time of day. Usage: ``with Plain(...) as view: view(event)``, from any
+    thread.
 
-    The first line names the run, so that a reader of the log finds its record. Lines are never wrapped, since programs
-    read them too. The same problem of several hosts is one line, which is printed ``gather_s`` after the first host has
-    the problem, or earlier: at the next event of such a host, or at the end of the run.
+    The first line contains the id of the run, so that a reader of the log finds the record of the run. Lines are never
+    wrapped, since programs also read them. If several hosts have the same problem, it is printed as one line,
+    ``gather_s`` after the first host has it. The line is printed earlier if one of these hosts has another event, or if
+    the run ends.
     """
 
     def __init__(
@@ -41,9 +47,9 @@ class Plain:
         self._clock = clock
         self._gather_s = gather_s if hosts > 1 else 0.0
         self._lock = threading.Lock()
-        self._last_lines: dict[str, str] = {}  # the last line of each host
-        self._sent: set[tuple[str, str]] = set()  # host and line of each transfer that was printed
-        self._troubles: dict[str, list[str]] = {}  # problem → its hosts, not yet printed
+        self._last_lines: dict[str, str] = {}  # host → the last line that was printed about it
+        self._sent: set[tuple[str, str]] = set()  # host and line of each printed event of a transfer
+        self._troubles: dict[str, list[str]] = {}  # problem → hosts that have it, not yet printed
 
     def __enter__(self) -> Self:
         if self._heading:
@@ -51,12 +57,12 @@ class Plain:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Print the gathered problems."""
+        """Print the problems that still wait for further hosts."""
         with self._lock:
             self._print_troubles()
 
     def __call__(self, event: Event) -> None:
-        """Print an event."""
+        """Print the line of an event, or keep a problem until its line is printed."""
         line = (self._gather_s and trouble(event)) or event_line(event)
         with self._lock:
             if not line or self._said(event, line):
@@ -77,7 +83,7 @@ class Plain:
         self._troubles.setdefault(line, []).append(host)
 
     def _gathered(self) -> None:
-        with self._lock, suppress(OSError):  # closed pipe: the next line of the run fails as well
+        with self._lock, suppress(OSError):  # a closed pipe: also raised by the next write of the run
             self._print_troubles()
 
     def _print_troubles(self) -> None:
@@ -90,8 +96,9 @@ class Plain:
         self._print(advice.of_host(f"{names}  {line}", names) if hosts else line)
 
     def _said(self, event: Event, line: str) -> bool:
-        """Whether a line was already printed: equal results of two probes, and all lines of a transfer, are shown
-        once."""
+        """Whether a line was already printed for this host. Equal results of two probes, and equal lines of a transfer,
+        are printed once.
+        """
         if not isinstance(event, events.Delivering):
             return self._last_lines.get(event.host) == line
         before = (event.host, line) in self._sent
@@ -103,7 +110,7 @@ class Plain:
 
 
 def trouble(event: Event) -> str:
-    """Return the line for a problem that many hosts may have at once, worded equally for all; else an empty text."""
+    """Return the line for an event that is a problem which many hosts may share; empty for any other event."""
     match event:
         case events.Retrying(what=what, reason=reason):
             return f"{what}: {reason}; retrying"
@@ -117,7 +124,7 @@ def trouble(event: Event) -> str:
 
 
 def event_line(event: Event) -> str:
-    """Return the log line for an event; empty for an event without a line."""
+    """Return the line that a log gets for an event; empty for an event without a line."""
     line = ""
     match event:
         case events.Observed(plan=plan):
@@ -129,7 +136,7 @@ def event_line(event: Event) -> str:
             line = f"{role}: re-attaching to {job}, which {operator or 'an earlier run'} left running"
         case events.Retrying() | events.Silent() | events.Rebooted() | events.Phase():
             line = sentence(event)
-        case events.Waiting(what=what) if what not in CONTACT:  # a slow contact has the event `Silent`
+        case events.Waiting(what=what) if what not in CONTACT:  # slow contact with a host has the event `Silent`
             line = sentence(event)
         case events.RoleProgress(role=role, progress=progress) if progress.retry is not None:
             line = f"{role}: {retry_sentence(progress)}"
@@ -146,7 +153,7 @@ def event_line(event: Event) -> str:
 
 
 def sentence(event: Event) -> str:
-    """Return the sentence about a host that waits, retries, is silent, or has rebooted."""
+    """Return the sentence for an event about a host that waits, retries, is silent, or has rebooted."""
     match event:
         case events.Waiting(what=what):
             return f"waiting for {what}"
@@ -163,7 +170,7 @@ def sentence(event: Event) -> str:
 
 
 def retry_sentence(progress: Progress) -> str:
-    """Return why a step on the host is repeated, and when."""
+    """Return why a step on the host is retried, and when."""
     retry = progress.retry
     return (
         f"{progress.what}: {retry.reason}; retrying in {shown_limit(retry.wait_s)} (try {retry.number + 1})"

@@ -1,4 +1,4 @@
-"""The state of each host during a run, how hosts are counted, and which are shown first."""
+"""State of each host during a run: numbers of hosts by state, and the order in which hosts are shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hostwright.apply import events
 from hostwright.apply.events import Event
 from hostwright.cli.live.plain import retry_sentence, sentence
 
-#: result of ``HostEnded`` → the word under which the host is counted
+#: result in a ``HostEnded`` event → word for the state under which the host is counted
 STANDINGS = {
     "as desired": "done",
     "changed": "done",
@@ -24,9 +24,9 @@ STANDINGS = {
 }
 RUNNING, WAITING = "running", "waiting"
 BAD = ("failed", "unreachable", "stopped")
-#: words under which hosts are counted, in the order of the printed counts
+#: words for the states of hosts, in the order in which the counts are printed
 COUNTED = ("done", "reboot pending", *BAD, "locked", RUNNING, WAITING, "untouched")
-#: order of hosts in the table
+#: word for the state of a host → rank of the host in the table; the lowest rank comes first
 FIRST = {**dict.fromkeys(BAD, 0), RUNNING: 1, WAITING: 2, "reboot pending": 3, "locked": 3, "done": 3, "untouched": 4}
 
 MOST_SECONDS_S, MINUTE_S, HOUR_S = 100, 60, 3600
@@ -34,29 +34,30 @@ MOST_SECONDS_S, MINUTE_S, HOUR_S = 100, 60, 3600
 
 @dataclass
 class HostRow:
-    """One host of a run: its layers, its current activity, and since when. Times are seconds of any monotonic clock.
+    """One host of a run: the states of its layers, its current activity, and when it began. Times are seconds of any
+    monotonic clock.
 
-    ``state`` has the state of each layer: ``as desired``, ``ok``, ``failed``, or the current step (``4/12``). A host's
-    clock starts with its first event; until then the host waits.
+    ``state`` maps each layer to ``as desired``, ``ok``, ``failed``, or the current step (``4/12``). A host starts with
+    its first event; until then it waits.
     """
 
     name: str
     roles: tuple[str, ...] = ()
     state: dict[str, str] = field(default_factory=dict)
     now: str = ""
-    result: str = ""  #: the result of the host; empty while it is in progress
+    result: str = ""  #: result of the host; empty while work on the host is in progress
     begun_s: float | None = None
     ended_s: float | None = None
 
     @property
     def standing(self) -> str:
-        """The word under which the host is counted: one of ``COUNTED``."""
+        """Word for the state of the host: one of ``COUNTED``."""
         if self.result:
             return STANDINGS[self.result]
         return WAITING if self.begun_s is None else RUNNING
 
     def seconds(self, now_s: float) -> float | None:
-        """Return how long the host has been in progress; ``None`` if it never started."""
+        """Return the seconds for which work on the host has lasted; ``None`` if the work never started."""
         if self.begun_s is None:
             return None
         return (now_s if self.ended_s is None else self.ended_s) - self.begun_s
@@ -87,7 +88,7 @@ class HostRow:
                 if total.isdigit():
                     self.state[role] = f"{progress.number + 1}/{total}"
             case events.Explained(what=what) if (role := what.partition(":")[0]) in self.roles:
-                self.state[role] = "failed"  # ``what`` is a check, whose name begins with its role
+                self.state[role] = "failed"  # ``what`` is the name of a check, which begins with its role
             case events.RoleFinished(role=role, result=result):
                 self.state[role] = "ok" if result.status == 0 else "failed"
 
@@ -114,7 +115,9 @@ class HostRow:
 
 
 def in_turn(rows: Iterable[HostRow]) -> list[HostRow]:
-    """Sort hosts: failed ones first, in the order of their ends, then running ones, the slowest first."""
+    """Sort hosts: failed hosts first, in the order in which they failed, then running hosts, those that run longest
+    first.
+    """
     return sorted(rows, key=lambda row: (FIRST[row.standing], _since(row)))
 
 
@@ -124,13 +127,13 @@ def _since(row: HostRow) -> float:
 
 
 def counts(rows: Iterable[HostRow]) -> list[tuple[str, str]]:
-    """Return the numbers of hosts by state, as text and word: ``[("40 failed", "failed"), …]``, without zeros."""
+    """Return the number of hosts in each state, as text and word: ``[("40 failed", "failed"), …]``, without zeros."""
     number = Counter(row.standing for row in rows)
     return [(f"{number[word]} {word}", word) for word in COUNTED if number[word]]
 
 
 def elapsed(seconds: float) -> str:
-    """Format a time for a live view: ``45 s``, ``6 min``, ``1 h 12 min``.
+    """Format the duration of a running activity: ``45 s``, ``6 min``, ``1 h 12 min``.
 
     >>> elapsed(45.2), elapsed(400), elapsed(4321)
     ('45 s', '6 min', '1 h 12 min')

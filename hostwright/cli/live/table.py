@@ -1,8 +1,8 @@
-"""A run as a redrawn table: hosts, a mark for each layer, the time, and the current activity of each host.
+"""Displays a run as a redrawn table. Each row shows a host, a mark for each layer, the time, and the current activity.
 
-A host's name is never shortened. In a narrow terminal, the layers first lose their headings, then names get their own
-lines, then the layers are omitted. The activity of a host moves below its name if too little would fit beside it. At
-the end of the run the table is removed; the results are then printed in full.
+The name of a host is never shortened. In a narrow terminal, first the layers lose their headings, then each name gets
+its own line, then the layers are omitted. If too little of the activity would fit beside the host, it moves to a line
+below. When the run ends, the table is removed, and the full results are printed.
 """
 
 from __future__ import annotations
@@ -28,19 +28,21 @@ from hostwright.common.text import count, one_line, short
 from hostwright.plan.roles.layers import one_order, short_names
 
 REFRESH_PER_SECOND = 4
-#: State of a layer → mark and style, without yellow and white, which are unreadable on a light background.
+#: state of a layer → its mark and style. Yellow and white are not used, because they are unreadable on a light
+#: background.
 MARKS = {"": ("·", "dim"), "ok": ("✓", "green"), "failed": ("✗", "red"), "as desired": ("=", "dim")}
 AT_WORK = ("●", "bold")
-STYLES = {"done": "green", "running": "bold", **dict.fromkeys(BAD, "bold red")}  #: state of a host → style
-GAP = 2  #: blanks between columns
-INDENT = 4  #: blanks before a line below a host
-LEAST_NOW = 40  #: least columns for the activity: with fewer, it moves to a line below the host
-LEAST_OF_MANY = 24  #: as ``LEAST_NOW``, if the terminal is too small for two lines per host
-MOST_LEGEND = 2  #: maximum lines of the legend; a longer one is omitted
+STYLES = {"done": "green", "running": "bold", **dict.fromkeys(BAD, "bold red")}  #: state of a host → style of its row
+GAP = 2  #: number of blanks between columns
+INDENT = 4  #: number of blanks that indent a line below the name of a host
+#: minimum width of the activity in columns. If fewer columns are left, the activity moves to a line below the host.
+LEAST_NOW = 40
+LEAST_OF_MANY = 24  #: ``LEAST_NOW`` for a terminal that is too small for two lines per host
+MOST_LEGEND = 2  #: maximum number of lines of the legend; a longer legend is omitted
 
 
 class LiveTable:
-    """Hosts by layers, redrawn in place. Usage: ``with LiveTable(…) as view: view(event)``, from any thread."""
+    """Table of hosts and layers, redrawn in place. Usage: ``with LiveTable(…) as view: view(event)``, in any thread."""
 
     def __init__(
         self,
@@ -50,7 +52,7 @@ class LiveTable:
         *,
         clock: Callable[[], float] = time.monotonic,
     ):
-        """``hosts`` maps names to the roles of each host, and ``headings`` roles to their short names."""
+        """``hosts`` maps the name of each host to its roles, and ``headings`` maps roles to their short names."""
         self._roles = one_order(hosts.values())
         self._headings = short_names(self._roles, headings or {})
         self._rows = {host: HostRow(host, tuple(roles)) for host, roles in hosts.items()}
@@ -70,7 +72,7 @@ class LiveTable:
         self._live.__exit__(kind, error, tb)
 
     def __call__(self, event: Event) -> None:
-        """Update the table with an event. An event without a host is printed above the table."""
+        """Update the table with an event, or print an event that concerns no host above the table."""
         if event.host:
             with self._lock:
                 self._rows.setdefault(event.host, HostRow(event.host)).take(event, self._clock())
@@ -78,7 +80,7 @@ class LiveTable:
             self._console.print(Text(one_line(line), style="bold"))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Render the table for the current size of the terminal, minus one line for the typed command."""
+        """Render the table for the current size of the terminal, and leave one line free for the typed command."""
         with self._lock:
             yield from self.lines(options.max_width, max(1, options.size.height - 1))
 
@@ -86,7 +88,8 @@ class LiveTable:
         """Return the table in at most ``height`` lines of ``width`` columns."""
         now_s = self._clock()
         rows = list(self._rows.values())
-        layers = self._roles if any(row.state for row in rows) else ()  # verbs without layers show none
+        # a run that reports no layers, as of a command, has no columns for them
+        layers = self._roles if any(row.state for row in rows) else ()
         least = LEAST_NOW if 2 * len(rows) + 2 <= height else LEAST_OF_MANY
         shape = _Shape.fitting(rows, {role: self._headings[role] for role in layers}, now_s, width, least)
         heading = [*self._counts(rows, now_s, width), *shape.heading()]
@@ -98,7 +101,9 @@ class LiveTable:
         return drawn[:height]
 
     def _counts(self, rows: Sequence[HostRow], now_s: float, width: int) -> list[Text]:
-        """Return ``300 hosts: 100 done · 40 failed · 6 min``, wrapped between parts; nothing for a single host."""
+        """Return the line ``300 hosts: 100 done · 40 failed · 6 min``, broken only between parts. A single host gets no
+        such line.
+        """
         if len(rows) < 2:
             return []
         parts = [Text(words, STYLES.get(word, "")) for words, word in counts(rows)]
@@ -115,18 +120,20 @@ class LiveTable:
 
 @dataclass(frozen=True)
 class _Shape:
-    """The widths of the table, in columns. If ``names`` is 0, names are on their own lines."""
+    """Widths of the parts of the table, in columns. If ``names`` is 0, each name is on its own line."""
 
     width: int
     names: int
-    layers: Mapping[str, str]  #: role → its heading
+    layers: Mapping[str, str]  #: role → heading of its column
     clock: int
-    least: int  #: least columns for an activity beside its host
-    headed: bool = False  #: whether the headings are above the marks
+    least: int  #: minimum width of the activity beside its host, in columns
+    headed: bool = False  #: whether each column of marks has a heading above it
 
     @classmethod
     def fitting(cls, rows: Sequence[HostRow], layers: Mapping[str, str], now_s: float, width: int, least: int) -> Self:
-        """Return the best shape that fits. For many hosts, omitting headings is better than two lines for each host."""
+        """Return the widths for the best layout that fits. For many hosts, no headings are better than two lines for
+        each host.
+        """
         names = max([len("host") if layers else 1, *(cell_len(row.name) for row in rows)])
         clock = max([len("time") if layers else 0, *(len(_clock(row, now_s)) for row in rows)])
         close = cls(width, names, layers, clock, least)
@@ -140,7 +147,9 @@ class _Shape:
 
     @property
     def room(self) -> int:
-        """Columns left for the activity beside the time; below ``-GAP``, a line without an activity is too long."""
+        """Width in columns that is left for the activity beside the time. Below ``-GAP``, a line is too long even
+        without it.
+        """
         return self.width - (self.names + GAP if self.names else INDENT) - self.marks_width - self.clock - GAP
 
     @property
@@ -149,7 +158,9 @@ class _Shape:
         return sum(each) + (len(each) - 1 if self.headed else 0) + GAP if each else 0
 
     def heading(self) -> list[Text]:
-        """Return the legend of the marks: headings above them, or a list of the layers in order."""
+        """Return the legend of the marks: a heading above each column, or a list of the layers in the order of the
+        columns.
+        """
         if not self.layers:
             return []
         if self.headed:
@@ -194,16 +205,16 @@ def _clock(row: HostRow, now_s: float) -> str:
 
 
 def _hosts(rows: Sequence[HostRow], draw: Callable[[HostRow], list[Text]], room: int) -> Iterator[Text]:
-    """Yield the lines of as many hosts as fit, and a count of the others.
+    """Yield the lines of as many hosts as fit into ``room`` lines, then a line with the number of hidden hosts.
 
-    Failed hosts leave a third of the lines to running hosts, so that progress stays visible.
+    Failed hosts come first, but leave a third of the lines to running hosts, so that progress stays visible.
     """
     drawn = [draw(row) for row in rows] if len(rows) <= room else []
     if drawn and sum(map(len, drawn)) <= room:
         for lines in drawn:
             yield from lines
         return
-    room -= 1  # the last line counts the hidden hosts
+    room -= 1  # the last line has the number of hidden hosts
     groups = [[row for row in rows if _group(row) == group] for group in range(3)]
     kept = min(sum(len(draw(row)) for row in islice(groups[1], max(0, room))), room // 3)
     hidden, cut = list(rows), False
@@ -228,10 +239,9 @@ def _group(row: HostRow) -> int:
 
 
 def _tame(text: str) -> str:
-    """Return a host's text as one short line of reliable width.
+    """Return a text from a host as one short line whose width all terminals agree on.
 
-    Terminals disagree about the width of combining and modifying characters, and a line that wraps would break the
-    table.
+    Characters with an uncertain width, such as combining marks, are removed: a line that wraps would break the table.
     """
     composed = unicodedata.normalize("NFC", short(text))
     return "".join(

@@ -1,4 +1,4 @@
-"""The view of transfers: a bar with rate and remaining time in a terminal, one line per file elsewhere."""
+"""Displays file transfers: a bar with rate and remaining time in a terminal, lines of text elsewhere."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class BarProgress:
         self._tasks: dict[str, TaskID] = {}
 
     def show(self, file: str, done: int, total: int | None) -> None:
-        """Update the bar of a file; sizes are in bytes."""
+        """Set the progress of a file to ``done`` of ``total`` bytes."""
         if file not in self._tasks:
             self._tasks[file] = self._bars.add_task(file, total=total)
         self._bars.update(self._tasks[file], completed=done, total=total)
 
     def end(self, file: str, note: str) -> None:
-        """Remove the bar of a file, and print the note."""
+        """Remove the bar of a file that is complete or has failed, and print the note about it."""
         task = self._tasks.pop(file, None)
         if task is not None:
             self._bars.remove_task(task)
@@ -40,14 +40,14 @@ class BarProgress:
 
 
 class LineProgress:
-    """One line at the beginning of a file, at each tenth of it, and at its end."""
+    """Prints a line when the transfer of a file begins, after each tenth of the file, and at the end."""
 
     def __init__(self, console: Console):
         self._console = console
         self._tenths: dict[str, int] = {}
 
     def show(self, file: str, done: int, total: int | None) -> None:
-        """Print a line if the file has reached its next tenth; sizes are in bytes."""
+        """Print a line if the transfer has reached the next tenth of the file; sizes are in bytes."""
         tenth = done * 10 // total if total else 0
         if tenth == self._tenths.get(file):
             return
@@ -56,19 +56,19 @@ class LineProgress:
         self._console.print(f"{file}: {shown_bytes(done)}{of}", markup=False)
 
     def end(self, file: str, note: str) -> None:
-        """Print the note about a file."""
+        """Print the note about a file that is complete or has failed."""
         self._console.print(f"{file}: {note}", markup=False)
 
 
 @contextmanager
 def make_progress(console: Console) -> Iterator[TransferProgress]:
-    """Yield bars in a terminal, else lines."""
+    """Yield a display of transfers: bars in a terminal, else lines."""
     if not redraws(console):
         yield LineProgress(console)
         return
     columns = (
         TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
-        BarColumn(bar_width=20),  # in a narrow terminal, only the bar and the name shrink
+        BarColumn(bar_width=20),  # in a narrow terminal, only the bar and the name of the file shrink
         DownloadColumn(table_column=Column(no_wrap=True)),
         TransferSpeedColumn(table_column=Column(no_wrap=True)),
         TimeRemainingColumn(table_column=Column(no_wrap=True)),
@@ -78,7 +78,7 @@ def make_progress(console: Console) -> Iterator[TransferProgress]:
 
 
 def summary(done: Iterable[Mirrored]) -> Table:
-    """Return a table of files: name, size, checksum and origin. Stand-ins are marked."""
+    """Return a table of mirrored files: name, size, checksum and origin. Stand-ins for vendors' files are marked."""
     table = Table(box=None, pad_edge=False)
     for title in ("artifact", "file", "size", "sha256", ""):
         whole = title not in {"file", ""}
