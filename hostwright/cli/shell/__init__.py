@@ -1,1 +1,2 @@
-"""The front end of all verbs: words and their mistakes, help, completion, and unexpected errors."""
+"""Front end of all verbs: parsing of the command line, messages about its mistakes, help, completion, unexpected
+errors."""

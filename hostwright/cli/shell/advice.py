@@ -1,5 +1,5 @@
-"""Completes recommended commands (``hostwright.common.command``) with the program, site, inventory and hosts of this
-call.
+"""Completes recommended commands (``hostwright.common.command``) with the options that the operator gave in this call:
+site, inventory and hosts.
 
 The console (``hostwright.cli.console``) passes every text through ``insertions``.
 """
@@ -21,55 +21,56 @@ from hostwright.common.command import PROGRAMS, Command
 from hostwright.common.quoting import sh
 from hostwright.common.request import OPTIONS, Request
 
-MOST_CHARACTERS = 100  #: limit for a recommended command, before completion
-#: options that select the hosts of a verb by themselves
+MOST_CHARACTERS = 100  #: maximum length of a recommended command in characters, before it is completed
+#: options that already select hosts, so that a command with one of them needs no ``--hosts``
 _OF_ITS_OWN = {"hosts", "host", "resume"}
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The program that was called, its ``--site``, and the request."""
+    """How Hostwright was called: the program, its ``--site``, and the request."""
 
     program: str = "invoke"
     site: str = ""
     request: Request = field(default_factory=Request)
-    stack: str = ""  #: the stack whose files the call installs, if it differs from the hosts' current one
+    stack: str = ""  #: stack whose files the call installs, if it differs from the stack in the inventory; else empty
 
 
 CALL: ContextVar[Call] = ContextVar("CALL")
 
 
 def current() -> Call:
-    """Return the call of this process; an empty call if no verb was called."""
+    """Return the call that this process handles; an empty ``Call`` before a verb is called."""
     return CALL.get(Call())
 
 
 def shown(command: Command) -> str:
-    """Return a command in the form in which the operator can type it now."""
+    """Return a recommended command with the program, site and options that make it work in the operator's shell."""
     return _completed(_Found.read(command.line))
 
 
 def insertions(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the replacements for a text, in order: start, end and new text."""
+    """Yield where and how commands in the text are completed: start and end of each command, and its new text. In text
+    order."""
     for found in _found(text):
         yield found.start, found.start + len(found.line), _completed(found)
 
 
 def completed(text: str) -> str:
-    """Return the text with every command in it completed."""
+    """Return the text in which every recommended command is completed."""
     for start, end, words in reversed([*insertions(text)]):
         text = text[:start] + words + text[end:]
     return text
 
 
 def whole_commands(text: str) -> tuple[str, ...]:
-    """Return the completed commands in a text, except those that could contain foreign text."""
+    """Return the completed commands in a text, except those that could contain text from a host."""
     short = (each for each in _found(text) if len(each.line) <= MOST_CHARACTERS)
     return tuple(_completed(each) for each in short if not any(" " in word for word in each.words))
 
 
 def of_host(text: str, host: str) -> str:
-    """Limit the commands in a message about one host to this host, unless they select hosts themselves.
+    """Return the message about one host with its commands limited to this host, unless they already select hosts.
 
     >>> of_host("gpu01: no facts are stored: run `invoke audit`", "gpu01")
     'gpu01: no facts are stored: run `invoke audit --hosts gpu01`'
@@ -83,7 +84,8 @@ def of_host(text: str, host: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A command in a text: the position of its line, the line, and its words from the verb on."""
+    """A command in a text: position of its line in the text, the line, and the words of the command from the verb
+    on."""
 
     start: int
     line: str
@@ -91,7 +93,7 @@ class _Found:
 
     @classmethod
     def read(cls, line: str, start: int = 0) -> _Found:
-        """Parse the command in a line. The result has no words if the line is not valid shell syntax."""
+        """Parse the line of a command. If the line is not valid shell syntax, the result has no words."""
         try:
             return cls(start, line, tuple(shlex.split(line)[1:]))
         except ValueError:
@@ -108,13 +110,13 @@ class _Found:
 
 
 def _found(text: str) -> Iterator[_Found]:
-    """Yield the commands of Hostwright in backticks in a text."""
+    """Yield each command of Hostwright that stands in backticks in a text."""
     end = 0
     while (start := text.find("`", end) + 1) > 0:
         end = start
         if text.startswith(PROGRAMS, start) and (close := text.find("`", start)) > 0:
             found, end = _Found.read(text[start:close], start), close + 1
-            if options_of(found.verb):  # else prose, or the verb of another program
+            if options_of(found.verb):  # without options, the words are prose, or a call of another program
                 yield found
 
 
@@ -127,7 +129,7 @@ def _completed(found: _Found) -> str:
 
 
 def _missing(options: Set[str], named: Set[str]) -> Iterator[str]:
-    """Yield the options of this call that a command needs and does not contain."""
+    """Yield the options of this call that a recommended command accepts and needs, but does not contain (``named``)."""
     call = current()
     for name, value in (_repeated(call.request) | ({"stack": call.stack} if call.stack else {})).items():
         one = name == "hosts" and "hosts" not in options and _is_one_host(str(value))
@@ -148,20 +150,22 @@ def _is_one_host(pattern: str) -> bool:
 
 
 def _repeated(request: Request) -> dict[str, str | bool | tuple[str, ...]]:
-    """Return the options of a request that commands repeat, without variables whose names look like secrets."""
+    """Return the options of a request that are repeated in recommended commands. Variables with names like secrets are
+    omitted."""
     called: dict[str, Any] = {name: getattr(request, name) for name, each in OPTIONS.items() if each.repeated}
     if request.var:
         from hostwright.inventory.draft import named_like_a_secret
 
         pairs = dict(pair.partition("=")[::2] for pair in request.var)
-        called["stack"] = pairs.get("hostwright_stack") or pairs.get("stack")  # for verbs with this option
+        called["stack"] = pairs.get("hostwright_stack") or pairs.get("stack")  # for verbs with an option --stack
         called["var"] = tuple(pair for pair in request.var if not named_like_a_secret(pair.partition("=")[0]))
     kept = {name: tuple(filter(None, value)) if isinstance(value, tuple) else value for name, value in called.items()}
     return {name.replace("_", "-"): value for name, value in kept.items() if value}
 
 
 def options_of(verb: str) -> Set[str]:
-    """Return the options of a Hostwright verb, and ``""``, so that they are never empty. Empty for any other word."""
+    """Return the options of a Hostwright verb, plus ``""``, so that the set is never empty. Empty set: the word is not
+    a verb."""
     return _verbs().get(verb, frozenset())
 
 
@@ -169,7 +173,7 @@ _known: list[Collection] = []
 
 
 def know(verbs: Collection) -> None:
-    """Register the verbs whose commands are completed."""
+    """Register the verbs of this call, so that commands with these verbs are completed."""
     _known[:] = [verbs]
     _verbs.cache_clear()
 

@@ -1,7 +1,7 @@
-"""Verbs and options of other tools that have another name here, or are not needed.
+"""Suggests Hostwright's verb or option for one of another tool.
 
-Ansible, Fabric, pyinfra, Terraform and kubectl have `deploy`, `destroy`, `--limit`, `-auto-approve`. They are not
-accepted; the error message contains the name that Hostwright uses.
+Ansible, Fabric, pyinfra, Terraform and kubectl have `deploy`, `destroy`, `--limit`, `-auto-approve`. Hostwright does
+not accept these words, but its error message contains the name that Hostwright uses instead.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 
 from hostwright.common.command import Command
 
-#: verb → names in other tools
+#: Hostwright's verb → names of similar verbs in other tools
 _VERBS: Mapping[str, str] = {
     "provision": "apply deploy converge site up install upgrade update sync configure playbook create",
     "remove": "destroy delete rm del uninstall purge down clean",
@@ -34,7 +34,7 @@ _VERBS: Mapping[str, str] = {
     "vars": "variables config env output inspect",
     "completion": "autocomplete completions",
 }
-#: option → names in other tools
+#: Hostwright's option → names of similar options in other tools
 _OPTIONS: Mapping[str, str] = {
     "--hosts": "--limit -l -H --host --target --targets --target-hosts --nodes --selector --only --subset",
     "--inventory": "-i --inventory-file --hosts-file --inventories",
@@ -51,7 +51,7 @@ _OPTIONS: Mapping[str, str] = {
     "--accept-new": "--no-host-key-checking --disable-host-key-checking --insecure",
     "--steps": "-v -vv -vvv -vvvv --verbose --debug --trace",
 }
-#: advice → options of other tools that are settings of the inventory here, or not needed
+#: advice → options of other tools that Hostwright does not need, or has as variables of the inventory
 _NOT_HERE: Mapping[str, str] = {
     "set ansible_user in the inventory for the login": "-u --user --remote-user --ssh-user --login-user",
     "set ansible_password in the inventory for the login's password": "-k --ask-pass --password --ssh-password",
@@ -66,7 +66,7 @@ _NOT_HERE: Mapping[str, str] = {
 
 
 def verb_for(word: str, verbs: Collection[str]) -> str:
-    """Return the verb for a word that is a verb in another tool; empty if unknown.
+    """Return Hostwright's verb for a verb of another tool; empty if the word is unknown.
 
     >>> verb_for("destroy", ["plan", "remove"])
     'remove'
@@ -75,7 +75,8 @@ def verb_for(word: str, verbs: Collection[str]) -> str:
 
 
 def option_for(name: str, options: Collection[str]) -> str:
-    """Return the option of a verb, among ``options``, for an option of another tool; empty if unknown.
+    """Return the option of a verb that matches an option of another tool; empty if none does. ``options`` are the
+    verb's own.
 
     >>> option_for("--limit", ["--hosts", "--json"])
     '--hosts'
@@ -84,7 +85,7 @@ def option_for(name: str, options: Collection[str]) -> str:
 
 
 def instead_of(name: str) -> str:
-    """Return the alternative to an option of another tool that has no counterpart; empty if unknown.
+    """Return advice for an option of another tool that Hostwright does not have; empty if the option is unknown.
 
     >>> instead_of("--become")
     'Hostwright uses sudo without an option if it needs root'

@@ -1,4 +1,4 @@
-"""``hostwright --help``: the verbs by purpose, and the help of one verb with its examples."""
+"""Text of ``hostwright --help``, which lists verbs by purpose, and of the help for one verb."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hostwright.cli.shell.advice import completed
 from hostwright.cli.shell.words import bare_option
 
 _OURS = "hostwright.cli.tasks."
-_OF_ROLES = "hostwright_tasks_of_"  #: prefix of the modules of roles in ``tasks.ofroles``
+_OF_ROLES = "hostwright_tasks_of_"  #: prefix of the names under which ``tasks.ofroles`` imports the modules of roles
 _ORDER = (
     "begin",
     "look",
@@ -27,10 +27,10 @@ _ORDER = (
     "change",
     "restore",
     "keep",
-)  #: modules of verbs, in the order of a host's life cycle
+)  #: modules of verbs in the order in which help lists them: from new hosts to stored data
 _SITE = "Of this site"
 SITE = "the site: a directory with inventory/ and tasks.py (default: the nearest one, searching upwards)"
-#: Invoke's options that operators need; the others work, but are not documented
+#: options before a verb that help shows; Invoke's other options work, but operators do not need them
 _OPTIONS = (
     ("--help [VERB]", "show this help, or the help of a verb"),
     ("--list", "list the verbs by name"),
@@ -42,12 +42,13 @@ _MORE = (
     "another value of --hosts. `hostwright completion bash` (or zsh, fish) prints the completion script for a shell."
 )
 _PAUSE = re.compile(r"[.:;](?:\s|$)")
-_INDENT, _GAP = 2, 3  #: blanks before a name, and between the name and its text
-_NARROW = 24  #: minimum columns for a sentence
+_INDENT, _GAP = 2, 3  #: blanks before the name of a verb or option, and between the name and its text
+_NARROW = 24  #: minimum width of a text in columns, however long the names are
 
 
 def overview(verbs: Collection) -> str:
-    """Return all verbs by purpose, with one sentence each, and the common options."""
+    """Return the text of ``hostwright --help``: all verbs by purpose, each with one sentence, and the options before a
+    verb."""
     groups = {title: [(name, sentence(task)) for name, task in found] for title, found in by_purpose(verbs).items()}
     width = max(len(name) for pairs in groups.values() for name, _ in pairs)
     lines = ["Usage: hostwright VERB [HOST …] [--options]", ""]
@@ -76,14 +77,15 @@ def of_verb(name: str, task: Task[Any], context: ParserContext) -> str:
 
 
 def split(task: Task[Any]) -> tuple[str, list[str]]:
-    """Split a verb's docstring into its description and its examples: the lines that begin with ``hostwright``."""
+    """Split a verb's docstring into the description and the examples. Examples are the lines that begin with
+    ``hostwright``."""
     lines = (inspect.getdoc(task) or "").splitlines()
     examples = [line.strip() for line in lines if line.strip().startswith("hostwright ")]
     return " ".join(line.strip() for line in lines if line.strip() and line.strip() not in examples), examples
 
 
 def by_purpose(verbs: Collection) -> dict[str, list[tuple[str, Task[Any]]]]:
-    """Return the verbs with their names, grouped by purpose."""
+    """Return title → verbs with their names, in the order in which help lists them."""
     groups: dict[str, list[tuple[str, Task[Any]]]] = {}
     for name, task in sorted(_tasks(verbs), key=lambda pair: _place(pair[1])):
         groups.setdefault(_title(task), []).append((name, task))
@@ -91,7 +93,7 @@ def by_purpose(verbs: Collection) -> dict[str, list[tuple[str, Task[Any]]]]:
 
 
 def sentence(task: Task[Any]) -> str:
-    """Return the first clause of a verb's first sentence."""
+    """Return the beginning of a verb's docstring, up to the first period, colon or semicolon."""
     return _PAUSE.split(helpline(task) or "")[0]
 
 
@@ -110,7 +112,7 @@ def _module(task: Task[Any]) -> str:
 
 
 def _place(task: Task[Any]) -> tuple[int, str, int]:
-    """Return the sort key of a verb: standard verbs first; the verbs of a module in source order."""
+    """Return the sort key of a verb in help: standard verbs come first, and verbs of one module are in source order."""
     module = _module(task)
     name = module.removeprefix(_OURS)
     if module.startswith(_OURS):
@@ -128,12 +130,12 @@ def _title(task: Task[Any]) -> str:
 
 
 def columns(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield names with a text beside each; the longest name sets the width."""
+    """Yield lines with a name and its text. All texts begin in the same column, to the right of the longest name."""
     yield from _columns(pairs, max((len(name) for name, _ in pairs), default=0))
 
 
 def _columns_left(taken: int = 0) -> int:
-    """Return the width for a text after ``taken`` columns, at least ``_NARROW``."""
+    """Return the width that is left for a text to the right of ``taken`` columns, at least ``_NARROW``."""
     return max(_NARROW, shutil.get_terminal_size().columns - taken - 1)
 
 

@@ -1,4 +1,4 @@
-"""Detects an environment without a library that Hostwright needs, as when a checkout runs with another Python."""
+"""Reports a missing library, for example if a checkout runs with a Python that lacks Hostwright's dependencies."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def lacking(error: Exception) -> str:
-    """Return the message for a library that Hostwright needs and this environment lacks; empty for any other error.
+    """Return a message if the error is about a missing library that Hostwright needs; empty for any other error.
 
-    Libraries that a site imports do not count.
+    A library that a site's own code imports is not reported.
     """
     if not isinstance(error, ModuleNotFoundError):
         return ""
@@ -26,7 +26,7 @@ def lacking(error: Exception) -> str:
 
 
 def _ours(error: ImportError) -> bool:
-    """Whether Hostwright itself imports the library."""
+    """Whether Hostwright's own code failed to import the library."""
     files = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
     importing = [file for file in files if file.is_absolute() and "importlib" not in file.parts]
     return bool(importing) and importing[-1].resolve().is_relative_to(_PACKAGE)
@@ -40,7 +40,7 @@ def _sentence(why: str) -> str:
 
 
 class Lacking(SystemExit):
-    """Ends this process after a message about a missing library."""
+    """Exit of this process with a message about a missing library."""
 
 
 def require(library: str) -> None:

@@ -1,6 +1,6 @@
-"""Prepares standard output and error, which may be slow, full, closed, or limited to ASCII.
+"""Makes standard output and standard error reliable, even if they are slow, full, closed, or limited to ASCII.
 
-After ``prepare``, all code writes to ``sys.stdout`` and ``sys.stderr``. Nothing slow is imported here.
+After ``prepare``, all code writes to ``sys.stdout`` and ``sys.stderr`` as usual. This module imports nothing slow.
 """
 
 from __future__ import annotations
@@ -15,26 +15,27 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-_NO = ("0", "false", "no")  #: values that turn a variable off
-COLOURED = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: variables that make rich treat every output as a terminal
+_NO = ("0", "false", "no")  #: values of a variable that mean no
+COLOURED = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: variables with which rich treats every output as a terminal
 _SIZES = ("COLUMNS", "LINES")
 
 
 def prepare() -> None:
-    """Prepare the standard streams and the environment variables about them. May be called more than once."""
+    """Prepare the standard streams, and correct environment variables that rich would misread. Repeated calls are
+    harmless."""
     for name in COLOURED:
         if os.environ.get(name, "").strip().lower() in _NO:  # rich treats any value as yes
             del os.environ[name]
     for name in _SIZES:
-        if name in os.environ and not _is_size(os.environ[name]):  # with 0 columns, nothing would be shown
+        if name in os.environ and not _is_size(os.environ[name]):  # with 0 columns, rich would print nothing
             del os.environ[name]
     if sys.stdin is None:
-        _opened(os.O_RDONLY)  # else the next open file would become standard input
+        _opened(os.O_RDONLY)  # else the next file that is opened would become standard input
     sys.stdout, sys.stderr = _prepared("stdout"), _prepared("stderr")
 
 
 class Closed(OSError):
-    """Standard output is closed, and something must be printed."""
+    """Something must be printed, but standard output is closed."""
 
     def __init__(self) -> None:
         sentence = "standard output is closed, so nothing can be printed; redirect it to a file or /dev/null"
@@ -47,8 +48,8 @@ class Closed(OSError):
 class Lasting(io.FileIO):
     """A stream that writes everything, however slow its reader is.
 
-    A write error is raised once, and further output is discarded, because Python's flush at exit would fail again. A
-    closed pipe or terminal is a ``BrokenPipeError``. ``mute``: no error is raised, as for standard error.
+    A write error is raised once. Then all further output is discarded, because Python's flush at exit would fail again.
+    A closed pipe or terminal raises ``BrokenPipeError``. ``mute``: a write error is not raised, as for standard error.
     """
 
     def __init__(self, number: int, name: str, *, mute: bool):
@@ -58,7 +59,7 @@ class Lasting(io.FileIO):
         self._lost = False
 
     def write(self, content: ReadableBuffer, /) -> int:
-        """Write all of it. Raises ``OSError``, at most once."""
+        """Write all of the content. Raises ``OSError`` for the first error, and never again."""
         whole = memoryview(content).cast("B")
         try:
             left = whole if not self._lost else whole[:0]
@@ -75,11 +76,11 @@ class Lasting(io.FileIO):
         return len(whole)
 
     def _written(self, part: memoryview) -> int:
-        """Write as much as possible and return its size. If a non-blocking pipe, as left by other programs, is full,
-        wait."""
+        """Write a first part of the content and return its size. If a non-blocking pipe is full, wait until the pipe
+        accepts data."""
         while True:
             number = super().write(part)
-            if number is not None:  # ``None``: the write would block
+            if number is not None:  # `None`: the pipe is full
                 return number
             waiting = select.poll()
             waiting.register(self, select.POLLOUT)
@@ -91,23 +92,25 @@ def _is_size(text: str) -> bool:
 
 
 def _opened(flags: int) -> int:
-    """Open the null device at the lowest free number: that of a stream which the shell has closed."""
+    """Open the null device at the lowest free file number, which is that of the stream that the shell has closed."""
     number = os.open(os.devnull, flags)
-    os.set_inheritable(number, number <= 2)  # like a standard stream
+    os.set_inheritable(number, number <= 2)  # child processes inherit the standard streams only
     return number
 
 
 def _prepared(name: Literal["stdout", "stderr"]) -> io.TextIOWrapper:
-    """Return the stream of that name, or its replacement. A stream that is not a file, as in a test, is unchanged."""
+    """Return a reliable stream in place of ``sys.stdout`` or ``sys.stderr``. A stream that is not a file, as in a test,
+    is unchanged."""
     stream, mute = getattr(sys, name), name == "stderr"
-    if stream is None:  # `>&-`: print would ignore it, and errors would go to the other stream
+    if stream is None:  # closed by `>&-`: print would write nothing, and errors would go to the other stream
         closed = Lasting(_opened(os.O_WRONLY if mute else os.O_RDONLY), f"<{name}>", mute=mute)
         return io.TextIOWrapper(io.BufferedWriter(closed), encoding="utf-8", errors="replace", line_buffering=mute)
     if type(stream) is not io.TextIOWrapper:
         return stream  # type: ignore[no-any-return]  # a foreign object
-    if stream.errors in ("strict", "surrogateescape"):  # the second is Python's default without a locale
-        stream.reconfigure(errors="replace")  # no character causes an error on an ASCII terminal
-    raw = getattr(stream.buffer, "raw", stream.buffer)  # a stream without a buffer is the raw stream
+    if stream.errors in ("strict", "surrogateescape"):  # surrogateescape is Python's default without a locale
+        # on an ASCII terminal, replace other characters instead of raising an error
+        stream.reconfigure(errors="replace")
+    raw = getattr(stream.buffer, "raw", stream.buffer)  # an unbuffered stream is itself the raw stream
     if type(raw) is not io.FileIO or raw.fileno() != {"stdout": 1, "stderr": 2}[name]:
         return stream
     stream.flush()

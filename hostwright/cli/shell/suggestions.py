@@ -1,6 +1,6 @@
-"""Error messages for words that no verb accepts: what was typed, and what was probably meant.
+"""Error messages for words that no verb accepts: they quote the word, and suggest what the operator probably meant.
 
-All functions are pure, and return an empty text if there is no message.
+All functions are pure, and return an empty text if they have no message.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from invoke.parser import ParserContext
 from hostwright.cli.shell.completion.names import may_be_hosts
 from hostwright.common.input.nearest import SIMILAR, nearest
 
-#: the documented options before a verb
+#: options before a verb that are documented
 CORE = ("help", "list", "site", "version")
 COMMANDS = ("run", "ssh")  #: verbs that take words after ``--``
-ALIKE = 0.8  #: similarity above which a further word counts as a verb
-_SIMILAR = 0.55  #: similarity above which a verb is suggested: one wrong letter in "plan" gives 0.75
-_SLIP = 0.9  #: similarity above which an option is suggested although another verb has the typed option
-_OFFERED = 4  #: maximum verbs that a message names
-_NOISE = ("host", "hosts", "group", "groups", "node", "nodes")  #: words that precede the names of hosts in other tools
+ALIKE = 0.8  #: similarity above which a word after the verb counts as another verb
+_SIMILAR = 0.55  #: similarity above which an unknown verb is a misspelling: one wrong letter in "plan" gives 0.75
+_SLIP = 0.9  #: similarity above which an option is a misspelling although another verb has exactly this option
+_OFFERED = 4  #: maximum number of verbs in a message
+#: words that precede the names of hosts in other tools, and have no meaning in Hostwright
+_NOISE = ("host", "hosts", "group", "groups", "node", "nodes")
 _DASHES, _QUOTES = "‐‑‒–—―−", "“”„‘’‚«»"
 
 
 def pasted(word: str) -> str:
-    """Return the message for a word with typographic dashes or quotes."""
+    """Return the message for a word that contains typographic dashes or quotes."""
     if word[:1] and word[0] in _DASHES:
         name, sign, _ = word.lstrip(_DASHES + "-").partition("=")
         return f"{word} begins with a typographic dash; did you mean --{name}{sign}?"
@@ -36,8 +37,9 @@ def pasted(word: str) -> str:
 
 
 def unknown_verb(word: str, verbs: Sequence[str]) -> str:
-    """Return the message for an unknown verb: suggest the verb with that meaning, or with a similar name."""
-    from hostwright.cli.shell import elsewhere  # only for mistakes
+    """Return the message for an unknown verb. It suggests the verb for a word of another tool, or a verb with a similar
+    name."""
+    from hostwright.cli.shell import elsewhere  # slow import, needed only after a mistake
 
     known = {**{name.rpartition(".")[2]: name for name in verbs}, **{name: name for name in verbs}}
     verb = elsewhere.verb_for(word, verbs)
@@ -48,7 +50,7 @@ def unknown_verb(word: str, verbs: Sequence[str]) -> str:
 
 
 def no_group(word: str, groups: Sequence[str], verbs: Sequence[str]) -> str:
-    """Return the message if ``--list`` cannot list a word: a single verb, or an unknown word."""
+    """Return the message for ``--list WORD`` if no group has this name: the word is a single verb, or unknown."""
     if word in verbs:
         return f"{word} is a verb by itself; `hostwright --help {word}` explains it"
     near = nearest(word, groups)
@@ -57,7 +59,7 @@ def no_group(word: str, groups: Sequence[str], verbs: Sequence[str]) -> str:
 
 
 def no_verb(typed: str, word: str, verbs: Sequence[str]) -> str:
-    """Return the message for a word after a verb that takes none."""
+    """Return the message for a word after a verb that accepts no words."""
     near = nearest(word, verbs, ALIKE)
     return f"{typed} takes no {word!r}; " + (
         f"did you mean the verb {near!r}?" if near else f"see `hostwright --help {typed}`"
@@ -65,8 +67,9 @@ def no_verb(typed: str, word: str, verbs: Sequence[str]) -> str:
 
 
 def single_dash(typed: str, name: str, verb: ParserContext) -> str:
-    """Return the message for a long option with one dash, as in Terraform, which Invoke would read as a short one."""
-    from hostwright.cli.shell import elsewhere  # only for mistakes
+    """Return the message for a long option with one dash, as in Terraform. Invoke would take it for several short
+    options."""
+    from hostwright.cli.shell import elsewhere  # slow import, needed only after a mistake
 
     long, flags = f"-{name}", (*verb.flag_names(), *(f"--{each}" for each in CORE))
     if name.startswith("--") or len(name) <= len("-x"):
@@ -76,8 +79,8 @@ def single_dash(typed: str, name: str, verb: ParserContext) -> str:
 
 
 def unknown_option(typed: str, name: str, verb: ParserContext | None, verbs: Mapping[str, ParserContext]) -> str:
-    """Return the message for an option that the verb does not have, or that precedes the verb."""
-    from hostwright.cli.shell import elsewhere  # only for mistakes
+    """Return the message for an option that the verb does not have, or that stands before the verb."""
+    from hostwright.cli.shell import elsewhere  # slow import, needed only after a mistake
 
     having = [each for each, context in verbs.items() if name in context.flags]
     if verb is None:
@@ -89,7 +92,7 @@ def unknown_option(typed: str, name: str, verb: ParserContext | None, verbs: Map
     meant, instead = elsewhere.option_for(name, flags), elsewhere.instead_of(name)
     if instead and not meant:
         return f"{without}; {instead}"
-    # an option of another verb is not a misspelling, unless it is very similar to one of this verb
+    # an option that another verb has is a misspelling only if it is very similar to an option of this verb
     if meant := meant or nearest(name, flags, _SLIP if having else SIMILAR) or "":
         return f"{without}; did you mean {meant}?"
     others = f" ({', '.join(having[:_OFFERED])} {'has' if len(having) == 1 else 'have'} it)" if having else ""
@@ -97,10 +100,10 @@ def unknown_option(typed: str, name: str, verb: ParserContext | None, verbs: Map
 
 
 def no_hosts(typed: str, word: str, left: Sequence[str], before: tuple[str, str]) -> str:
-    """Return the message for a word that is not a host.
+    """Return the message for a word after a verb that does not name hosts.
 
-    The word is the rest of a value with blanks (``before`` is the preceding option with its value), or a keyword of
-    another tool (``plan host gpu01``).
+    The word may be the rest of a value that contains blanks (``before`` is the preceding option and its value), or a
+    keyword of another tool (``plan host gpu01``).
     """
     rest = [*takewhile(is_no_option, left)]
     option, value = before
@@ -113,7 +116,7 @@ def no_hosts(typed: str, word: str, left: Sequence[str], before: tuple[str, str]
 
 
 def bare_command(typed: str, hosts: Sequence[str], words: Sequence[str], *, one: bool) -> str:
-    """Return the message for a command without ``--`` before it. ``one``: the verb takes a single host."""
+    """Return the message for a command that lacks ``--`` before it. ``one``: the verb accepts only a single host."""
     if not hosts or may_be_hosts(words[0]):
         return ""
     named = hosts[0] if one else f"--hosts {shlex.quote(','.join(hosts))}"
@@ -121,5 +124,5 @@ def bare_command(typed: str, hosts: Sequence[str], words: Sequence[str], *, one:
 
 
 def is_no_option(word: str) -> bool:
-    """Whether a word can be a value or a name."""
+    """Whether a word can be a value or a name, and not an option."""
     return not word.startswith("-")

@@ -1,4 +1,4 @@
-"""Unexpected errors: one message for the operator, and a report file for developers."""
+"""Reports unexpected errors: a message for the operator, and a file with details for developers."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from hostwright.common import places, userpaths
 from hostwright.common.errors import InputError
 from hostwright.common.places import PRIVATE_FILE, make_folder, state_root, write_whole
 
-REPORTS = "reports"  #: the folder of reports in the state directory
+REPORTS = "reports"  #: folder of the report files, below the state directory
 HIDDEN = "***"
-#: options whose values may be secret, and are never stored
+#: options whose values may be secret, so that reports never contain them
 _VALUES_HIDDEN = ("--var", "--command", "--token")
 
 
 def sentence_of(error: Exception, words: Sequence[str] | None = None) -> str:
-    """Return the message for an unexpected error. ``words`` are those of the call.
+    """Return the message for an unexpected error. ``words`` is the command line.
 
-    Errors of this machine (a full disk, a read-only directory) are reported directly. Any other error is a bug in
-    Hostwright, or in a task or role of the site: a report is written, and the message names its file.
+    An error of this machine (a full disk, a read-only directory) is described directly. Any other error is a bug in
+    Hostwright, or in a task or role of the site: its report is written to a file, which the message names.
     """
     if isinstance(error, streams.Closed):
         return str(error)
@@ -58,13 +58,13 @@ def _is_somewhere() -> bool:
 
 
 def _in_state(file: object) -> bool:
-    with suppress(InputError):  # no home directory, so no state directory
+    with suppress(InputError):  # without a home directory, the state directory is unknown
         return isinstance(file, str) and Path(file).is_relative_to(state_root())
     return False
 
 
 def place_of(error: BaseException, file: Path | None = None) -> str:
-    """Return file and line of an error: of the innermost frame, or of the innermost one in ``file``."""
+    """Return file and line at which an error was raised. With ``file``, return the innermost line in that file."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     passed = traceback.extract_tb(error.__traceback__)
@@ -73,7 +73,7 @@ def place_of(error: BaseException, file: Path | None = None) -> str:
 
 
 def _write(error: Exception, words: Sequence[str]) -> Path:
-    """Write the report and return its path. Raises ``OSError`` and ``InputError``."""
+    """Write the report to a file and return its path. Raises ``OSError`` and ``InputError``."""
     now = datetime.now(UTC)
     folder = state_root() / REPORTS
     make_folder(folder)
@@ -91,7 +91,7 @@ def _write(error: Exception, words: Sequence[str]) -> Path:
 
 
 def shown_words(words: Sequence[str]) -> list[str]:
-    """Return the words of a call without values that may be secret."""
+    """Return the words of a command line, with values that may be secret replaced."""
     shown: list[str] = []
     hidden = False
     for word in words:
@@ -107,7 +107,7 @@ def shown_words(words: Sequence[str]) -> list[str]:
 
 
 def _without_secrets(text: str) -> str:
-    """Remove from a text all secrets of this process, and the values of ``--var``."""
+    """Return the text without any secret that this process has read, and without values of ``--var``."""
     from hostwright.apply.journal.redaction import Redactor
     from hostwright.common.input.passwordcommand import at_hand
     from hostwright.common.secret import Secret

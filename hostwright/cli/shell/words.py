@@ -1,4 +1,4 @@
-"""Converts the words of a call for Invoke's parser: hosts without ``--hosts``, and mistakes as error messages.
+"""Rewrites the command line for Invoke's parser: adds ``--hosts`` before bare hosts, and reports mistakes.
 
 hostwright plan gpu01 gpu02      as  hostwright plan --hosts gpu01,gpu02
 hostwright runs.show 20261124    as  hostwright runs.show --run 20261124
@@ -19,19 +19,19 @@ from hostwright.cli.shell import suggestions
 from hostwright.cli.shell.suggestions import is_no_option
 from hostwright.common.command import Command
 
-#: a bare word after a verb is the value of the first of these options that the verb has
+#: options that a bare word after a verb can set. The first option in this list that the verb has gets the word.
 BARE = ("run", "schema", "hosts", "host")
-#: Invoke's own options that may follow a verb
+#: options of Invoke that may follow a verb
 _ALSO_BEHIND = ("--help", "-h", "--site", "--list", "--version", "--complete")
-#: options among ``_ALSO_BEHIND`` that replace the verb, with their names in Invoke
+#: options that replace the verb by another action → name of the action in Invoke
 _ASKING = {"--help": "help", "-h": "help", "--list": "list", "--version": "version"}
 
 
 class WordsParser(Parser):
-    """Invoke's parser, with hosts as bare words, and better error messages."""
+    """Invoke's parser, extended by bare hosts after a verb and by suggestions in error messages."""
 
     def parse_argv(self, argv: list[str]) -> ParseResult:
-        """Override Invoke's method. Raises ``ParseError`` with a suggestion."""
+        """Override Invoke's method: rewrite the words before parsing. Raises ``ParseError`` with a suggestion."""
         walk = _Walk(self.contexts, self.initial, _asking(argv, self.contexts))
         words = walk.written()
         if not walk.asked_for:
@@ -41,37 +41,39 @@ class WordsParser(Parser):
         return result
 
     def _of(self, words: Sequence[str]) -> Parser:
-        """Return Invoke's own parser with only the verbs among these words, because Invoke copies all verbs of a
-        parser."""
+        """Return Invoke's parser for only the verbs among these words. Invoke copies all verbs of a parser, which is
+        slow."""
         named = {self.contexts[word].name: self.contexts[word] for word in words if word in self.contexts}
         return Parser(named.values(), self.initial, self.ignore_unknown)
 
 
 def _asking(argv: Sequence[str], verbs: Mapping[str, ParserContext]) -> list[str]:
-    """Return the words, with ``help VERB`` replaced by ``VERB --help``."""
+    """Return the words, in which ``help VERB`` is replaced by ``VERB --help``."""
     if argv[:1] == ["help"] and "help" not in verbs:
         return [*argv[1:], "--help"]
     return list(argv)
 
 
 def bare_option(context: ParserContext) -> Argument | None:
-    """Return the option whose value is a bare word after this verb; ``None`` if the verb takes none."""
+    """Return the option that a bare word after this verb sets; ``None`` if the verb accepts no bare words."""
     return next((context.args[name] for name in BARE if name in context.args), None)
 
 
 def option_of(name: str, verb: ParserContext | None, core: ParserContext | None) -> Argument | None:
-    """Return the option of that name (``--json``, ``-h``): the verb's, else Invoke's own."""
+    """Return the option with a name such as ``--json`` or ``-h``: the option of the verb if it has one, else Invoke's
+    own."""
     contexts = (context for context in (verb, core) if context is not None)
     return next((context.flags[name] for context in contexts if name in context.flags), None)
 
 
 def names_of(verbs: Mapping[str, ParserContext]) -> list[str]:
-    """Return every verb by its name and its aliases (``audit.fleet``, ``audit``)."""
+    """Return all names of the verbs, including their aliases (``audit.fleet``, ``audit``)."""
     return [name for verb, context in verbs.items() for name in (verb, *context.aliases)]
 
 
 def with_hosts(words: Sequence[str], verbs: Mapping[str, ParserContext], is_host: Callable[[str], bool]) -> str:
-    """Return the message for hosts after a verb without ``--hosts``, which ``invoke`` would read as further tasks.
+    """Return the message for hosts after a verb without ``--hosts``; empty if there are none. ``invoke`` would take
+    them for tasks.
 
     Empty if the words contain none.
     """
@@ -97,26 +99,27 @@ def with_hosts(words: Sequence[str], verbs: Mapping[str, ParserContext], is_host
 
 @dataclass
 class _Walk:
-    """Visits the words once, in the order of Invoke's parser."""
+    """Rewrites the words one by one, in the order in which Invoke's parser reads them."""
 
     verbs: Mapping[str, ParserContext]
-    core: ParserContext | None  #: Invoke's own options, which may also follow a verb
+    core: ParserContext | None  #: parser context with Invoke's own options, which may also follow a verb
     left: list[str]
     verb: ParserContext | None = None
-    typed: str = ""  #: the verb as typed: ``audit`` for ``audit.fleet``
+    typed: str = ""  #: verb as the operator typed it: ``audit`` for ``audit.fleet``
     bare: list[str] = field(default_factory=list)
-    given: set[str] = field(default_factory=set)  #: the options given for this verb
-    free: int = 0  #: number of missing positional arguments
-    named: str = ""  #: value of the option for bare words
-    taken: list[str] = field(default_factory=list)  #: the positional arguments
-    before: tuple[str, str] = ("", "")  #: the last option with its value
+    given: set[str] = field(default_factory=set)  #: options that the operator gave for this verb
+    free: int = 0  #: number of positional arguments of this verb that are still missing
+    named: str = ""  #: value of the option that bare words set, if the operator typed the option itself
+    taken: list[str] = field(default_factory=list)  #: positional arguments of this verb that were already read
+    before: tuple[str, str] = ("", "")  #: option that was read last, and its value
 
     def written(self) -> list[str]:
         return [*self._words(), *self._end()]
 
     @property
     def asked_for(self) -> str:
-        """The request that replaces the last verb, such as help; empty for the verb itself."""
+        """Action that an option such as ``--help`` requests instead of running the last verb; empty if no option
+        does."""
         asked = self.given - (self.verb.flags.keys() if self.verb else self.given)  # `lock` has a --list of its own
         return next((name for option, name in _ASKING.items() if option in asked), "")
 
@@ -147,7 +150,7 @@ class _Walk:
         self.free = sum(1 for each in self.verb.positional_args if each.value is None)
 
     def _end(self) -> list[str]:
-        """Return the hosts of the verb, which are added at its end."""
+        """Return the option with the bare hosts, which is inserted after the last word of a verb."""
         if self.free and self.verb is not None and not self.asked_for:
             names = ", ".join((each.name or "").upper() for each in self.verb.positional_args[-self.free :])
             self._refuse(f"{self.typed} needs {names}; `hostwright --help {self.typed}` explains it")
@@ -163,7 +166,7 @@ class _Walk:
         name, sign, value = word.partition("=")
         if self.verb is not None:
             self._refuse(suggestions.single_dash(self.typed, name, self.verb))
-        name = name if name.startswith("--") else name[:2]  # the value may directly follow a short option
+        name = name if name.startswith("--") else name[:2]  # a short option may be followed directly by its value
         option = option_of(name, self.verb, self.core if self.verb is None or name in _ALSO_BEHIND else None)
         if option is None and (self.verb is None or name not in self.verb.inverse_flags):
             self._refuse(suggestions.unknown_option(self.typed, name, self.verb, self.verbs))
@@ -189,11 +192,11 @@ class _Walk:
         yield self.left.pop(0)
 
     def _has_value(self) -> bool:
-        """Whether the next word is the value of an option with an optional value."""
+        """Whether the next word is the value of an option that may be given without a value."""
         return self.verb is not None and self.left[:1] != [] and not self.left[0].startswith("-")
 
     def _refuse_command(self, words: Sequence[str]) -> None:
-        """Refuse words after ``--`` for a Hostwright verb that runs no command."""
+        """Reject words after ``--`` if the verb is one of Hostwright's and runs no command."""
         if self.verb is None or "--inventory" not in self.verb.flags or self.verb.name in suggestions.COMMANDS:
             return
         hosts = ",".join(self.bare) or self.named or "all"

@@ -1,1 +1,1 @@
-"""Shell completion: words, their values, and cached names of hosts."""
+"""Shell completion: verbs, options, values of options, and names of hosts from a cache."""

@@ -1,8 +1,8 @@
-"""Completes verbs, options and their values. Nothing slow is imported here.
+"""Completes verbs, options and values of options. This module imports nothing slow.
 
-``hostwright --complete-words WORD…`` prints the candidates for the last word, one per line; nothing if the shell should
-offer files. A shell that does not split words itself calls ``--complete-line LINE``, up to the cursor. Invoke's own
-``--complete``, which ``invoke --print-completion-script`` uses, is unchanged.
+``hostwright --complete-words WORD…`` prints the candidates for the last word, one per line. If it prints nothing, the
+shell offers files. A shell that does not split words itself calls ``--complete-line LINE`` with the line up to the
+cursor. Invoke's own ``--complete``, which ``invoke --print-completion-script`` uses, is unchanged.
 """
 
 from __future__ import annotations
@@ -20,35 +20,37 @@ from hostwright.cli.shell.words import bare_option, names_of, option_of
 from hostwright.common.places import OF_A_RUN, RUN_SETS, runs_dir, state_root
 from hostwright.common.request import OPTIONS
 
-SHELLS = {"bash": "complete.sh", "zsh": "complete.zsh", "fish": "complete.fish"}  #: shell → its completion script
-ASKED, ASKED_OF_LINE = "--complete-words", "--complete-line"  #: options with which the shells call us
-_RUNS = 30  #: maximum number of runs that are offered, the latest first
-_SIGNS = "!&"  #: signs that may precede a name of hosts
-#: values of further options
+#: shell → file name of its completion script
+SHELLS = {"bash": "complete.sh", "zsh": "complete.zsh", "fish": "complete.fish"}
+#: options with which the completion scripts call Hostwright
+ASKED, ASKED_OF_LINE = "--complete-words", "--complete-line"
+_RUNS = 30  #: maximum number of runs that completion offers; the latest are offered
+_SIGNS = "!&"  #: signs that may precede a term in ``--hosts``
+#: option → its valid values, for options whose choices ``Option`` does not declare
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "from": ("repair", "relayer", "reinstall"),
     "boot": ("network", "media", "disk"),
     "order": ("on", "off", "cycle", "status"),
     "shell": tuple(SHELLS),
 }
-#: sets of hosts that exist without an inventory: by the result of the last run, and of the last audit
+#: names after ``@`` that always exist: sets of hosts by the result of the last run, and by the result of the last audit
 SETS = (
     "all",
     *(f"@{name}" for name in RUN_SETS),
     *("@drifted", "@failing", "@unread"),
 )
-_LISTS = ("hosts", "roles", "proofs")  #: options with comma-separated values
+_LISTS = ("hosts", "roles", "proofs")  #: options whose value is a comma-separated list
 
 
 def asked(arguments: Sequence[str]) -> list[str] | None:
-    """Return the words after ``hostwright`` that a shell completes; ``None`` if this is not a completion."""
+    """Return the words after ``hostwright`` for which a shell requests completions; ``None`` if it requests none."""
     if arguments[:1] == [ASKED]:
         return [*arguments[1:]]
     return words_of(*arguments[1:2])[1:] if arguments[:1] == [ASKED_OF_LINE] else None
 
 
 def words_of(line: str = "") -> list[str]:
-    """Split a line into words like a shell, up to the cursor; the last quote may be open.
+    """Split a line up to the cursor into words, like a shell. The last quote may be unclosed.
 
     >>> words_of("hostwright plan --var 'note=two words' gp"), words_of('hostwright --hosts "gpu01, '), words_of("a ")
     (['hostwright', 'plan', '--var', 'note=two words', 'gp'], ['hostwright', '--hosts', 'gpu01, '], ['a', ''])
@@ -86,7 +88,7 @@ def script(shell: str) -> str:
 def _state(
     before: Sequence[str], verbs: Mapping[str, ParserContext], core: ParserContext
 ) -> tuple[ParserContext | None, Argument | None, Argument | None]:
-    """Return the verb of the words, the option that waits for a value, and the positional argument that is missing."""
+    """Return the verb in the words, the option that still lacks its value, and the next missing positional argument."""
     verb: ParserContext | None = None
     waiting: Argument | None = None
     needed: list[Argument] = []
@@ -106,7 +108,8 @@ def _state(
 
 
 def _values(option: str, last: str, before: Sequence[str]) -> list[str]:
-    """Return an option's values that begin with ``last``; none for files and free text."""
+    """Return those values of an option that begin with ``last``; none for an option whose value is a file or free
+    text."""
     done, comma, part = last.rpartition(",") if option in _LISTS else ("", "", last)
     sign = part[:1] if part[:1] in {"hosts": _SIGNS, "roles": "!"}.get(option, "") else ""
     taken = set(done.split(","))

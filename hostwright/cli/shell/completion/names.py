@@ -1,8 +1,8 @@
-"""Names for shell completion: hosts and groups from a cache, roles and stacks from their folders.
+"""Names that shell completion offers: hosts and groups from a cache, roles and stacks from their folders.
 
-Reading an inventory is too slow for a completion, and may run a program. So each verb that reads an inventory caches
-its names in the state directory, if completion is in use there. Completion itself reads an inventory only if plain
-files of hosts are newer than the cache.
+Completion cannot read every inventory, because this is slow and may run a program. So each verb that reads an inventory
+caches the names of its hosts and groups in the state directory, if completion has created the cache's folder.
+Completion reads an inventory itself only if it consists of plain files that are newer than the cache.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from hostwright.plan.roles.site import STANDARD, Site
 if TYPE_CHECKING:
     from hostwright.inventory import Inventory
 
-INVENTORY_VARIABLE = "HOSTWRIGHT_INVENTORY"  #: the default of ``--inventory``
-_FOLDER = "names"  #: folder of the cache in the state directory
-_PLUGIN = re.compile(rb"^plugin\s*:", re.MULTILINE)  #: marks the configuration of an Ansible inventory plugin
-_PATTERN = frozenset("@~!&[],*?:")  #: characters that make a word a pattern of hosts
-_LEFT_OUT = {"group_vars", "host_vars", "stacks"}  #: folders of an inventory without hosts
+INVENTORY_VARIABLE = "HOSTWRIGHT_INVENTORY"  #: environment variable with the default of ``--inventory``
+_FOLDER = "names"  #: folder of the cache, below the state directory
+#: line that marks a YAML file as the configuration of an Ansible inventory plugin
+_PLUGIN = re.compile(rb"^plugin\s*:", re.MULTILINE)
+_PATTERN = frozenset("@~!&[],*?:")  #: characters that make a word a pattern of hosts instead of a name
+_LEFT_OUT = {"group_vars", "host_vars", "stacks"}  #: folders in an inventory that contain no hosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +43,14 @@ class Names:
 
 
 def remember(sources: Sequence[Path], inventory: Inventory) -> None:
-    """Cache the names of an inventory if the cache's folder exists, which completion creates. Ignores write errors."""
+    """Cache the names in an inventory, if completion has created the folder of the cache. A write error is ignored."""
     place = _place(sources)
     if place.parent.is_dir():
         _keep(place, Names(tuple(inventory.hosts), tuple(inventory.groups)))
 
 
 def known(named: Sequence[str] = ()) -> Names:
-    """Return the names of the given inventories, else of the default inventory."""
+    """Return the names in the given inventories, or in the default inventory if none is given."""
     given = named or tuple(filter(None, (os.environ.get(INVENTORY_VARIABLE, ""),)))
     sources = [expanded(name) for name in given] or [Site.find().inventory]
     place = _place(sources)
@@ -67,27 +68,27 @@ def known(named: Sequence[str] = ()) -> Names:
 
 
 def may_be_hosts(word: str) -> bool:
-    """Whether a word may mean hosts: a pattern, or a name that resembles one of the inventory.
+    """Whether a word may mean hosts: it is a pattern, or resembles a host or group of the inventory.
 
-    Without a known inventory, any word may mean hosts.
+    If no inventory is cached, any word may mean hosts.
     """
     if word == "all" or any(sign in _PATTERN for sign in word):
         return True
     try:
         found = known()
-    except (InputError, ModuleNotFoundError):  # the verb reports the mistake
+    except (InputError, ModuleNotFoundError):  # the verb itself reports the mistake
         return True
     return not found.hosts or nearest(word, (*found.hosts, *found.groups)) is not None
 
 
 def roles() -> list[str]:
-    """Return the roles of the package and of the site."""
+    """Return the names of the standard roles and of the site's roles."""
     folders = (STANDARD / "roles", Site.find().root / "roles")
     return sorted({file.parent.name for folder in folders for file in folder.glob("*/__init__.py")})
 
 
 def stacks() -> list[str]:
-    """Return the stacks of the package and of the site."""
+    """Return the names of the standard stacks and of the site's stacks."""
     files = (file for folder in Site.find().stacks for file in folder.glob("*.yml"))
     return sorted({file.stem for file in files if not file.stem.endswith(".lock")})
 
@@ -109,8 +110,8 @@ def _make(folder: Path) -> None:
 
 
 def _files(source: Path) -> Iterator[Path]:
-    """Yield the files of an inventory that name hosts, and its folders, which change when files are added or
-    removed."""
+    """Yield the files of an inventory that contain hosts, and their folders: adding or removing a file changes the
+    folder's time."""
     if source.is_file():
         yield source
         return
@@ -121,7 +122,8 @@ def _files(source: Path) -> Iterator[Path]:
 
 
 def _changed_since(sources: Iterable[Path], at: float) -> bool:
-    """Whether files of hosts are newer than ``at``, and none of them is a program or a plugin's configuration."""
+    """Whether a file of hosts is newer than time ``at``. ``False`` if a file is a program or the configuration of a
+    plugin."""
     files = [file for source in sources for file in _files(source)]
     try:
         if not any(file.stat().st_mtime > at for file in files):
@@ -138,6 +140,6 @@ def _read(sources: Sequence[Path]) -> Names | None:
 
     try:
         inventory = load(*sources)
-    except HostwrightError:  # the verb reports the mistake
+    except HostwrightError:  # the verb itself reports the mistake
         return None
     return Names(tuple(inventory.hosts), tuple(inventory.groups))

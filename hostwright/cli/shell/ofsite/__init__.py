@@ -1,1 +1,1 @@
-"""A site's own verbs: imported to run them, or only parsed for help and completion."""
+"""Verbs of a site: imported before one runs, and only parsed for help and completion."""

@@ -1,7 +1,7 @@
-"""Parses a site's own verbs from its files, for help and completion, without running anything of the site.
+"""Parses the verbs of a site from its files, for help and completion, without running code of the site.
 
-Only literal definitions are found: functions with ``@task`` or ``@verb``, and collections of them. Verbs that are
-created by code, or defined in another module, are known only when a verb is called.
+The parser finds only literal definitions: functions with ``@task`` or ``@verb``, and collections of them. It does not
+find verbs that are created by code or defined in another module; a call of such a verb works nevertheless.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from typing import Any
 from invoke import Collection, Task
 
 _DECORATORS = {"task", "verb"}
-_NAMESPACES = ("ns", "namespace")  #: names of a module's collection, in the order in which Invoke tries them
+#: names of the variable with a module's collection, in the order in which Invoke tries them
+_NAMESPACES = ("ns", "namespace")
 _OPTIONS = {"name", "aliases", "default", "help", "positional", "optional", "iterable", "incrementable"}
-_LARGEST = 1 << 20  #: maximum bytes of a file, to keep completion fast
+_LARGEST = 1 << 20  #: maximum size of a parsed file in bytes, to keep completion fast
 
 
 def verbs_in(file: Path, module: str) -> Collection:
-    """Return the verbs of a file; none if it cannot be read or parsed. ``module`` is the module name of the verbs."""
+    """Return the verbs that a file defines; none if the file cannot be read or parsed. ``module`` becomes their module
+    name."""
     try:
         with file.open("rb") as opened:
             body = ast.parse(opened.read(_LARGEST)).body
@@ -40,18 +42,19 @@ def verbs_in(file: Path, module: str) -> Collection:
 
 
 def _decorator(node: ast.FunctionDef) -> ast.expr | None:
-    """Return the decorator that makes a function a task: ``@task``, ``@invoke.task(…)``."""
+    """Return the decorator that makes a function a task, such as ``@task`` or ``@invoke.task(…)``; ``None`` without
+    one."""
     return next((each for each in node.decorator_list if _name(each) in _DECORATORS), None)
 
 
 def _name(node: ast.expr) -> str:
-    """Return the last part of a name, or of the name of a called function."""
+    """Return the last part of a dotted name; for a call, that of the called function."""
     named = node.func if isinstance(node, ast.Call) else node
     return str(named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", ""))
 
 
 def _task(node: ast.FunctionDef, decorator: ast.expr, module: str) -> Task[Any]:
-    """Create a task with the name, help and options of a parsed function, and without its body."""
+    """Create a task with the name, help texts and options of a parsed function. Its body does nothing."""
 
     def body(*_: Any, **__: Any) -> None: ...
 
@@ -59,7 +62,7 @@ def _task(node: ast.FunctionDef, decorator: ast.expr, module: str) -> Task[Any]:
     body.__signature__ = Signature(list(_parameters(node.args)))  # type: ignore[attr-defined]
     names = {each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
     given = {each.arg: _literal(each.value) for each in getattr(decorator, "keywords", ()) if each.arg}
-    if _name(decorator) == "verb":  # other keywords of `@verb` are help texts of options
+    if _name(decorator) == "verb":  # all other keywords of `@verb` are help texts of options
         given = {"name": given.pop("called", None), "default": given.pop("default", None), "help": given}
     options = {key: value for key, value in given.items() if key in _OPTIONS and value is not None}
     helps = options.get("help")
@@ -83,7 +86,8 @@ def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
 
 
 def _collection(node: ast.expr, known: dict[str, Task[Any] | Collection]) -> Collection | None:
-    """Return ``Collection("name", verb, other=verb, Collection(…))``, as far as the file defines its parts."""
+    """Return the parsed ``Collection("name", verb, other=verb, Collection(…))``, without parts that this file does not
+    define."""
     if not isinstance(node, ast.Call) or _name(node) != "Collection":
         return None
     made = Collection(*(name for each in node.args[:1] if isinstance(name := _literal(each), str)))

@@ -1,1 +1,2 @@
-"""The reference pages of verbs and variables; ``python -m hostwright.cli.shell.reference`` writes them."""
+"""Generators of the reference pages for verbs and variables. ``python -m hostwright.cli.shell.reference`` writes the
+pages."""

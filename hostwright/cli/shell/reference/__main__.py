@@ -1,6 +1,6 @@
-"""Writes the reference pages of verbs and variables in this checkout.
+"""Writes the reference pages for verbs and variables into this checkout.
 
-It runs in its own process, because Invoke removes the help texts of a task when it creates options from them.
+It runs in its own process: Invoke removes a task's help texts when it creates options from them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hostwright.stack.stackfile import default_stack, load_stack
 
 
 def pages() -> dict[str, str]:
-    """Return the text of each page, by its path relative to the checkout."""
+    """Return path → text of each reference page. Paths are relative to the checkout."""
     found = {role.name: role for role in discover()}
     folders = (STANDARD / "stacks",)
     stack = load_stack(default_stack(folders), folders, {role.name: role.section for role in found.values()})
@@ -25,7 +25,7 @@ def pages() -> dict[str, str]:
 
 
 def main() -> None:
-    """Write both pages."""
+    """Write both reference pages."""
     for name, text in pages().items():
         (STANDARD.parents[1] / name).write_text(text, "utf-8")
 

@@ -1,8 +1,8 @@
-"""JSON Schemas of the files that people write, for editors, generated from the models that read these files.
+"""JSON Schemas for the files that users write, for editors. They are generated from the models that read these files.
 
-A schema accepts what ``hostwright check`` accepts, but finds fewer mistakes: a value may be a template (``{{ … }}``),
-an inventory may contain variables of other tools, and a mapping with a role's name but none of its variables counts as
-foreign.
+A schema accepts every file that ``hostwright check`` accepts, but finds fewer mistakes: any value may be a template
+(``{{ … }}``), an inventory may contain variables of other tools, and a mapping with the name of a role but none of its
+variables is accepted as a variable of another tool.
 """
 
 from __future__ import annotations
@@ -31,20 +31,22 @@ from hostwright.stack.stackfile import stack_model
 Schema = dict[str, Any]
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-OUTPUTS = STANDARD / "schemas"  #: schemas of ``--json`` documents, each in the folder of its verbs
+#: root of the folders with the schemas of ``--json`` documents; each schema is in the folder of the verbs that print it
+OUTPUTS = STANDARD / "schemas"
 TEMPLATE: Schema = {"type": "string", "pattern": r"\{[{%]"}
-#: texts that pydantic also accepts for these types
+#: type in a schema → pattern of the texts that pydantic also accepts for this type
 _AS_TEXT = {
     "integer": r"^\s*[+-]?[0-9][0-9_]*(\.0*)?\s*$",
     "number": r"^\s*[+-]?([0-9][0-9_]*\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$",
     "boolean": r"^([tTyYfFnN01]|[tT][rR][uU][eE]|[yY][eE][sS]|[oO][nN]|[fF][aA][lL][sS][eE]|[nN][oO]|[oO][fF][fF])$",
 }
 
-_NAMED = ("properties", "patternProperties", "$defs")  #: keys of a schema with nested schemas by name
+_NAMED = ("properties", "patternProperties", "$defs")  #: keys of a schema under which schemas are listed by name
 
 
 def written(roles: Sequence[Role]) -> Mapping[str, Callable[[], Schema]]:
-    """Return the schemas of the files that people write, by name. ``roles`` include those of the site."""
+    """Return name → generator of the schema, for each kind of file that users write. ``roles`` include the site's
+    roles."""
     return {
         "inventory": lambda: _titled("a file of inventory/: hosts and groups", inventory(roles)),
         "variables": lambda: _titled("a file of group_vars/ or host_vars/", variables(roles)),
@@ -55,12 +57,12 @@ def written(roles: Sequence[Role]) -> Mapping[str, Callable[[], Schema]]:
 
 
 def printed() -> Mapping[str, Path]:
-    """Return the files of the schemas of ``--json`` documents, by kind of document."""
+    """Return kind of ``--json`` document → file of its schema."""
     return {f"json/{path.stem}": path for path in sorted(OUTPUTS.glob("*/*.json"))}
 
 
 def rendered(schema: Schema) -> str:
-    """Return a schema as text."""
+    """Return a schema as JSON text."""
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -69,7 +71,7 @@ def _titled(title: str, schema: Schema) -> Schema:
 
 
 def inventory(roles: Sequence[Role]) -> Schema:
-    """Return the schema of hosts and groups, as in Ansible's YAML."""
+    """Return the schema of an inventory file: hosts and groups, as in Ansible's YAML."""
     of_variables = variables(roles)
     definitions = of_variables.pop("$defs")
     group = {
@@ -89,7 +91,7 @@ def inventory(roles: Sequence[Role]) -> Schema:
 
 
 def workspaces(roles: Sequence[Role]) -> Schema:
-    """Return the schema of an inventory in which only variables of the role ``workspaces`` are allowed."""
+    """Return the schema of an inventory that may only contain variables of the role ``workspaces``."""
     role = [role for role in roles if role.name == "workspaces"]
     schema = inventory(role)
     names = schema["$defs"]["variables"]["properties"]
@@ -99,7 +101,7 @@ def workspaces(roles: Sequence[Role]) -> Schema:
 
 
 def variables(roles: Iterable[Role]) -> Schema:
-    """Return the schema of variables: those of roles, flat and as mappings, and those outside roles."""
+    """Return the schema of variables: those of roles, both flat and as mappings, and those that belong to no role."""
     properties: Schema = {name: {"description": "how the host is reached, as in Ansible"} for name in OF_CONNECTIONS}
     properties |= {name: {"description": text} for rows in OWN.values() for name, text in rows.items()}
     definitions: Schema = {}
@@ -115,7 +117,8 @@ def variables(roles: Iterable[Role]) -> Schema:
 
 
 def _mapping(fields: Schema, *, strict: bool) -> Schema:
-    """Return the schema of a role's mapping. A mapping with the same name and none of its variables is accepted."""
+    """Return the schema of a role's mapping. Unless ``strict``, it also accepts a mapping without any variable of the
+    role."""
     closed: Schema = {"type": ["object", "null"], "properties": fields, "additionalProperties": False}
     if strict or not fields:
         return closed if strict else {}
@@ -124,7 +127,8 @@ def _mapping(fields: Schema, *, strict: bool) -> Schema:
 
 
 def _fields(role: str, cls: type, definitions: Schema) -> Schema:
-    """Return the schemas of a role's variables, with descriptions; nested types go into ``definitions``."""
+    """Return variable → schema with description, for all variables of a role. Schemas of nested types go to
+    ``definitions``."""
     template = f"#/$defs/{role}.{{model}}"
     whole = TypeAdapter(cls).json_schema(ref_template=template)
     definitions |= {f"{role}.{name}": _loose(inner) for name, inner in whole.pop("$defs", {}).items()}
@@ -138,7 +142,8 @@ def _fields(role: str, cls: type, definitions: Schema) -> Schema:
 
 
 def _loose(schema: Any, *, inside: bool = False) -> Any:
-    """Extend pydantic's schema to all texts that it accepts (numbers as text, templates); refuse unknown names."""
+    """Return pydantic's schema, extended to the texts that pydantic converts (numbers, templates), without unknown
+    names."""
     if isinstance(schema, list):
         return [_loose(each, inside=True) for each in schema]
     if not isinstance(schema, dict):
@@ -164,16 +169,17 @@ def _loose(schema: Any, *, inside: bool = False) -> Any:
     return loose
 
 
-#: keys of a stack that name other stacks or parts
+#: keys of a stack file that name other stacks or parts
 _MERGED = {"extends": {"type": "string"}, "include": {"type": "array", "items": {"type": "string"}}}
 
 
 def stack(roles: Iterable[Role]) -> Schema:
-    """Return the schema of a stack file. A stack that extends another may contain any part, and null removes an
+    """Return the schema of a stack file. If it extends another stack, it may contain any part, and null removes an
     entry."""
     whole = stack_model({role.name: role.section for role in roles}).model_json_schema()
     definitions = {name: _closed(inner) for name, inner in whole.pop("$defs", {}).items()}
-    for part in (whole, definitions[Artifact.__name__]):  # the name is that of the file, or the key
+    # the name of a stack is that of its file, and the name of an artifact is its key
+    for part in (whole, definitions[Artifact.__name__]):
         part["properties"].pop("name")
         part["required"] = [name for name in part["required"] if name != "name"]
     whole["required"].append("roles")
@@ -188,7 +194,7 @@ def stack(roles: Iterable[Role]) -> Schema:
 
 
 def _closed(schema: Any) -> Any:
-    """Return a schema in which mappings with key patterns allow no keys that match none of them."""
+    """Return a schema in which a mapping with key patterns rejects keys that match none of the patterns."""
     if isinstance(schema, list):
         return [_closed(each) for each in schema]
     if not isinstance(schema, dict):
@@ -198,7 +204,7 @@ def _closed(schema: Any) -> Any:
 
 
 def _part(schema: Any) -> Any:
-    """Return a schema in which everything is optional, and an entry of a mapping may be null."""
+    """Return a schema in which no key is required, and an entry of a mapping may be null."""
     if isinstance(schema, list):
         return [_part(each) for each in schema]
     if not isinstance(schema, dict):
@@ -220,7 +226,7 @@ def _or_null(schema: Schema) -> Schema:
 
 
 def options() -> Schema:
-    """Return the schema of the site's settings: a table of options, and a table about the site."""
+    """Return the schema of ``hostwright.toml``: the tables ``[options]`` and ``[site]``."""
     kinds = {bool: {"type": "boolean"}, int: {"type": "integer"}, str: {"type": ["string", "integer"]}}
     texts: Schema = {"type": ["array", "string"], "items": {"type": "string"}}
     properties = {name: kinds.get(kind, texts) for name, kind in sorted(settings.in_file().items())}

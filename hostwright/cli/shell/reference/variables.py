@@ -1,4 +1,4 @@
-"""The page of variables: those of each role, as declared there, and those outside roles."""
+"""Generator of the reference page for variables: those that each role declares, and those that belong to no role."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ by `NAME_command`, a [command that prints the secret](../settings.md#secrets).
 This page is written by `python -m hostwright.cli.shell.reference` from the roles.
 """
 
-#: variables outside roles: heading → variable → meaning, in Markdown
+#: heading → variable → meaning in Markdown, for variables that belong to no role
 OWN: Mapping[str, Mapping[str, str]] = {
     "Stack and roles of a host": {
         "stack": "the [stack](../operators/stacks.md) of the host; without it, the site's or the standard default",
@@ -99,7 +99,7 @@ _KINDS = {bool: "true or false", int: "whole number", float: "number", str: "tex
 
 
 def document(roles: Iterable[Role]) -> str:
-    """Return the page with the variables of these roles, as Markdown."""
+    """Return the reference page for the variables of these roles, as Markdown."""
     return "\n".join(_parts(tuple(roles)))
 
 
@@ -116,7 +116,7 @@ def _parts(roles: tuple[Role, ...]) -> Iterator[str]:
 
 
 def _role(role: Role) -> str:
-    """Return the section of one role: its purpose, its variables, and the fields of mapping entries."""
+    """Return the section for one role: its purpose, its variables, and the fields of entries in mappings."""
     sentence = (inspect.getdoc(role.function) or "").partition("\n")[0]
     parts = [f"### `{role.name}`\n", f"{markdown(sentence)}\n", _fields(role.variables, f"{role.name}_")]
     for name, hint in typing.get_type_hints(role.variables).items():
@@ -140,7 +140,7 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def _kind(hint: Any) -> str:
-    """Return a type in words: ``list of text``."""
+    """Describe the type of a variable: ``list of text``."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint in _KINDS:
         return _KINDS[hint]
@@ -154,7 +154,7 @@ def _kind(hint: Any) -> str:
 
 
 def _default(field: dataclasses.Field[Any]) -> str:
-    """Return the default as YAML; empty if there is no default, or an empty one."""
+    """Return the default of a variable as YAML; empty if the default is missing or empty."""
     value = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
     if value is dataclasses.MISSING or value is None or value == "" or dataclasses.is_dataclass(value):
         return ""
@@ -162,7 +162,7 @@ def _default(field: dataclasses.Field[Any]) -> str:
 
 
 def _entries(hint: Any) -> Iterator[type]:
-    """Yield the dataclasses in the type of a variable."""
+    """Yield the dataclasses that occur in the type of a variable."""
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         yield hint
     for one in typing.get_args(hint):

@@ -1,4 +1,4 @@
-"""The page of verbs: description, examples and options, as in ``hostwright --help``."""
+"""Generator of the reference page for verbs: description, examples and options, as in ``hostwright --help``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hostwright.common.text import markdown
 
 DOCUMENT = "docs/reference/verbs.md"
 _SHARED = "Options that verbs share"
-_MANY = 3  #: an option of at least this many verbs is explained once
+_MANY = 3  #: number of verbs from which on a common option is explained once, in a section of its own
 
 INTRO = """\
 # Verbs and options
@@ -41,7 +41,7 @@ class _Verb:
 
     @property
     def options(self) -> list[tuple[str, str]]:
-        """Each option in its written form, with its meaning."""
+        """Each option as typed, with its help text. Positional arguments are omitted."""
         return [(_written(one), one.help or "") for one in _arguments(self.context) if one.name not in self.words]
 
     @property
@@ -50,7 +50,8 @@ class _Verb:
 
 
 def document(verbs: Collection) -> str:
-    """Return the page of these verbs, as Markdown. Removes their help texts, as Invoke does."""
+    """Return the reference page for these verbs, as Markdown. It needs Invoke's parser, which removes the help texts of
+    tasks."""
     contexts = {name: context for context in verbs.to_contexts() for name in (context.name, *context.aliases) if name}
     groups = {
         title: [_Verb(name, task, contexts[name]) for name, task in tasks] for title, tasks in by_purpose(verbs).items()
@@ -91,12 +92,12 @@ def _section(verb: _Verb, shared: Mapping[str, str]) -> str:
 
 
 def _arguments(context: ParserContext) -> list[Argument]:
-    """Return a verb's options by name, once each; ``args`` has an entry for each name of an option."""
+    """Return each option of a verb once; Invoke's ``args`` has an entry for each name of an option."""
     return sorted({id(one): one for one in context.args.values()}.values(), key=lambda one: one.name or "")
 
 
 def _written(argument: Argument) -> str:
-    """Return an option as ``--max-fail VALUE``, ``--json``."""
+    """Return an option as the page shows it: ``--max-fail VALUE``, ``--json``."""
     value = " VALUE" if argument.takes_value else ""
     return f"--{(argument.name or '').strip('_').replace('_', '-')}{value}"
 
