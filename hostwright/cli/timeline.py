@@ -1,4 +1,4 @@
-"""``--timeline FILE``: an HTML page about a run, written to a file when the run ends."""
+"""The option ``--timeline FILE``: writes an HTML page about a run when the run ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIMELINE = "--timeline"
 
 
 def check_timeline(request: Request) -> None:
-    """Raise ``InputError`` if the page of a run cannot be written to its file. Without the option, do nothing."""
+    """With ``--timeline``, raise ``InputError`` if its file cannot be written. Called before the run begins."""
     file = request.timeline
     if not file:
         return
@@ -36,7 +36,7 @@ def check_timeline(request: Request) -> None:
 
 
 class _Begun(View):
-    """Wraps a view, and records the id of the run that it shows."""
+    """A wrapper of the display of a run, which records the id of that run."""
 
     def __init__(self, view: View):
         self._view, self.warn = view, view.warn  # type: ignore[method-assign]
@@ -49,7 +49,8 @@ class _Begun(View):
 
 @contextmanager
 def drawn(file: str, view: View) -> Iterator[View]:
-    """Provide the view of a run, and write the run's page to the file at the end, whether or not the run failed."""
+    """Yield a display of a run. After the run, even a failed one, write its page to the file; an empty ``file`` writes
+    none."""
     begun = _Begun(view)
     try:
         yield begun
@@ -59,7 +60,7 @@ def drawn(file: str, view: View) -> Iterator[View]:
 
 
 def _draw(file: str, run: str) -> None:
-    """Write the page of a run. A failure is only a warning with a command that writes the page later."""
+    """Write the page about a run. If that fails, only warn, and recommend a command that writes the page later."""
     from hostwright.audit.reports.run.page import render_run
 
     archive = Runs(state_root())

@@ -1,6 +1,6 @@
-"""The API for authors of verbs in roles (``tasks.py``): the decorator ``verb``, and what a verb's function uses.
+"""API for ``tasks.py`` of roles: the decorator ``verb``, and all that the functions of verbs need.
 
-Each name is imported at its first use, because ``hostwright --list`` declares all verbs and calls none.
+Each name is imported when it is first used, because ``hostwright --list`` loads every verb and calls none.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ _MODULES = {
     "hostwright.transport.root.rootshell": "RootShell",
 }
 
-if not TYPE_CHECKING:  # type checkers use the imports above instead
+if not TYPE_CHECKING:  # type checkers see the imports above
 
     def __getattr__(name: str) -> Any:
-        """Import the name from its module."""
+        """Import a name of this API from the module that defines it."""
         for module, names in _MODULES.items():
             if name in names.split():
                 return getattr(__import__(module, fromlist=[name]), name)

@@ -1,4 +1,4 @@
-"""Lists of hosts in files, as in pdsh: ``--hosts ^FILE``, and ``^-`` for standard input."""
+"""Reads hosts from files, as pdsh does: ``--hosts ^FILE``, or ``^-`` for standard input."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from hostwright.common.places import unread
 from hostwright.common.userpaths import STDOUT, expanded
 
 MARK = "^"
-LARGEST = 4 * 1024 * 1024  #: maximum characters of a file: a hundred thousand names of hosts
+LARGEST = 4 * 1024 * 1024  #: maximum size of a file in characters: enough for 100,000 names of hosts
 _OPTION = "--hosts"
 
 
 def filled_in(pattern: str) -> str:
-    """Replace each file in a ``--hosts`` pattern by its hosts; ``!^FILE`` excludes them.
+    """Replace each ``^FILE`` in a ``--hosts`` pattern by the hosts in that file; ``!^FILE`` excludes these hosts.
 
-    A file has one name or term per line, or several with commas or blanks between them; ``#`` begins a comment. Raises
-    ``InputError``.
+    A line of the file contains one name or term, or several that are separated by commas or blanks; ``#`` begins a
+    comment. Raises ``InputError``.
     """
     if MARK not in pattern:
         return pattern
@@ -36,7 +36,7 @@ def _of_term(term: str) -> list[str]:
     listed = _listed(name.removeprefix(MARK))
     if not sign:
         return listed
-    from hostwright.inventory.patterns import terms  # slow import, only for an exclusion
+    from hostwright.inventory.patterns import terms  # slow import, needed only for an exclusion
 
     excluded = terms(",".join(listed))
     if any(one[0] in "!&" for one in excluded):

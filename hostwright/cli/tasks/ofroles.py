@@ -1,8 +1,8 @@
-"""Verbs of roles: the collection ``namespace`` in a role's module ``tasks``.
+"""Loads the verbs of roles: each is in the collection ``namespace`` of a role's module ``tasks``.
 
-A role adds verbs to another role's collection with a module ``tasks_NAME``, whose collection has the same name. A
-module is loaded by its path, without the role's package, so that ``invoke --list`` stays fast. It therefore imports
-slow modules inside its tasks, as the standard verbs do, and uses no relative imports.
+A role adds verbs to the collection of another role with a module ``tasks_NAME`` whose collection has that role's name.
+Each module is loaded by its path, without the package of the role, so that ``invoke --list`` stays fast. Such a module
+therefore imports slow modules only inside its tasks, and uses no relative imports.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STANDARD = Path(hostwright.__file__).parent / "standard" / "roles"
 
 
 def verbs_of_roles(folder: Path) -> tuple[Collection, ...]:
-    """Return the collections of the roles in a folder, sorted by role; none if the folder does not exist.
+    """Return the collections of verbs for the roles in a folder, sorted by role; none if the folder does not exist.
 
     >>> [verbs.name for verbs in verbs_of_roles(Path("/nonexistent"))]
     []
@@ -35,7 +35,8 @@ def verbs_of_roles(folder: Path) -> tuple[Collection, ...]:
 
 
 def own_verbs(root: Path, *, run: bool) -> tuple[Collection, ...]:
-    """Return the verbs of a site's own roles. Without ``run``, they are only parsed. Raises Invoke's ``Exit``."""
+    """Return the verbs of roles that a site defines. Without ``run``, parse them without running code. Raises Invoke's
+    ``Exit``."""
     from hostwright.cli.shell.ofsite.written import verbs_in
 
     folder = root / "roles"
@@ -47,9 +48,11 @@ def own_verbs(root: Path, *, run: bool) -> tuple[Collection, ...]:
 
 
 def verbs_here() -> tuple[Collection, ...]:
-    """Return the collections of the standard roles, and for ``invoke`` those of the site around the working directory.
+    """Return the verbs of standard roles. If the program is ``invoke``, add those of roles in the site around the
+    working directory.
 
-    ``invoke`` has already run the ``tasks.py`` of that site. The command ``hostwright`` loads the site's verbs itself.
+    ``invoke`` has already run the ``tasks.py`` of that site. The command ``hostwright`` loads the verbs of the site
+    itself.
     """
     from hostwright.common.errors import InputError
     from hostwright.plan.roles.site import Site
@@ -59,14 +62,14 @@ def verbs_here() -> tuple[Collection, ...]:
         return standard
     try:
         own = own_verbs(Site.find().root, run=True)
-    except InputError:  # the verb that needs a site reports it
+    except InputError:  # a verb that needs a site reports the error
         return standard
     taken = {verbs.name for verbs in own}
     return (*(verbs for verbs in standard if verbs.name not in taken), *own)
 
 
 def _by_name(collections: Iterable[Collection]) -> tuple[Collection, ...]:
-    """Return the collections, with those of the same name merged."""
+    """Return the collections, merging those that have the same name."""
     named: dict[str | None, Collection] = {}
     for verbs in collections:
         first = named.setdefault(verbs.name, verbs)
@@ -92,7 +95,7 @@ def _verbs(file: Path) -> Collection:
         loader.exec_module(module)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # including SystemExit
+    except BaseException as error:  # a module may also call sys.exit
         raise Exit(f"{place_of(error, file)}: {described(error)}", code=2) from error
     verbs = getattr(module, "namespace", None)
     if not isinstance(verbs, Collection) or not verbs.name:

@@ -1,4 +1,4 @@
-"""How a verb is declared: a function, the fields of the request that it takes, and help texts.
+"""Declares verbs: a verb is a function, the fields of the request that become its options, and help texts.
 
     @verb(*REACHED, "check", archive="the file with the images")
     def push(request: Request, archive: str = "") -> int:
@@ -29,7 +29,7 @@ from hostwright.common.request import OPTIONS, Option, Request, group_of
 
 P = ParamSpec("P")
 
-HOST = "host"  #: option of verbs for a single host; its value becomes the request's ``hosts``
+HOST = "host"  #: option of verbs that work on exactly one host; its value becomes the field ``hosts`` of the request
 READ = group_of("read")  #: options of verbs that read an inventory
 NAMED = ("hosts", *READ, "json")  #: options of verbs that select hosts from an inventory
 CONNECTED = group_of("connected")
@@ -51,14 +51,14 @@ def verb(
     further: Mapping[str, Option] = MappingProxyType({}),
     **helps: str,
 ) -> Callable[[Callable[Concatenate[Request, P], int]], Verb]:
-    """Turn a function that returns an exit status into a verb (a task). Errors are printed, and Invoke exits with
-    that status.
+    """Turn a function that returns an exit status into a verb, which is a task of Invoke. The verb prints errors and
+    exits with that status.
 
-    ``taken`` are fields of the request that become options, or ``host``; ``NAME=TEXT`` sets another default. ``helps``
-    are the help texts of the function's own parameters, and of further fields. ``called`` is the verb's name, if it
-    differs from the function's. ``default`` makes it the default of its collection. ``further`` are options that the
-    function receives as keywords (``**``). A mistake in the settings ends every verb, unless the verb
-    ``checks_settings`` itself.
+    ``taken`` names the fields of the request that become options, or ``host``; ``NAME=TEXT`` sets another default.
+    ``helps`` are the help texts for parameters of the function and for ``further`` options. ``called`` is the name of
+    the verb, if it differs from the function's name. ``default`` makes the verb the default of its collection.
+    ``further`` are options that the function receives as keywords (``**``). A mistake in the settings ends the verb,
+    unless it ``checks_settings`` itself.
     """
 
     def task_of(body: Callable[Concatenate[Request, P], int]) -> Verb:
@@ -100,29 +100,32 @@ def verb(
 
 
 class Verb(Task[Any]):
-    """A task whose options have the site's defaults. Called with a request, it runs the verb's function."""
+    """A task whose options have the defaults that the site or the environment sets. It can also be called from another
+    verb."""
 
     def __call__(self, *args: Any, **words: Any) -> int:
-        """Run the task, or return the exit status if another verb calls it with a request."""
+        """Run the verb. If the only argument is a request, as when another verb calls it, return the exit status."""
         function = unwrap(self.body) if args and isinstance(args[0], Request) else super().__call__
         status: int = function(*args, **words)
         return status
 
     def __deepcopy__(self, _: object) -> Verb:
-        """Return the verb itself: Invoke copies the contents of a loaded module, and a verb never changes."""
+        """Return the verb itself, which never changes. Invoke copies every loaded module's tasks."""
         return self
 
     def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
-        """Return Invoke's arguments with the site's defaults: ``--no-drain`` exists if ``drain = true`` is set."""
+        """Return Invoke's arguments with the defaults of the settings. For example, ``drain = true`` creates
+        ``--no-drain``."""
         texts = dict(self.help)
         values = settings.for_help()
         found = super().get_arguments(ignore_unknown_help)
-        self.help = texts  # Invoke removes used texts: a second call would have no help
+        self.help = texts  # Invoke removes the help texts that it has used, so a second call would find none
         return [_with(each, values[each.names[0]]) if each.names[0] in values else each for each in found]
 
 
 class _Several(Argument):
-    """A repeatable option whose first typed value replaces the site's default."""
+    """A repeatable option. The first value on the command line replaces the default from the settings; further values
+    are added."""
 
     def set_value(self, value: Any, cast: bool = True) -> None:  # noqa: ARG002 (Invoke's own signature)
         self.raw_value = value
@@ -139,7 +142,7 @@ def _with(argument: Argument, setting: settings.Setting) -> Argument:
 
 
 def _parameter(name: str, option: Option) -> Parameter:
-    """Return an option as a parameter. The default ``None`` marks a repeatable option for Invoke."""
+    """Convert an option to a parameter of the task. For Invoke, the default ``None`` marks an option as repeatable."""
     return Parameter(name, Parameter.KEYWORD_ONLY, default=None if option.kind is list else option.default)
 
 
@@ -167,7 +170,7 @@ def _body(
     from hostwright.cli.views.shared import warn
 
     values = settings.readable(Mistakes()) if lenient else settings.current()
-    with Mistakes():  # the verb itself reports remaining mistakes
+    with Mistakes():  # the verb itself reports the other mistakes
         settings.use_state()
     for sentence in settings.misspelt():
         warn(sentence)
@@ -186,7 +189,7 @@ def _body(
 
 
 def _request(typed: Mapping[str, Any]) -> Request:
-    """Return the request of a call, with the hosts from files filled in."""
+    """Return the request for the options of a call. Files in ``--hosts`` are replaced by the hosts in them."""
     from hostwright.cli.tasks import hostlists
 
     named = {"hosts" if name == HOST else name: value for name, value in typed.items()}

@@ -7,7 +7,8 @@ import sys
 from hostwright.cli.tasks.options import GRADUAL, REACHED, READ, verb
 from hostwright.common.request import Request
 
-LONGEST_S = 86400.0  #: maximum value of --timeout (our choice): longer work belongs to a job of the host itself
+#: maximum value of --timeout in seconds (our choice); for longer work, start a job on the host itself
+LONGEST_S = 86400.0
 
 
 @verb(
@@ -108,5 +109,6 @@ def ssh(request: Request, host: str) -> int:
 
 
 def _typed_command() -> tuple[str, ...]:
-    """Return the words after ``--``. Invoke joins them with blanks, which would split ``'a b'``."""
+    """Return the words after ``--`` unchanged. Invoke joins them with blanks, so that ``'a b'`` would become two
+    words."""
     return tuple(sys.argv[sys.argv.index("--") + 1 :]) if "--" in sys.argv else ()

@@ -1,4 +1,5 @@
-"""Defaults of options: ``HOSTWRIGHT_<OPTION>`` in the environment, else the site's file.
+"""Reads the settings, which are other defaults for options: ``HOSTWRIGHT_<OPTION>`` in the environment, else the site's
+file.
 
     # hostwright.toml, beside inventory/
     [site]
@@ -9,12 +10,13 @@
     max-fail = "10%"
     notify = "/usr/local/bin/tell-slack"
 
-The command line overrides the environment, and the environment overrides the file. Options have the same names in all
-three. Hosts can be given only on the command line. The shared file cannot contain confirmations (``--yes``,
-``--force``).
+The command line overrides the environment, which overrides the file. Options have the same names in all three. Hosts
+can be given only on the command line. The file cannot contain confirmations (``--yes``, ``--force``), because all
+operators share it.
 
-``[site]`` applies to every call: which hosts may get a stack, and where all operators store their records. A mistake
-ends the verb with file and line, before any host is contacted; help and completion still work.
+``[site]`` applies to every call: it defines which hosts may get a stack, and where all operators store their records. A
+mistake in the file ends the verb with file and line, before any host is contacted. Help and completion work despite a
+mistake.
 """
 
 from __future__ import annotations
@@ -38,40 +40,42 @@ from hostwright.common.userpaths import expanded
 from hostwright.plan.roles.site import Site
 
 FILE, TABLE, SITE, PREFIX = SITE_FILE, "options", "site", "HOSTWRIGHT_"
-OF_SITE = ("hosts", "state")  #: keys below [site], each a text
-#: options that cannot be set: HOSTWRIGHT_HOST is set for commands that Hostwright starts
+OF_SITE = ("hosts", "state")  #: keys below [site]; the value of each is a text
+#: options without a setting, since hosts are named on the command line. HOSTWRIGHT_HOST exists for another purpose:
+#: Hostwright sets it for commands that it starts.
 TYPED = frozenset({"hosts", "host"})
-ALIKE = 0.8  #: similarity to an option's variable above which a variable counts as a misspelling
-MOST_PARTS = 64  #: maximum parts of a key with dots (our choice)
-LARGEST = 64 * 1024  #: maximum characters of the file: 100 times the size of all options
+ALIKE = 0.8  #: similarity of an environment variable to that of an option above which the former is a misspelling
+MOST_PARTS = 64  #: maximum number of parts of a dotted key (our choice)
+LARGEST = 64 * 1024  #: maximum size of the file in characters: 100 times the size of a file with all options
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _LINE = re.compile(r" ?\(at line (\d+), column \d+\)$")
 _KINDS = {bool: "true or false", int: "a whole number", str: "text", list: "a list of texts"}
 
-#: options that may be set, by name
+#: name → option, for all options that the settings may define
 _KNOWN: Mapping[str, Option] = {
     name.replace("_", "-"): each for name, each in OPTIONS.items() if each.settable != "never"
 }
 
 
-Row = tuple[str, str, Any, str]  #: one entry of the site's file: table, name, value and place
+Row = tuple[str, str, Any, str]  #: entry of the site's file: table, name, value, and file with line
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The value of an option, and its origin: a variable or ``file:line``."""
+    """The value of a setting, and where it was set: an environment variable or ``file:line``."""
 
     value: Any
     origin: str
 
 
 def in_file() -> Mapping[str, type]:
-    """Return the options that the site's file may set, with the types of their values."""
+    """Return the options that the site's file may set: name → type of the value."""
     return {name: each.kind for name, each in _KNOWN.items() if each.settable == "everywhere"}
 
 
 def current() -> Mapping[str, Setting]:
-    """Return all settings, by option. Raises ``InputErrors`` with every mistake, each with its place."""
+    """Return option → setting, for all settings. Raises ``InputErrors`` with every mistake and its file and line or
+    variable."""
     mistakes = Mistakes()
     settings = readable(mistakes)
     mistakes.refuse()
@@ -79,7 +83,8 @@ def current() -> Mapping[str, Setting]:
 
 
 def readable(mistakes: Mistakes) -> Mapping[str, Setting]:
-    """Return all valid settings. Each mistake is added to ``mistakes``, with its place."""
+    """Return option → setting, for all valid settings. Adds each mistake, with its file and line or variable, to
+    ``mistakes``."""
     settings: dict[str, Setting] = {}
     rows: list[Row] = []
     with mistakes:
@@ -100,9 +105,9 @@ def readable(mistakes: Mistakes) -> Mapping[str, Setting]:
 
 
 def for_help() -> Mapping[str, Setting]:
-    """Return the valid settings, for the defaults in help texts.
+    """Return option → setting, for all valid settings, which help texts show as defaults.
 
-    They are cached, because every verb needs them, and a search for a site visits all parent folders.
+    The result is cached: every verb needs it, and finding the site takes a search through all parent folders.
     """
     own = {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
     here = Path().stat()
@@ -111,11 +116,11 @@ def for_help() -> Mapping[str, Setting]:
 
 @lru_cache(maxsize=1)
 def _for_help(_place: tuple[int, ...], _environment: tuple[tuple[str, str], ...]) -> Mapping[str, Setting]:
-    return readable(Mistakes())  # the called verb reports the mistakes
+    return readable(Mistakes())  # the verb that is called reports the mistakes
 
 
 def of_site() -> Mapping[str, Setting]:
-    """Return the settings below ``[site]``. Raises ``InputErrors``."""
+    """Return key → setting for the table ``[site]``. Raises ``InputErrors``."""
     return _below_site(_of_file())
 
 
@@ -136,7 +141,8 @@ def _below_site(rows: Iterable[Row]) -> Mapping[str, Setting]:
 
 
 def use_state() -> None:
-    """Set the state directory from the site's file, unless the environment sets it. Child processes inherit it.
+    """Set the state directory that the site's file defines, unless the environment sets one. Child processes inherit
+    it.
 
     Raises ``InputErrors``.
     """
@@ -146,7 +152,7 @@ def use_state() -> None:
 
 
 def variable_of(option: str) -> str:
-    """Return the environment variable of an option.
+    """Return the name of the environment variable that sets an option.
 
     >>> variable_of("max-fail")
     'HOSTWRIGHT_MAX_FAIL'
@@ -155,7 +161,7 @@ def variable_of(option: str) -> str:
 
 
 def misspelt() -> Iterator[str]:
-    """Yield a message for each environment variable that resembles an option's."""
+    """Yield a message for each environment variable whose name resembles that of an option, but is misspelt."""
     for name in sorted(name for name in os.environ if name.startswith(PREFIX)):
         option = name.removeprefix(PREFIX).lower().replace("_", "-")
         meant = nearest(option, _KNOWN, ALIKE) if option not in _KNOWN.keys() | TYPED else None
@@ -166,7 +172,8 @@ def misspelt() -> Iterator[str]:
 
 
 def placed(error: InputError, settings: Mapping[str, Setting]) -> InputError:
-    """Add the origin of a setting to an error about an option that is not on the command line."""
+    """Add the origin of a setting to an error about an option. The operator did not type this option in the command
+    line."""
     if isinstance(error, InputErrors):
         return InputErrors([placed(each, settings) for each in error.errors])
     setting = settings.get((error.where or "").removeprefix("--"))
@@ -176,7 +183,7 @@ def placed(error: InputError, settings: Mapping[str, Setting]) -> InputError:
 
 
 def _of_file() -> Iterator[Row]:
-    """Return the entries of the site's file, with their places. Raises ``InputErrors``."""
+    """Return the entries of the site's file, each with its file and line. Raises ``InputErrors``."""
     try:
         file = Site.find().root / FILE
         stamp = file.stat()
@@ -185,7 +192,7 @@ def _of_file() -> Iterator[Row]:
     return iter(_read(file, (stamp.st_mtime_ns, stamp.st_size)))
 
 
-@lru_cache(maxsize=4)  # each of fifty verbs needs its defaults
+@lru_cache(maxsize=4)  # all of the about fifty verbs need the settings for their defaults
 def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
     try:
         with file.open(encoding="utf-8") as opened:
@@ -223,9 +230,9 @@ def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
 
 
 def _overlong_key(text: str) -> int:
-    """Return the number of the first line that may have a key of too many parts; 0 if there is none.
+    """Return the number of the first line whose key may have too many parts; 0 if there is none.
 
-    tomllib takes minutes for a key of 20,000 parts, because its time is quadratic.
+    Such a key is rejected before parsing: tomllib needs minutes for 20,000 parts, since its time is quadratic in them.
     """
     for number, line in enumerate(text.splitlines(), 1):
         if any(part.count(".") >= MOST_PARTS for part in re.split("[=,]", line)):
@@ -242,7 +249,8 @@ def _not_toml(error: tomllib.TOMLDecodeError, text: str, file: Path) -> InputErr
 
 
 def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
-    """Return file and line of a key. Parses the file up to each line until the result contains the key."""
+    """Return file and line of the key at the path ``way``. Parses ever more lines of the file until the result has the
+    key."""
     lines, begins = text.splitlines(), 1
     for number in count(1):
         try:
@@ -250,7 +258,8 @@ def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
         except tomllib.TOMLDecodeError:
             continue
         for key in way:
-            content = content.get(key) if isinstance(content, dict) else None  # TOML has no null
+            # TOML has no null, so `None` means a missing key
+            content = content.get(key) if isinstance(content, dict) else None
         if content is not None or number >= len(lines):
             return f"{file}:{begins}"
         begins = number + 1
@@ -258,7 +267,7 @@ def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
 
 
 def _checked(name: str, value: Any, origin: str) -> Any:
-    """Return a value of the file as the option's value. Raises ``InputError``."""
+    """Convert a value in the file to the type of the option. Raises ``InputError`` with ``origin``."""
     if name in TYPED:
         raise InputError(
             f"{name}: cannot be set in this file; pass --{name} in each call (hosts below [{SITE}] limits "
@@ -272,7 +281,7 @@ def _checked(name: str, value: Any, origin: str) -> Any:
         raise InputError(f"{name[:40]}: is not an option that can be set; {shown}", origin)
     kind = _KNOWN[name].kind
     if kind is str and isinstance(value, int) and not isinstance(value, bool):
-        return str(value)  # such as canary = 1
+        return str(value)  # a number for an option with text, as in `canary = 1`
     if kind is list and isinstance(value, str):
         return [value]
     if type(value) is not kind or (isinstance(value, list) and not all(isinstance(each, str) for each in value)):
@@ -281,7 +290,8 @@ def _checked(name: str, value: Any, origin: str) -> Any:
 
 
 def _in_site(name: str, value: Any, origin: str) -> Any:
-    """Return a value with paths relative to the folder of the file; other values unchanged."""
+    """Return a value in which a relative path is resolved against the folder of the file; any other value is
+    unchanged."""
     if not _KNOWN[name].is_path:
         return value
     if isinstance(value, list):
@@ -300,7 +310,7 @@ def _shown(value: Any) -> str:
 
 
 def _parsed(kind: type, text: str, variable: str) -> Any:
-    """Return a variable's text as the option's value. Raises ``InputError``."""
+    """Convert the text of an environment variable to the type of the option. Raises ``InputError``."""
     if kind is list:
         return [line for line in text.splitlines() if line]
     if kind is bool:

@@ -1,1 +1,1 @@
-"""Results as text and as JSON."""
+"""Prints the results of verbs, as text or JSON."""

@@ -1,4 +1,4 @@
-"""Shows the stacks that ``adopt`` wrote, and the next commands for their hosts."""
+"""Prints the stacks that ``adopt`` wrote, and recommends commands for their hosts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hostwright.plan.targets import Targets
 
 
 def show_adoption(adoption: Adoption, targets: Targets, *, as_json: bool) -> None:
-    """Show each stack with its hosts, its file, what it leaves out, and the command that plans with it."""
+    """Print each stack: hosts, file, differences that it does not cover, and the command that plans with it."""
     if as_json:
         print_document("adopted", adoption_json(adoption))
         return
@@ -35,7 +35,7 @@ def show_adoption(adoption: Adoption, targets: Targets, *, as_json: bool) -> Non
 
 
 def adoption_json(adoption: Adoption) -> dict[str, Any]:
-    """Return the result of ``adopt`` as JSON values."""
+    """Return the stacks that ``adopt`` wrote as JSON values."""
     return {
         "stacks": [
             {

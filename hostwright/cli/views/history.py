@@ -1,4 +1,4 @@
-"""Shows audits over time: a timeline for each host, and the changes of all hosts."""
+"""Prints how audits changed over time: a timeline for each host, or the changes of all hosts."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from hostwright.common.command import Command
 from hostwright.common.text import local_time, printable, short
 from hostwright.inventory.patterns import counted, headed
 
-MOST_NAMED = 2  #: maximum changes of one kind in a layer that are named
+MOST_NAMED = 2  #: maximum number of changes of one kind in one layer whose names are shown
 STATUS_STYLES = {status: style for status, (_, _, style) in SHOWN.items()}
 
 
 def timelines(histories: Iterable[HostHistory], *, details: bool = False) -> Iterator[RenderableType]:
-    """Yield the audit history of hosts, the oldest first: a line for each audit and layer.
+    """Yield the audit history of each host, oldest audit first: a line for each audit and changed layer.
 
-    With ``details``, each change has its own line. Hosts with equal histories share one, in the place of the first
-    host.
+    With ``details``, each change has its own line. Hosts with equal histories share one, which stands where the first
+    of them would.
     """
     alike: dict[tuple[str, ...], tuple[list[str], list[Text]]] = {}
     for history in histories:
@@ -37,7 +37,7 @@ def timelines(histories: Iterable[HostHistory], *, details: bool = False) -> Ite
 
 
 def _lines(history: HostHistory, *, details: bool) -> Iterator[Text]:
-    """Yield the status of a host, then a line for each audit and changed layer."""
+    """Yield the current status of a host, then a line for each audit and changed layer."""
     if history.first is None or history.last is None:
         yield Text("not audited yet", style="dim")
         return
@@ -56,9 +56,9 @@ def _lines(history: HostHistory, *, details: bool) -> Iterator[Text]:
 
 
 def _told(events: Sequence[HistoryEvent]) -> str:
-    """Return the changes that one audit found in one layer: the change of its status, and the other changes.
+    """Return a sentence about the changes that one audit found in one layer: its new status, then all other changes.
 
-    A single other change is described in full, several by their names.
+    If there is only one other change, it is described in full. Of several, only the names are shown.
     """
     layer, others = events[0].layer, [event for event in events if event.kind != LAYER]
     if len(events) == 1:
@@ -77,7 +77,7 @@ def _told(events: Sequence[HistoryEvent]) -> str:
 
 
 def _bounded(event: HistoryEvent, sentence: str) -> str:
-    """Return the sentence, shortened unless it must be shown in full."""
+    """Return the sentence about a change, shortened unless this kind of change must be shown in full."""
     return printable(sentence) if event.in_full else short(sentence)
 
 
@@ -95,7 +95,7 @@ def _bare(event: HistoryEvent) -> str:
 
 
 def _sentence(event: HistoryEvent) -> str:
-    """Return the description of a change; a change of status uses the words of an audit."""
+    """Describe a change. For a change of status, use the same words as an audit."""
     if event.kind != "status":
         return event.sentence
     shown = {str(status): word for status, word in WORDS.items()}
@@ -110,7 +110,7 @@ def _style(event: HistoryEvent) -> str:
 
 
 def changes(difference: FleetDiff) -> RenderableType:
-    """Return the changes of all hosts as text."""
+    """Return a text with the changes on all hosts between two audits."""
     if difference.since is None or difference.until is None:
         return Text(f"no audit of this inventory is recorded yet: run {Command('audit')}", style="yellow")
     lines: list[RenderableType] = [

@@ -1,4 +1,4 @@
-"""Shows the results of BMC commands, and the state of hosts from their BMCs."""
+"""Prints the results of commands to BMCs, and the power state that BMCs report."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hostwright.rebuild.bmc import BmcError, Power
 from hostwright.rebuild.orders import Powered
 
 TITLES = ("host", "power", "before", "health", "model", "serial", "BIOS", "next boot", "media")
-MOST_CONSOLES = 5  #: maximum consoles shown
+MOST_CONSOLES = 5  #: maximum number of hosts for which the command that opens the console is printed
 _STYLE = {Power.ON: "green", Power.OFF: "dim"}
 
 
 def show_powered(results: Results[Powered], *, as_json: bool) -> None:
-    """Show the result of each host, and the totals."""
+    """Print the result of each host, and the totals."""
     if as_json:
         hosts = [done.to_json() for done in results.values]
         print_document("power", {"hosts": hosts, "errors": errors_json(results.errors)})
@@ -44,12 +44,12 @@ def _word(error: HostError) -> str:
 
 
 def _needs_console(done: Powered) -> bool:
-    """Whether the operator may need the console to find out why a host is not on."""
+    """Whether a host is unexpectedly not on, and has a console on which the operator can find out why."""
     return bool(done.console) and done.status.power is not Power.ON and done.order != "off"
 
 
 def _show_consoles(out: Console, of: Sequence[Powered]) -> None:
-    """Show how to open the consoles of hosts that are not on, one command per line."""
+    """Print the address of each host's console."""
     for done in of[:MOST_CONSOLES]:
         out.print(Text(printable(f"console of {done.host}: {done.console}"), style="cyan"), soft_wrap=True)
     if more := of[MOST_CONSOLES:]:

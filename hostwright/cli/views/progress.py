@@ -1,4 +1,4 @@
-"""Views during work on hosts: a run's table or lines, a count of audited hosts, a repeated audit."""
+"""Displays for work in progress: a table or lines for a run, a counter of audited hosts, a repeated audit."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from hostwright.common.text import shown_limit
 from hostwright.fleet import TargetHost
 from hostwright.inventory.patterns import fold
 
-NAMED = 5  #: remaining hosts are named when there are at most this many
-LEAST_S = 5.0  #: minimum time between the starts of two audits
+NAMED = 5  #: number of unfinished hosts up to which they are named
+LEAST_S = 5.0  #: minimum time in seconds between the starts of two audits
 
 
 class TerminalView(View):
-    """A view that prints warnings on standard error."""
+    """A display that prints warnings on standard error."""
 
     def warn(self, sentence: str) -> None:
         """Print a warning."""
@@ -41,16 +41,16 @@ class TerminalView(View):
 
 
 class RunView(TerminalView):
-    """The view of a run: a live table in a terminal, plain lines elsewhere.
+    """The display of a run: a live table in a terminal, plain lines elsewhere.
 
-    ``quiet``: use standard error, since standard output is for something else.
+    ``quiet``: use standard error, because standard output is reserved for a report.
     """
 
     def __init__(self, *, quiet: bool):
         self._quiet = quiet
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:
-        """Return a table in a terminal, else lines."""
+        """Return a live table if the output is a terminal, else a display with plain lines."""
         out = console.make_console(stderr=self._quiet)
         if self._quiet or not console.redraws(out):
             return Plain(out, run, len(targets))
@@ -59,22 +59,22 @@ class RunView(TerminalView):
 
 
 def run_view(request: Request, *, quiet: bool = False) -> RunView:
-    """Return the view of a run for its request. With ``--json``, standard output contains only JSON."""
+    """Return the display that a request needs for its run. With ``--json``, standard output contains only JSON."""
     return RunView(quiet=quiet or request.json)
 
 
 class AuditView(TerminalView):
-    """The view of an audit: a count of the hosts that are done."""
+    """The display of an audit: a counter of finished hosts."""
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
-        """Return the counter of audited hosts."""
+        """Return the counter of finished hosts."""
         return Audited("probing", (target.name for target in targets))
 
 
 class Counting:
-    """A line on standard error that counts finished hosts; nothing without a terminal.
+    """A line on standard error with the number of finished hosts. Without a terminal, nothing is printed.
 
-    The last few hosts are named, so that a hanging host is visible while it hangs.
+    When only a few hosts are unfinished, they are named, so that the operator can see which host hangs.
     """
 
     def __init__(self, word: str, hosts: Iterable[str]):
@@ -95,7 +95,7 @@ class Counting:
         self._progress.stop()
 
     def count(self, host: str, status: str = "") -> None:
-        """Count one more finished host with this status. Thread-safe."""
+        """Count ``host`` as finished, with the given status. Thread-safe."""
         with self._lock:
             self._left.discard(host)
             self._counts.update([status] if status else [])
@@ -105,16 +105,16 @@ class Counting:
 
 
 class Audited(Counting):
-    """Counts audited hosts by status."""
+    """A counter of audited hosts by status."""
 
     def __call__(self, event: Event) -> None:
-        """Count the host of an event. Thread-safe."""
+        """Count the host that an event concerns as audited. Thread-safe."""
         if isinstance(event, HostAudited):
             self.count(event.host, event.audit.status)
 
 
 def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
-    """Repeat and redraw ``once`` until Ctrl-C; return the exit status of the last audit."""
+    """Call ``once`` repeatedly until Ctrl-C, and redraw its text each time; return the exit status of the last call."""
     try:
         period_s = max(durations.seconds(every), LEAST_S)
     except ValueError as error:
@@ -129,11 +129,11 @@ def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
                 status, shown = once()
                 head = f"{time.strftime('%H:%M:%S')}, repeated every {shown_limit(period_s)}; press Ctrl-C to stop"
                 live.update(Group(Text(head, style="dim"), shown), refresh=True)
-                # a pause, not a wait for a condition: --watch requires it, and Ctrl-C ends it at once
+                # `--watch` requires this pause, which does not wait for a condition. Ctrl-C ends it at once.
                 time.sleep(max(0.0, period_s - (time.monotonic() - began)))
     except KeyboardInterrupt:
         if shown is None:
             raise
-        if out.is_terminal:  # Live has erased the last audit
+        if out.is_terminal:  # in a terminal, `Live` has erased the last audit
             out.print(shown)
         return status

@@ -21,22 +21,23 @@ from hostwright.common.places import ANOTHER_FILE, PRIVATE_DIR, PRIVATE_FILE, pl
 from hostwright.common.quoting import sh
 from hostwright.common.userpaths import STDOUT
 
-#: option → the function that renders it, imported on use
+#: option for a report → function that renders this report, imported on first use
 RENDERERS = {
     "csv": "spreadsheet.render_csv",
     "junit": "junit.render_junit",
     "prometheus": "prometheus.render_prometheus",
 }
-HTML = "html"  #: this report also needs the history
+HTML = "html"  #: option for the HTML report, which also needs the history of audits
 CYCLONEDX = "cyclonedx"
-SBOM_SUFFIX = ".cdx.json"  #: ending of CycloneDX files
+SBOM_SUFFIX = ".cdx.json"  #: ending of the names of CycloneDX files
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The requested reports: for each kind its file, ``-`` for standard output, empty for none.
+    """The requested reports: each field is a file, ``-`` for standard output, or empty for a report that was not
+    requested.
 
-    ``cyclonedx`` is a directory, since each host has its own SBOM.
+    ``cyclonedx`` is a directory, since each host has an SBOM of its own.
     """
 
     csv: str = ""
@@ -47,13 +48,13 @@ class Outputs:
 
     @property
     def files(self) -> dict[str, str]:
-        """Kind → file, for the requested reports."""
+        """Option → file, for the requested reports."""
         return {name: file for name, file in asdict(self).items() if file and name != CYCLONEDX}
 
     def check(self, *, as_json: bool = False, watched: bool = False) -> None:
-        """Raise ``InputError`` for a file that cannot be written, before any host is contacted.
+        """Raise ``InputError`` for a file that cannot be written. Called before any host is contacted.
 
-        ``as_json`` and ``watched``: standard output is for JSON, or for a redrawn screen.
+        ``as_json`` and ``watched``: standard output is already used for JSON, or for a redrawn screen.
         """
         check_files(self.files, as_json=as_json, watched=watched)
         if self.cyclonedx:
@@ -61,16 +62,16 @@ class Outputs:
 
     @property
     def on_stdout(self) -> bool:
-        """Whether a report replaces the table on standard output."""
+        """Whether a report goes to standard output, and thus replaces the table."""
         return STDOUT in self.files.values()
 
     def write(self, audit: FleetAudit, ages: Ages, memory: AuditStore, rules: Sequence[FailureRule] = ()) -> None:
-        """Write all reports, each file atomically. ``rules`` are the failure rules."""
+        """Write all requested reports, each atomically. ``rules`` are the failure rules that the reports describe."""
         for name, file in self.files.items():
             put(file, _render(name, audit, ages, memory, rules), name)
 
     def write_sboms(self, sboms: Iterable[tuple[str, str]]) -> int:
-        """Write each host's SBOM to ``HOST.cdx.json``, and return their number."""
+        """Write the SBOM of each host to ``HOST.cdx.json``, and return the number of SBOMs."""
         folder, number = Path(self.cyclonedx), 0
         for number, (host, text) in enumerate(sboms, 1):  # noqa: B007 - the number
             _replace(folder / f"{plain_name(host)}{SBOM_SUFFIX}", text, CYCLONEDX)
@@ -80,7 +81,7 @@ class Outputs:
 def check_files(files: Mapping[str, str], *, as_json: bool = False, watched: bool = False) -> None:
     """Raise ``InputError`` for a report's file that cannot be written, or if two reports go to standard output.
 
-    ``as_json`` and ``watched``: standard output is for JSON, or for a redrawn screen.
+    ``as_json`` and ``watched``: standard output is already used for JSON, or for a redrawn screen.
     """
     taken = [name for name, file in files.items() if file == STDOUT]
     if len(taken) + as_json > 1:
@@ -108,7 +109,7 @@ def _require_writable(folder: Path, name: str) -> None:
 
 
 def put(file: str, text: str, name: str) -> None:
-    """Write the report ``name`` to its file atomically, or to standard output."""
+    """Write the text of report ``name`` to ``file``, atomically, or to standard output."""
     if file == STDOUT:
         sys.stdout.write(text)
     else:
@@ -116,7 +117,7 @@ def put(file: str, text: str, name: str) -> None:
 
 
 def _check_folder(name: str) -> None:
-    """Create the directory for SBOMs if it is missing. Raises ``InputError``."""
+    """Create the directory for SBOMs if it does not exist. Raises ``InputError``."""
     if name == STDOUT:
         raise InputError("each host has its own SBOM; name a directory for them", f"--{CYCLONEDX}")
     try:
@@ -139,8 +140,8 @@ def _render(name: str, audit: FleetAudit, ages: Ages, memory: AuditStore, rules:
 
 
 def _replace(path: Path, text: str, name: str) -> None:
-    """Write a file atomically, for this user only. An existing file keeps its mode, for readers such as
-    node_exporter."""
+    """Write a file atomically, readable by this user only. An existing file keeps its mode, so that a reader such as
+    node_exporter still has access."""
     try:
         write_whole(path, text.encode(), stat.S_IMODE(path.stat().st_mode) if path.exists() else PRIVATE_FILE)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Shows recorded runs: a table of all, or one of them with its hosts."""
+"""Prints recorded runs: a table of all runs, or one run with its hosts."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ from hostwright.common.text import ago, count, local_time, printable, shown_byte
 from hostwright.inventory import fold
 from hostwright.plan.model import StepResult, tally
 
-RECENT_S = 14 * 86400.0  #: runs up to this age are listed with their age, older ones with their date
-_FOLDED_CHARACTERS = 16  #: maximum length of the hosts of a run in a table; if they are longer, their number is shown
+#: age in seconds up to which the table shows the age of a run; for an older run, it shows the date
+RECENT_S = 14 * 86400.0
+#: maximum width of the names of hosts in the table, in characters; the number of hosts replaces longer names
+_FOLDED_CHARACTERS = 16
 BAD = ("failed", "unreachable", "interrupted")
 _OPEN = ("pending", "locked", "stopped", "untouched", "running", "waiting")
 _STATES = {"interrupted": "red", "crashed": "red", "running": "yellow"}
 
 
 def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table:
-    """Return one line per run, in 80 columns. ``ids`` are the short ids of the runs."""
+    """Return a table with a line for each run, at most 80 columns wide. ``ids`` maps the id of each run to its short
+    id."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     every = list(summaries)
     results = [_counted(summary.results) for summary in every]
@@ -36,7 +39,7 @@ def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table
     for column in ("run", "began", "took", "verb", "by", "hosts", "results", "exit"):
         least = longest if column == "results" else None
         table.add_column(column, overflow="fold", no_wrap=column not in ("by", "hosts", "results"), min_width=least)
-    folded: dict[tuple[str, ...], str] = {}  # cache for runs with the same thousands of hosts
+    folded: dict[tuple[str, ...], str] = {}  # cache, since many runs have the same thousands of hosts
     for summary, result in zip(every, results, strict=True):
         names = summary.header.hosts
         if names not in folded:
@@ -55,9 +58,9 @@ def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table
 
 
 def show_run(out: Console, summary: RunSummary, run: RecordedRun, *, outputs: bool) -> None:
-    """Show one run: its summary, and each host, failed ones last. ``outputs``: with the output of each step.
+    """Print a run: its summary, and each host, failed hosts last. ``outputs``: include the output of each step.
 
-    For several hosts, the totals are repeated at the end.
+    For several hosts, the totals are repeated after the last host.
     """
     show_head(out, summary, run, details=True)
     for host in sorted(run.hosts, key=lambda host: host.result in BAD):
@@ -67,7 +70,7 @@ def show_run(out: Console, summary: RunSummary, run: RecordedRun, *, outputs: bo
 
 
 def record_line(record: Mapping[str, Any]) -> Text:
-    """Return one record of a run as a line: time, host, and text."""
+    """Return a record in the journal of a run as a line: time, host, and text."""
     kind, role = str(record.get("kind")), str(record.get("role", ""))
     match record:
         case {"kind": "observed", "plan": dict(plan)}:
@@ -93,7 +96,7 @@ def record_line(record: Mapping[str, Any]) -> Text:
 
 
 def show_head(out: Console, summary: RunSummary, run: RecordedRun, *, details: bool) -> None:
-    """Show the summary of a run: verb, operator and result. ``details``: also inventory and options."""
+    """Print the summary of a run: verb, operator and result. ``details``: add inventory and options."""
     header = run.header
     title = Text.assemble((printable(summary.run), "bold"), f"  {printable(header.verb)}  exit ", _exit(summary))
     out.print(title.append(f"  {printable(summary.sentence)}" if summary.sentence else ""))
@@ -110,7 +113,7 @@ def show_head(out: Console, summary: RunSummary, run: RecordedRun, *, details: b
         f"options {json.dumps(options, ensure_ascii=False)}",
     )
     for line in every if details else (f"{began}, by {who}", command):
-        Console.print(out, Text(f"  {printable(line)}", style="dim"))  # no completed commands
+        Console.print(out, Text(f"  {printable(line)}", style="dim"))  # do not complete commands in a recorded line
     out.print(Text("  ").append(_counted(summary.results)))
     if run.damaged:
         out.print(Text(f"  not shown: {count(run.damaged, 'damaged line')} of the record", style="yellow"))
@@ -148,7 +151,7 @@ def _role(role: RoleRun, *, outputs: bool) -> Iterator[Text]:
 
 
 def step_line(step: StepResult) -> Text:
-    """Return a step with its duration, and its status if it failed."""
+    """Return a line about a step: its duration, and its exit status if it failed."""
     mark, style = ("✓", "green") if step.status == 0 else ("✗", "red")
     ended = "" if step.status == 0 else "  interrupted" if step.status is None else f"  status {step.status}"
     tries = f"  {step.tries} tries" if step.tries != 1 else ""
@@ -187,7 +190,7 @@ def _explained(record: Mapping[str, Any]) -> str:
 
 
 def _as_it_is(record: Mapping[str, Any]) -> str:
-    """Return the text for a record whose kind has no text of its own: its fields."""
+    """Return a line with the fields of a record, if records of this kind have no special format."""
     more = {key: value for key, value in record.items() if key not in ("kind", "host", "t", "at")}
     return f"{record['kind']} {json.dumps(more, ensure_ascii=False)}"
 
@@ -215,7 +218,7 @@ def _folded(hosts: tuple[str, ...]) -> str:
 
     try:
         names = fold(hosts)
-    except NodeSetException:  # a damaged record may contain invalid names
+    except NodeSetException:  # a damaged record may contain invalid names of hosts
         names = ",".join(hosts)
     return names if len(names) <= _FOLDED_CHARACTERS or len(hosts) == 1 else f"{len(hosts)} hosts"
 
@@ -227,7 +230,7 @@ def _counted(results: Mapping[str, int]) -> Text:
 
 
 def result_style(result: str) -> str:
-    """Return the style of a host's result."""
+    """Return the style in which the result of a host is printed."""
     return "red" if result in BAD else "yellow" if result in _OPEN else "green"
 
 
@@ -245,7 +248,7 @@ def _local(began: str) -> str:
 
 
 def _began(began: str) -> str:
-    """Return the age of a run (``2 min ago``), or its date after two weeks."""
+    """Return when a run began: its age (``2 min ago``), or its date if it is older than two weeks."""
     try:
         over_s = (datetime.now(UTC) - datetime.fromisoformat(began)).total_seconds()
     except (ValueError, TypeError, OverflowError):
@@ -254,7 +257,7 @@ def _began(began: str) -> str:
 
 
 def lasting(seconds: float | None) -> str:
-    """Format a duration; ``?`` if it is unknown."""
+    """Format a duration in seconds; ``?`` if it is unknown."""
     return "?" if seconds is None else shown_seconds(seconds)
 
 

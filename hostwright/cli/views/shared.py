@@ -1,4 +1,4 @@
-"""Common output of several verbs: errors, next commands, and stand-in files."""
+"""Output that several verbs share: errors, recommended commands, and notes about stand-in files."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from hostwright.fleet import TargetHost
 
 _BAD = frozenset({"failed", "unreachable", "stopped"})
-#: errors whose own message explains more than the known problems of the host
+#: errors whose message explains the failure better than a known problem of the host would
 _NOTHING_FOUND_ON_HOST = (Unreachable, BecomeError, Refused, Stopped, ProtocolError)
-_MOST_ALONE = 3  #: maximum hosts with the same error that get a line each
+_MOST_ALONE = 3  #: maximum number of hosts with the same error that get a line each
 
 
 def warn(sentence: str) -> None:
@@ -53,15 +53,15 @@ def warn(sentence: str) -> None:
 
 
 def note(sentence: str) -> None:
-    """Print the next action of a verb on standard error."""
+    """Print what a verb does next on standard error."""
     console.make_console(stderr=True).print(Text(printable(sentence)))
 
 
 def print_document(kind: str, document: Mapping[str, Any]) -> None:
-    """Print the document for ``--json``, in ASCII, so that no text from a host can affect a terminal.
+    """Print the document for ``--json``. It is ASCII, so that no text from a host can affect a terminal.
 
-    ``kind`` names its JSON Schema in ``docs/schemas``. ``schema`` is the version of the schema: 1, unless ``document``
-    has another. It is raised when a field is removed or changes its meaning.
+    ``kind`` names the JSON Schema of the document in ``docs/schemas``. The key ``schema`` is the version of that
+    schema: 1, unless ``document`` sets another. The version increases when a field is removed or changes its meaning.
     """
     print(json.dumps({"kind": kind, "schema": 1, **document}, default=_plain))
 
@@ -71,7 +71,7 @@ def _plain(value: object) -> str:
 
 
 def errors_json(errors: tuple[HostError, ...], *, proved: bool = False) -> list[dict[str, Any]]:
-    """Return errors as JSON values, one for each failed role of a host. ``proved``: with the host's proofs."""
+    """Return errors as JSON values, one for each failed role of a host. ``proved``: include the proofs of the host."""
     return [
         {**_error(part, error.examination), **({"proofs": proofs_json(error.acceptance)} if proved else {})}
         for error in errors
@@ -80,7 +80,7 @@ def errors_json(errors: tuple[HostError, ...], *, proved: bool = False) -> list[
 
 
 def proofs_json(acceptance: tuple[Acceptance, ...]) -> list[dict[str, str]] | None:
-    """Return a host's proofs as JSON values; ``None`` for a host without proofs."""
+    """Return the proofs of a host as JSON values; ``None`` if the host has no proofs."""
     return [{"proof": one.name, "outcome": one.outcome, "sentence": one.sentence} for one in acceptance] or None
 
 
@@ -92,17 +92,17 @@ def _error(error: HostwrightError, examination: Examination | None) -> dict[str,
 
 
 def show_command(out: Console, what: str, command: Command, style: str = "dim") -> None:
-    """Show a command that can be copied whole: only the terminal wraps its line."""
+    """Print a command so that it can be copied whole: only the terminal wraps the line."""
     out.print(Text(f"{what}: {advice.shown(command)}", style=style), soft_wrap=True)
 
 
 def show_next(
     out: Console, command: Command, hosts: Sequence[str], targets: Sequence[TargetHost], *, done: Sequence[str] = ()
 ) -> None:
-    """Show the next command for these hosts.
+    """Print the recommended command for these hosts.
 
-    If the hosts are too many to be named, the command has the pattern of the call, minus the other hosts. It may
-    include hosts that are ``done``.
+    If the hosts are too many to be named, use the pattern that the operator typed, minus all other hosts of the call.
+    The pattern may still include hosts in ``done``.
     """
     chosen, pattern = fold(hosts), getattr(targets, "pattern", "")
     if len(chosen) > NAMED_CHARACTERS and pattern:
@@ -119,8 +119,8 @@ def show_next_of_errors(
     targets: Sequence[TargetHost],
     failed: Iterable[str] = (),
 ) -> None:
-    """Show the next commands for hosts with an error of ``failed_command``, and ``doctor`` for other ``failed``
-    hosts."""
+    """Print the recommended command for each host with an error of ``failed_command``, and ``doctor`` for hosts in
+    ``failed``."""
     found: dict[Command, list[str]] = {Command("doctor"): [*failed]} if failed else {}
     for error in errors:
         if then := next_of(error, failed_command):
@@ -130,13 +130,13 @@ def show_next_of_errors(
 
 
 def show_led(out: Console, command: Command, hosts: Iterable[str], targets: Sequence[TargetHost]) -> None:
-    """Show the next command for these hosts. A rebuild is shown only for hosts with a BMC."""
+    """Print the recommended command for these hosts. ``rebuild`` is recommended only for hosts with a BMC."""
     if command == Command("mirror"):
         show_command(out, "next", command, "cyan")
         return
     names = dict.fromkeys(hosts)
     if command == Command("rebuild", check=True):
-        from hostwright.rebuild.bmc.settings import ADDRESS  # needed only for unreachable hosts
+        from hostwright.rebuild.bmc.settings import ADDRESS  # slow import, needed only for unreachable hosts
 
         able = {target.name for target in targets if target.host.get(ADDRESS)}
         names = {name: None for name in names if name in able}
@@ -145,10 +145,9 @@ def show_led(out: Console, command: Command, hosts: Iterable[str], targets: Sequ
 
 
 def next_of(error: HostwrightError, failed: Command) -> Command | None:
-    """Return the command that continues after an error of ``failed``.
+    """Return the recommended command after an error of the command ``failed``.
 
-    ``None`` if no command helps, if the error's message already contains the command, or if the error already shows the
-    known problems.
+    ``None``: no command helps, the message already contains the command, or the error already lists known problems.
     """
     if isinstance(error, SeveralFailed):
         return next((then for part in error.errors if (then := next_of(part, failed))), None)
@@ -159,12 +158,12 @@ def next_of(error: HostwrightError, failed: Command) -> Command | None:
 
 
 def style_of_ends(words: Collection[str], good: frozenset[str]) -> str:
-    """Return the style of the line of totals. ``good`` are the words of successful hosts."""
+    """Return the style for the line of totals. ``good`` are the words for successful results."""
     return "bold green" if good.issuperset(words) else "bold yellow" if _BAD.isdisjoint(words) else "bold red"
 
 
 def show_sums(out: Console, words: Iterable[str]) -> None:
-    """Show the number of hosts, and the number for each word; nothing for a single host."""
+    """Print the number of hosts, and the number of hosts for each of the words; nothing for a single host."""
     numbers = Counter(words)
     if numbers.total() > 1:
         sums = ", ".join(f"{number} {word}" for word, number in numbers.most_common())
@@ -174,8 +173,8 @@ def show_sums(out: Console, words: Iterable[str]) -> None:
 def show_errors(errors: tuple[HostError, ...]) -> None:
     """Print errors on standard error, each with the known problems of its host.
 
-    Many hosts with equal errors share one text, and so do all hosts that the operator stopped. Long lists of names are
-    on the line below it.
+    If many hosts have equal errors, they share one text; so do all hosts that the operator stopped. A long list of
+    names is printed on the line below the text.
     """
     err = console.make_console(stderr=True)
     alike: dict[object, list[HostError]] = {}
@@ -193,13 +192,13 @@ def show_errors(errors: tuple[HostError, ...]) -> None:
 
 
 def show_error(error: HostwrightError, hosts: str = "") -> RenderableType:
-    """Return an error as text: its message, then the last lines of output. ``hosts`` replaces the names of hosts."""
+    """Return an error as text: its message, then the last lines of output. ``hosts`` replaces the name of the host."""
     if isinstance(error, SeveralFailed):
         return Group(*(show_error(part) for part in error.errors))
     text = str(error)
     if isinstance(error, HostError):
         text = hosts + text.removeprefix(error.host) if hosts else advice.of_host(text, error.host)
-    sentence = "\n    ".join(printable(text).splitlines())  # text from a host never begins a line
+    sentence = "\n    ".join(printable(text).splitlines())  # text from a host must not begin a line
     parts: list[RenderableType] = [Hanging(sentence, style="yellow" if isinstance(error, Locked) else "bold red")]
     if isinstance(error, StepFailed):
         step, known = error.step, error.sentence
@@ -214,7 +213,7 @@ def show_error(error: HostwrightError, hosts: str = "") -> RenderableType:
 
 
 def _told(error: HostError) -> object:
-    """Return the text of an error, apart from its host."""
+    """Return a key that is equal for errors which differ only in the host."""
     if isinstance(error, SeveralFailed):
         return id(error)
     lines = error.lines if isinstance(error, ScriptFailed) else ()
@@ -222,7 +221,7 @@ def _told(error: HostError) -> object:
 
 
 def _of_all(same: Sequence[HostError]) -> HostError:
-    """Merge equal errors of several hosts into one error that names all of them."""
+    """Merge the equal errors of several hosts into one error with the names of all these hosts."""
     error = type(same[0]).__new__(type(same[0]))
     vars(error).update(vars(same[0]))
     error.host = fold(each.host for each in same)
@@ -231,7 +230,7 @@ def _of_all(same: Sequence[HostError]) -> HostError:
 
 
 def examination_lines(examination: Examination | None, host: str) -> Iterator[Text]:
-    """Yield the known problems of a host after a failure: errors with cause and fix, warnings by name."""
+    """Yield the known problems that were found after a failure: errors with cause and fix, warnings only by name."""
     yield from looked_lines(examination)
     for finding in examination.findings if examination else ():
         if finding.grave:
@@ -240,7 +239,8 @@ def examination_lines(examination: Examination | None, host: str) -> Iterator[Te
 
 
 def looked_lines(examination: Examination | None) -> Iterator[Text]:
-    """Yield the checks after a failure: the journals of units, and a summary."""
+    """Yield lines about the checks after a failure: the log lines of systemd units, and a summary of what was
+    checked."""
     if examination is None:
         return
     for journal in examination.journals:
@@ -250,23 +250,22 @@ def looked_lines(examination: Examination | None) -> Iterator[Text]:
 
 
 def warning_lines(examination: Examination | None, host: str) -> Iterator[Text]:
-    """Yield the names of the warnings that were found after a failure."""
+    """Yield lines with the names of the warnings that were found on the host after a failure."""
     if warnings := [finding.rule for finding in examination.findings if not finding.grave] if examination else []:
         doctor = Command("doctor", hosts=host)
         yield Text(f"    warnings: {', '.join(warnings)}; {doctor} explains them", style="dim")
 
 
 def finding_lines(finding: Finding, indent: str) -> Iterator[Text]:
-    """Yield a known problem: its evidence, cause and fix, and the command that explains it."""
-    from hostwright.audit.reports.diagnosis import explanation  # only failures need the audit's reports
+    """Yield lines about a known problem: its evidence, cause and fix, and the command that explains it."""
+    from hostwright.audit.reports.diagnosis import explanation  # slow import, needed only after a failure
 
     yield from explanation(finding, indent)
     yield Text(f"{indent}known problem {finding.rule}; more: `{finding.link}`", style="dim")
 
 
 def show_stand_ins(targets: Iterable[TargetHost], results: Results[Any], out: Console) -> None:
-    """Print which files on reached hosts are stand-ins for the vendor's files, so that a lab is not mistaken for
-    production."""
+    """Print the stand-ins for vendors' files that reached hosts use, so that nobody mistakes a lab for production."""
     away = {error.host for error in results.errors if isinstance(error, Unreachable)}.union(results.untouched)
     files = dict.fromkeys(file for target in targets if target.name not in away for file in target.stand_ins)
     if files:

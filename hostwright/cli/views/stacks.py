@@ -1,4 +1,4 @@
-"""Shows stacks: their versions and distributions, and where they were tried."""
+"""Prints stacks: their versions, their distributions, and where they were tried."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STYLES = {"tried": "green", "planned": "yellow", "not tried": "dim"}
 
 
 def show_stacks(listed: Sequence[ListedStack], advisories: Advisories = NONE, *, as_json: bool) -> None:
-    """Show all stacks, one below the other."""
+    """Print all stacks, one below the other."""
     if as_json:
         print_document("stacks", {"stacks": [stack_json(stack, advisories) for stack in listed]})
         return
@@ -34,7 +34,8 @@ def show_stacks(listed: Sequence[ListedStack], advisories: Advisories = NONE, *,
 
 
 def show_bulletins(read: Read, *, as_json: bool) -> None:
-    """Show the result of reading a directory of bulletins, and the newest minimum version of each series."""
+    """Print what was read from a directory of security bulletins, and the newest minimum version of each driver
+    series."""
     newest: dict[tuple[str, str], Floor] = {}
     for name, product in read.advisories.products.items():
         for floor in sorted(product.floors, key=lambda floor: (floor.published, numbers(floor.version))):
@@ -53,7 +54,7 @@ def show_bulletins(read: Read, *, as_json: bool) -> None:
 
 
 def stack_json(listed: ListedStack, advisories: Advisories = NONE) -> dict[str, Any]:
-    """Return one stack as JSON values, or the problem of an unusable stack."""
+    """Return a stack as JSON values, or the error of a stack that cannot be used."""
     head = {"name": listed.name, "file": str(listed.file), "standard": listed.standard, "problem": listed.problem}
     stack = listed.stack
     if stack is None:
@@ -85,7 +86,7 @@ def _cell_json(cell: TriedRole) -> dict[str, Any]:
 
 
 def stack_view(listed: ListedStack, advisories: Advisories = NONE) -> RenderableType:
-    """Return one stack as text."""
+    """Return the description of one stack as text."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")
@@ -129,7 +130,8 @@ def _pinned(stack: Stack) -> Iterator[tuple[str, str]]:
 
 
 def _tried(row: Sequence[TriedRole]) -> Iterator[tuple[str, str]]:
-    """Yield the trials on one release, each with its style: a line for all roles, or for each group of equal ones."""
+    """Yield lines, each with its style, about the trials on one distribution release: one line for all roles, or one
+    for each group of roles with equal trials."""
     known = sorted(row, key=_sentence)
     groups = [(sentence, list(some)) for sentence, some in groupby(known, key=_sentence)]
     for sentence, some in sorted(groups, key=lambda group: row.index(group[1][0])):
@@ -142,7 +144,7 @@ def _sentence(cell: TriedRole) -> str:
 
 
 def _telling(trials: Iterable[Trial]) -> list[Trial]:
-    """Return the trials without plans from made-up facts, if there are trials on hosts."""
+    """Return the trials on hosts; if there are none, those that only planned from made-up facts."""
     every = list(trials)
     return [trial for trial in every if trial.state == "tried"] or every
 

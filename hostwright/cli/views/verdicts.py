@@ -1,4 +1,4 @@
-"""Shows verified hosts: their layers, and every failed check."""
+"""Prints the results of verification: the layers of each host, and every failed check."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def show_verdicts(
     took_s: float = 0.0,
     as_json: bool,
 ) -> None:
-    """Show the result of each host after ``took_s`` seconds, and the totals.
+    """Print the result of each host after ``took_s`` seconds, and the totals.
 
-    ``proofs`` is part of the document if hosts were also proved. ``then_proofs``: the proofs are shown next, with the
-    stand-in files. ``details``: show each layer of passed hosts, and each change of hosts on which no layer is as
-    desired.
+    ``proofs`` is added to the JSON document if hosts were also proved. ``then_proofs``: the caller prints proofs next,
+    including the note about stand-in files. ``details``: print each layer of hosts that passed, and each change of
+    hosts on which no layer is as desired.
     """
     if as_json:
         hosts = [_verdict_json(verdict) for verdict in results.values]
@@ -84,9 +84,9 @@ def conclude(
     unproved: Iterable[str] = (),
     took_s: float = 0.0,
 ) -> None:
-    """Show how many hosts passed and failed, and the next commands for the failed ones.
+    """Print how many hosts passed and failed, and recommend commands for the failed ones.
 
-    ``unproved`` are hosts with failed proofs. ``what`` names the subject of the counts, if it is not clear.
+    ``unproved`` are hosts with failed proofs. ``what`` precedes the counts if it is unclear what they count.
     """
     out, bare = console.make_console(), _bare(targets, results)
     words = Counter(
@@ -98,7 +98,7 @@ def conclude(
     out.print(Listed(sums, style="bold green" if good else "bold red"))
     wrong = [verdict for verdict in results.values if not verdict.passed]
     differing = {verdict.host for verdict in wrong if not (verdict.plan.empty or verdict.plan.refusals)} | bare
-    # if a host was examined, its known problems are already shown
+    # for a host that was examined, the known problems are already printed
     failed = [verdict.host for verdict in wrong if verdict.host not in differing and verdict.examination is None]
     failed += [host for host in unproved if host not in differing]
     show_next_of_errors(out, Command("verify"), results.errors, targets, [*dict.fromkeys(failed)])
@@ -119,16 +119,17 @@ def _word(verdict: Verdict, bare: Set[str]) -> str:
 
 
 def _is_bare(verdict: Verdict, targets: Sequence[TargetHost]) -> bool:
-    """Whether every layer of a host differs and nobody has provisioned it, so that its differences are expected."""
+    """Whether nobody has provisioned the host yet, so that a difference in every layer is expected."""
     layers = {role.role for role in verdict.plan.roles}
     wanted = next(({role.name for role in target.roles} for target in targets if target.name == verdict.host), set())
     return not verdict.host_plan.provisioned and bool(wanted) and wanted <= layers
 
 
 def _alike(verdicts: Iterable[Verdict], bare: Set[str], *, apart: bool) -> Iterator[list[Verdict]]:
-    """Yield groups of hosts: passed hosts with equal checks, then failed hosts with equal failures.
+    """Yield groups of hosts that are printed together: passed hosts with equal checks, then failed hosts with equal
+    failures.
 
-    ``apart``: each host separately.
+    ``apart``: each host is a group of its own.
     """
     passed: dict[object, list[Verdict]] = {}
     failed: dict[object, list[Verdict]] = {}
@@ -179,9 +180,9 @@ def _verdict_json(verdict: Verdict) -> dict[str, object]:
 
 
 def _show_verdict(out: Console, group: Sequence[Verdict], *, details: bool) -> None:
-    """Show hosts with the same verdict: the layers, with failures of unknown cause, then each cause once.
+    """Print hosts with the same verdict: the layers, with failed checks of unknown cause, then each known cause once.
 
-    ``details``: each layer on its own line, each failed check below its cause, and the diffs of files.
+    ``details``: print each layer on its own line, each failed check below its cause, and diffs of files.
     """
     verdict, found = group[0], causes(group[0])
     failed = ", ".join(verdict.failed_roles)
@@ -225,13 +226,13 @@ def _told_of_layer(role: str, checks: Sequence[Check], verdict: Verdict) -> Text
 
 
 def _without_gpu(checks: Iterable[Check]) -> str:
-    """Return how many checks were not run because they need a GPU; empty for none."""
+    """Return the number of checks that were not run because they need a GPU, as text; empty if there are none."""
     without = sum(check.no_gpu for check in checks)
     return f", {without} not run: no GPU" if without else ""
 
 
 def _show_checks(out: Console, bad: Iterable[Check], indent: str, *, details: bool) -> None:
-    """Show failed checks, grouped by reason: the first of each group, or all with ``details``."""
+    """Print failed checks, grouped by reason. With ``details``, print all checks of each group, else only the first."""
     alike: dict[tuple[str, bool], list[Check]] = {}
     for check in bad:
         alike.setdefault((check.why, check.checked), []).append(check)
@@ -246,8 +247,9 @@ def _show_checks(out: Console, bad: Iterable[Check], indent: str, *, details: bo
 
 
 def _show_cause(out: Console, cause: Cause, *, details: bool) -> None:
-    """Show a known problem, and the number of failed checks that it explains by layer, with ``details`` their names."""
-    from hostwright.audit.reports.diagnosis import known_problem  # only failures need the audit's reports
+    """Print a known problem, and how many failed checks in each layer it explains. With ``details``, print their
+    names."""
+    from hostwright.audit.reports.diagnosis import known_problem  # slow import, needed only after a failure
 
     layers = Counter(check.role for check in cause.checks)
     of_layers = ", ".join(f"{number} of {role}" for role, number in layers.items())

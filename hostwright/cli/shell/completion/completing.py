@@ -33,7 +33,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "order": ("on", "off", "cycle", "status"),
     "shell": tuple(SHELLS),
 }
-#: names after ``@`` that always exist: sets of hosts by the result of the last run, and by the result of the last audit
+#: values of ``--hosts`` that need no inventory: all hosts, and sets by the result of the last run or the last audit
 SETS = (
     "all",
     *(f"@{name}" for name in RUN_SETS),

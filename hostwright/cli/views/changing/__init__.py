@@ -1,1 +1,1 @@
-"""Views of plans, and of the results of runs that changed hosts."""
+"""Prints plans, and results of runs that changed hosts."""

@@ -1,4 +1,4 @@
-"""Shows plans, and the results of a run that changed hosts, as text or JSON."""
+"""Prints plans, and results of a run that changed hosts, as text or JSON."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 
 GOOD = frozenset({"as desired", "changed"})
 ALL_OR_NONE = "nothing was changed: either all of these hosts go back, or none"
-SAME_AGAIN = ("provision", "remove", "rollback")  #: verbs that continue after a reboot with the same command
+#: verbs that continue after a reboot if the operator repeats the same command
+SAME_AGAIN = ("provision", "remove", "rollback")
 
 
 def show_plans(
@@ -63,10 +64,10 @@ def show_plans(
     store: Store | None = None,
     as_json: bool,
 ) -> None:
-    """Show the differences of hosts from the desired state. Equal plans are shown once.
+    """Print how hosts differ from the desired state. Equal plans are printed once.
 
-    The last lines are the totals and the command ``then`` that applies the plans. ``saved`` is the file with the plans.
-    ``store`` contains the files to send.
+    The last lines are the totals and the command ``then`` that applies the plans. ``saved`` is the file to which the
+    plans were saved. ``store`` contains the files that would be sent to the hosts.
     """
     if as_json:
         plans = [plan.to_json() for plan in results.values]
@@ -88,9 +89,9 @@ def show_plans(
 
 
 def _altogether(targets: Sequence[TargetHost], results: Results[HostPlan], store: Store | None) -> str:
-    """Return the totals of plans: ``2 hosts: 42 changes in 7 layers, no reboot, up to 4.1 GB to send``.
+    """Return the totals of all plans: ``2 hosts: 42 changes in 7 layers, no reboot, up to 4.1 GB to send``.
 
-    If only some hosts have changes, their number is included.
+    If some hosts need no change, the text includes the number of those that do.
     """
     plans = [planned.plan for planned in results.values if not planned.plan.empty]
     of_host = {target.name: target for target in targets}
@@ -122,9 +123,10 @@ def _altogether(targets: Sequence[TargetHost], results: Results[HostPlan], store
 
 
 def _to_send(plans: Iterable[tuple[TargetHost, Plan]], store: Store | None) -> str:
-    """Return the amount of data to send: ``up to 4.1 GB and 57 files of unknown size to send``; empty for none.
+    """Return the amount of data that the plans send to hosts: ``up to 4.1 GB and 57 files of unknown size to send``;
+    else empty.
 
-    The size of a file that was never downloaded is unknown, unless its stack defines the size.
+    The size of a file is unknown if it was never downloaded to this machine and its stack does not define a size.
     """
     files = [artifact for target, plan in plans for artifact in _sent(target, plan)]
     sizes = [store.size_of(artifact) if store else artifact.size or 0 for artifact in files]
@@ -135,9 +137,9 @@ def _to_send(plans: Iterable[tuple[TargetHost, Plan]], store: Store | None) -> s
 
 
 def _sent(target: TargetHost, plan: Plan) -> list[Artifact]:
-    """Return the files that a plan needs, without those that the host downloads itself.
+    """Return the files that a plan sends from this machine; the host downloads all other files itself.
 
-    This is an upper limit, since the host may already have some of them.
+    The real amount may be smaller, since the host may already have some of the files.
     """
     artifacts, direct = target.desired.stack.artifacts, target.host.get(ARTIFACTS) == DIRECT
     wanted = [artifacts[name] for name in plan.artifacts if name in artifacts]
@@ -153,7 +155,7 @@ def show_outcomes(
     took_s: float = 0.0,
     as_json: bool,
 ) -> None:
-    """Show the result of each host after ``took_s`` seconds, and with ``proved`` the results of its proofs."""
+    """Print the result of each host after ``took_s`` seconds. ``proved``: also print the results of its proofs."""
     from hostwright.apply.run import again
 
     run, results = ended.run, ended.results
@@ -164,7 +166,8 @@ def show_outcomes(
     shown = SHOWN_RESULTS | ({"changed": "layers removed"} if verb == "remove" else {})
     out.print(summary(results.values, results.errors, results.untouched, proved=proved, shown=shown))
     show_errors(results.errors)
-    if results.stopped_because and (results.untouched or results.errors):  # else all work was done
+    # else the run was stopped after all work was done
+    if results.stopped_because and (results.untouched or results.errors):
         sentence = f"{results.stopped_because}. To continue with the remaining hosts: {again(verb, run)}"
         console.make_console(stderr=True).print(Text(printable(sentence), style="bold red"))
     show_stand_ins(targets, results, out)
@@ -211,7 +214,7 @@ def _document(run: str, results: Results[Outcome], *, proved: bool) -> dict[str,
 
 
 def show_no_way_back(ways: Results[WayBack], targets: Sequence[TargetHost], to: str, *, as_json: bool) -> int:
-    """Show which hosts cannot be rolled back; then no host is rolled back. Returns the exit status."""
+    """Print which hosts cannot be rolled back, and that therefore no host is rolled back. Returns the exit status."""
     if as_json:
         left = {"untouched": list(ways.names), "stopped_because": ALL_OR_NONE}
         print_document("provision", {"run": None, "hosts": [], "errors": errors_json(ways.errors), **left})
@@ -223,8 +226,8 @@ def show_no_way_back(ways: Results[WayBack], targets: Sequence[TargetHost], to: 
 
 
 def intents(ways: Sequence[WayBack]) -> Iterator[str]:
-    """Yield the stack to which hosts return, and its difference from the inventory, as a sentence for hosts with the
-    same stacks."""
+    """Yield, for each group of hosts with the same stacks, a sentence with the stack of the rollback, and its
+    difference from the stack in the inventory."""
     kinds = dict.fromkeys((way.back.stack.name, way.now.stack.name, way.back.stack.digest()) for way in ways)
     for back, now, digest in kinds:
         same = [way for way in ways if (way.now.stack.name, way.back.stack.digest()) == (now, digest)]
@@ -236,7 +239,8 @@ def intents(ways: Sequence[WayBack]) -> Iterator[str]:
 
 
 def _afterwards(way: WayBack) -> str:
-    """Describe how the inventory differs from the stack of a rolled-back host, and what follows from that."""
+    """Describe how the stack of a rolled-back host differs from the one in the inventory, and the consequence for later
+    runs."""
     back, now = way.back.stack, way.now.stack
     if back.digest() == now.digest():
         return "The inventory names the same stack"
@@ -255,10 +259,10 @@ def summary(
     proved: bool = False,
     shown: Mapping[str, str] = SHOWN_RESULTS,
 ) -> Group:
-    """Return the result of a run: a line for hosts with the same result, failures last, then a line for each layer.
+    """Return the results of a run: a line for hosts with the same result, failures last, then a line for each layer.
 
-    For many hosts with one result, only their number is shown; the errors name the failed hosts, and the next command
-    the others. ``proved``: proofs were requested, and are counted. ``shown``: the words for results.
+    If many hosts have the same result, their number replaces their names. ``proved``: also count proofs. ``shown`` maps
+    results to the words for them.
     """
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("host", "result", *(["proofs"] if proved else [])):
@@ -299,13 +303,14 @@ def _layers(outcomes: Sequence[Outcome]) -> Table:
         times = [sum(result.duration_s for result in results) for results in of_hosts if results]
         steps = sum(len(result.steps) for results in of_hosts for result in results)
         if not steps:
-            continue  # a layer that was only probed again
+            continue  # omit a layer that was only probed a second time
         table.add_row(name, *([f"{len(times)}"] if several else []), f"{steps}", shown_seconds(max(times)))
     return table
 
 
 def _proofs(acceptance: Iterable[Acceptance]) -> Text:
-    """Return the numbers of proofs by result: ``1 failed, 3 passed``. The host's error has the reason of a failure."""
+    """Return the number of proofs with each result: ``1 failed, 3 passed``. Why a proof failed is part of the host's
+    error."""
     number = Counter(one.outcome for one in acceptance)
     if not number:
         return Text("not proved", style="yellow")

@@ -1,4 +1,4 @@
-"""Shows plans: a line for each change, the diff of each file; equal plans are shown once."""
+"""Formats plans: a line for each change, and a diff for each file. Equal plans are printed once."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from hostwright.inventory.patterns import fold, headed
 from hostwright.plan.model import Change, Deferred, Plan, Planned, Refusal, RolePlan, tally
 from hostwright.plan.planning import HostPlan
 
-#: kind of a row → its sign and style
+#: kind of a line in a plan → sign before the line, and style
 _SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}
 
 
 def show_plan(host_plan: HostPlan, *, among: Sequence[str] = (), diffs: bool = True) -> RenderableType:
-    """Return a host's plan as text: one line per change (have → want), the diff of each file, and unknown values.
+    """Return the plan of a host as text: one line per change (have → want), diffs of files, and values that are not yet
+    known.
 
-    ``among`` are all hosts with this plan, if there are several.
+    ``among`` are the names of all hosts that have this plan, if there are several.
     """
     lines = _plan_lines(host_plan, among or (host_plan.host,), brief=False)
     return Group(*(line for line in lines if diffs or not isinstance(line, Quoted)))
 
 
 def folded_plans(host_plans: Iterable[HostPlan], *, brief: bool = False) -> Iterator[RenderableType]:
-    """Yield the plans of hosts as text. Hosts with equal texts share one, in the place of the first host."""
+    """Yield the plans of hosts as text. Hosts with equal texts share one, which stands where the first of them
+    would."""
     alike: dict[tuple[str, ...], list[HostPlan]] = {}
     for host_plan in host_plans:
         alike.setdefault(reads(host_plan, brief=brief), []).append(host_plan)
@@ -37,7 +39,7 @@ def folded_plans(host_plans: Iterable[HostPlan], *, brief: bool = False) -> Iter
 
 
 def reads(host_plan: HostPlan, *, brief: bool = False) -> tuple[str, ...]:
-    """Return the text of a plan without its host's name. Plans with equal texts are shown once."""
+    """Return the lines of a plan without the name of the host. Hosts for which the lines are equal share one text."""
     return tuple(line.plain for line in _plan_lines(host_plan, (), brief=brief))
 
 
@@ -76,7 +78,8 @@ def _show_role(role: RolePlan) -> Iterable[Text]:
 
 
 def _towards(plan: Plan) -> str:
-    """Return the stack that a plan installs or removes from; empty if the whole plan is refused."""
+    """Return `` to STACK`` for a plan that changes layers, `` of STACK`` for one that only removes; empty for any other
+    plan."""
     kinds = tally((planned.kind, planned.want) for planned in plan.changes)
     return f" to {plan.stack}" if "change" in kinds else f" of {plan.stack}" if "removal" in kinds else ""
 

@@ -1,4 +1,4 @@
-"""Shows a recorded run in short: hosts with equal results together, failures in full, the rest in one line."""
+"""Prints a recorded run in short: hosts with equal results together, failures in full, everything else in one line."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hostwright.common.command import Command
 from hostwright.common.text import count, printable
 from hostwright.inventory.patterns import headed
 
-MOST_LINES = 5  #: maximum lines shown of a failed step's output, counted from its end
-MOST_CHECKS = 3  #: maximum failed checks without a known cause that are shown
+MOST_LINES = 5  #: maximum number of lines of a failed step's output; the last lines are shown
+MOST_CHECKS = 3  #: maximum number of failed checks of unknown cause that are shown
 
 
 def show_in_short(out: Console, summary: RunSummary, run: RecordedRun) -> None:
-    """Show one run: its summary, its hosts, and the command that shows every step."""
+    """Print a run in short: its summary, its hosts, and the command that shows every step."""
     show_head(out, summary, run, details=False)
     for line in _hosts(run.hosts):
         out.print(line)
@@ -30,7 +30,7 @@ def show_in_short(out: Console, summary: RunSummary, run: RecordedRun) -> None:
 
 
 def _hosts(hosts: Iterable[HostRun]) -> Iterator[Text]:
-    """Yield a paragraph for hosts with equal results, failed ones last."""
+    """Yield a paragraph for each group of hosts with equal results, failed hosts last."""
     alike: dict[object, list[HostRun]] = {}
     for host in sorted(hosts, key=lambda host: host.result in BAD):
         alike.setdefault(_happened(host), []).append(host)
@@ -46,7 +46,7 @@ def _hosts(hosts: Iterable[HostRun]) -> Iterator[Text]:
 
 
 def _happened(host_run: HostRun) -> object:
-    """Return the result of a host, without times."""
+    """Return a key that is equal for hosts whose runs differ only in times."""
     failed = [(role.role, role.status, [(step.what, step.output) for step in _bad(role)]) for role in host_run.roles]
     return host_run.result, host_run.sentence, repr(failed), repr([*_causes(host_run)]), repr([*_unexplained(host_run)])
 
@@ -56,7 +56,8 @@ def _bad(role: RoleRun) -> list[Any]:
 
 
 def _layers(same: Sequence[HostRun]) -> Iterator[Text]:
-    """Yield the changed layers, with steps and longest duration; failed layers with their output."""
+    """Yield a line for each changed layer, with its steps and its longest duration. Failed layers include their
+    output."""
     good: dict[str, list[RoleRun]] = {}
     for role in (role for host in same for role in host.roles if role.status == 0 and role.steps):
         good.setdefault(role.role, []).append(role)

@@ -1,1 +1,1 @@
-"""Views of host keys, and of the output of a command."""
+"""Prints results for host keys, and the output of commands on hosts."""

@@ -1,4 +1,4 @@
-"""Shows the results for host keys, one line each."""
+"""Prints one line for the SSH host keys of each host."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from hostwright.common.text import printable
 from hostwright.inventory.patterns import headed
 from hostwright.rebuild.newkeys import KeyResults, Told
 
-_MOST_ALONE = 3  #: maximum hosts with known keys that get a line each
+_MOST_ALONE = 3  #: maximum number of hosts with already known keys that get a line each
 WORDS = {"trusted": "trusted anew", "known": "already known", "forgotten": "forgotten"}
 
 
 def tell(told: Told) -> None:
-    """Show one host as soon as its key is settled; an already known key is shown at the end."""
+    """Print the result of one host as soon as the operator has accepted its new key. Known keys are printed by
+    ``show_keys``."""
     if told.result != "known":
         console.make_console().print(Text(printable(_line(told))))
 
 
 def show_keys(results: KeyResults, *, as_json: bool) -> None:
-    """Show the remaining results and the totals at the end."""
+    """Print the results that ``tell`` has not printed, and the totals."""
     if as_json:
         hosts = [told.to_json() for told in results.told]
         print_document("trust", {"hosts": hosts, "errors": errors_json(results.errors)})

@@ -1,1 +1,1 @@
-"""Views of rebuilds: decisions, results, and durations."""
+"""Prints rebuilds: decisions, results, and durations."""

@@ -1,4 +1,4 @@
-"""Shows rebuilds: the decision for each host, and the results."""
+"""Prints the decision for each host of a rebuild, and the results."""
 
 from __future__ import annotations
 
@@ -34,15 +34,17 @@ from hostwright.rebuild.run import ENDED, Decisions, Rebuilt
 from hostwright.rebuild.ways.ways import Decision
 
 GOOD = frozenset({"rebuilt", "as desired"})
-LEAST_COLUMNS = 100  #: minimum width of a table of decisions; below it, its cells would be narrow and tall
-NAMES = 4  #: names get at most 1/4 of the columns of a table of decisions
+#: minimum width in columns for a table of decisions; in a narrower one, cells would be narrow and tall
+LEAST_COLUMNS = 100
+NAMES = 4  #: divisor of the table's width: names of hosts get at most 1/4 of it
 STYLES: Mapping[Outcome, str] = {"rebuilt": "green", "as desired": "green", "failed": "red", "handed over": "yellow"}
 
 
 def show_decisions(
     targets: Sequence[TargetHost], decisions: Decisions, *, start: Start | None = None, as_json: bool
 ) -> None:
-    """Show the decision for each host, without changing any. ``start`` is the requested method."""
+    """Print the decision for each host, and change nothing. ``start`` is the method that the operator requested with
+    --from."""
     if as_json:
         hosts = {name: asdict(decision) for name, decision in decisions.of.items()}
         print_document("decisions", {"decisions": hosts, "errors": errors_json(decisions.errors)})
@@ -66,28 +68,28 @@ def _word(decision: Decision) -> str:
 
 
 def announce(decisions: Decisions) -> None:
-    """Show the decision for each host, before anything is changed."""
+    """Print the decision for each host, before the rebuild begins."""
     if decisions.of:
         out = console.make_console()
         out.print(decisions_table(decisions.of, columns=out.width))
 
 
 def status_of(decisions: Decisions) -> int:
-    """Return the exit status of hosts that were only diagnosed."""
+    """Return the exit status of a call that only diagnosed hosts."""
     if decisions.errors or any(decision.refusal for decision in decisions.of.values()):
         return FAILED
     return AS_DESIRED if all(decision.way == "nothing" for decision in decisions.of.values()) else DIFFERS
 
 
 def show_rebuilt(targets: Sequence[TargetHost], rebuilt: Rebuilt, *, took_s: float = 0.0, as_json: bool) -> None:
-    """Show the result of each host after ``took_s`` seconds."""
+    """Print the result of each host after ``took_s`` seconds."""
     results = rebuilt.results
     if as_json:
         print_document("rebuild", _document(rebuilt))
         return
     out = console.make_console()
     if rebuilt.decisions:
-        out.print()  # below the decisions
+        out.print()  # a blank line below the decisions
     out.print(rebuilds_table(results.values))
     show_errors(rebuilt.errors)
     if results.untouched:
@@ -119,9 +121,9 @@ def _document(rebuilt: Rebuilt) -> dict[str, Any]:
 
 
 def decisions_table(decisions: Mapping[str, Decision], *, columns: int = console.UNBOUNDED) -> RenderableType:
-    """Return the decisions, equal ones in one row.
+    """Return the decisions for hosts as a table. Hosts with equal decisions share a row.
 
-    In a narrow terminal, or with too many hosts for a column of names, decisions are lists instead of rows.
+    In a narrow terminal, or if a column of names would be too wide, the decisions are paragraphs instead of rows.
     """
     same: dict[Decision, list[str]] = {}
     for name, decision in decisions.items():
@@ -131,7 +133,7 @@ def decisions_table(decisions: Mapping[str, Decision], *, columns: int = console
     table = Table(box=None, pad_edge=False, header_style="dim")
     ends = ("ends",) if any(decision.ends for decision in decisions.values()) else ()
     for column in ("host", "way", "because", *ends, "steps", "if that fails"):
-        table.add_column(column, overflow="fold", no_wrap=column == "host")  # a name is never broken
+        table.add_column(column, overflow="fold", no_wrap=column == "host")  # never break the name of a host
     for decision, names in same.items():
         table.add_row(
             console.Hanging(fold(names)),
@@ -164,7 +166,7 @@ def _decision_lines(decision: Decision, names: Sequence[str]) -> Iterator[Text]:
 
 
 def rebuilds_table(rebuilds: tuple[Rebuild, ...]) -> RenderableType:
-    """Return one line for hosts with equal results, each phase once, and the reasons of failures."""
+    """Return a table with a line for hosts with equal results, each phase once, and the reasons of failures."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     several = len(rebuilds) > 1
     for column in ("host", "outcome", "way", "longest" if several else "time"):
