@@ -1,1 +1,1 @@
-"""Shared basics: errors, secrets, text, durations, YAML, shell quoting."""
+"""Basics that all packages share: errors, secrets, text, durations, YAML, quoting for shells."""

@@ -1,4 +1,5 @@
-"""Canonical JSON (sorted keys, no spaces; the same hash on every machine), and exact keys for plain data."""
+"""Canonical JSON (sorted keys, no blanks), which has the same hash on every machine, and exact dictionary keys for
+plain data."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ T = TypeVar("T")
 
 
 def canonical(value: Any) -> str:
-    """Return a value as canonical JSON. Raises ``TypeError`` for a value that JSON cannot represent, ``ValueError`` for
-    NaN and infinity.
+    """Return a value as canonical JSON. Raises ``TypeError`` for a type that JSON does not have, ``ValueError`` for NaN
+    and infinity.
 
     >>> canonical({"b": [1, None], "a": "ü"})
     '{"a":"\\\\u00fc","b":[1,null]}'
@@ -26,10 +27,10 @@ def hash_of(value: Any) -> str:
 
 
 def exact(value: Any) -> Hashable:
-    """Return a dictionary key that is equal only for identical plain data.
+    """Return a dictionary key for plain data. Two keys are equal only if value, type and order are the same.
 
-    ``1``, ``1.0`` and ``True`` have different keys, and so do mappings in a different order. Any other object is
-    compared with its own ``==``, or by identity if it is not hashable.
+    ``1``, ``1.0`` and ``True`` have different keys, and so have mappings in a different order. Objects of other types
+    are compared with their own ``==``, or by identity if they are not hashable.
 
     >>> exact([1, {"a": "b"}]) == exact([1, {"a": "b"}])
     True
@@ -41,12 +42,13 @@ def exact(value: Any) -> Hashable:
     if isinstance(value, Mapping):
         return (type(value), *((exact(key), exact(inner)) for key, inner in value.items()))
     if isinstance(value, (str, int, float)):
-        return (type(value), value, getattr(value, "text", None))  # the text in the file, for an ``Unquoted`` value
+        # an ``Unquoted`` value also has the text that is in the file
+        return (type(value), value, getattr(value, "text", None))
     return (type(value), value if value.__hash__ else Same(value))
 
 
 class Same(Generic[T]):
-    """A key that is equal only for the same object, compared by identity."""
+    """A dictionary key that wraps an object, and equals only a key for the same object."""
 
     __slots__ = ("value",)
 

@@ -1,8 +1,8 @@
-"""Commands of Hostwright that a message recommends, as values.
+"""Commands of Hostwright that messages recommend, as values.
 
-A message contains a command in backticks, as ```invoke VERB --option VALUE```. Journals and ``--json`` use this form.
-The console replaces ``invoke`` with the program that the operator called, and adds the options that the operator typed
-(``hostwright.cli.shell.advice``).
+A message contains a command in backticks, as ```invoke VERB --option VALUE```. Journals and ``--json`` keep this form.
+For the terminal, the console replaces ``invoke`` with the program that the operator called, and adds options that the
+operator typed (``hostwright.cli.shell.advice``).
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-PROGRAMS = ("invoke ", "hostwright ")  #: first words of a command in a text; ``Command`` writes the first
+#: words with which a command in a text begins; ``Command`` writes the first of them
+PROGRAMS = ("invoke ", "hostwright ")
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Command:
-    """A call of a verb: arguments, options (``True`` for an option without a value), and the words after ``--``.
+    """A call of a verb: its arguments, its options (``True``: without a value), and the words after ``--``
+    (``behind``).
 
     >>> print(Command("power", "cycle", hosts="gpu[01-03]", boot="disk"))
     `invoke power cycle --hosts 'gpu[01-03]' --boot disk`
@@ -30,8 +32,7 @@ class Command:
     behind: tuple[str, ...]
 
     def __init__(self, verb: str, *words: str, behind: tuple[str, ...] = (), **options: object) -> None:
-        """Options are named as in Python (``no_reboot``, ``from_``). An option that is empty or ``False`` is left
-        out."""
+        """Options have their names in Python (``no_reboot``, ``from_``). Omit an option that is empty or ``False``."""
         given = tuple(
             (name.strip("_").replace("_", "-"), value if value is True else str(value))
             for name, value in options.items()
@@ -41,13 +42,13 @@ class Command:
             object.__setattr__(self, name, value)
 
     def also(self, **options: object) -> Command:
-        """Return the same command with more options."""
+        """Return a copy of the command with further options."""
         more = Command(self.verb, *self.words, behind=self.behind, **options)
         object.__setattr__(more, "options", (*self.options, *more.options))
         return more
 
     def on(self, hosts: str) -> Command:
-        """Return the same command with ``--hosts``."""
+        """Return a copy of the command for other hosts: with ``--hosts``."""
         more = Command(self.verb, *self.words, behind=self.behind)
         object.__setattr__(more, "options", (("hosts", hosts), *self.options))
         return more
@@ -70,5 +71,5 @@ class Command:
 
 
 def _quoted(value: str) -> str:
-    """Quote a value for the shell, but keep a field of ``str.format`` such as ``{run}``."""
+    """Quote a value for the shell, but leave a field of ``str.format`` such as ``{run}`` unquoted."""
     return value if value[:1] == "{" and value[1:-1].isalpha() else shlex.quote(value)

@@ -7,17 +7,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-LONGEST_S = 10 * 365 * 86400.0  #: longest accepted duration: ten years, since dates are bounded
+LONGEST_S = 10 * 365 * 86400.0  #: longest accepted duration in seconds (ten years), so that it can be added to any date
 
 _UNITS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
-#: Each unit at most once, the largest first, spaces between them allowed.
+#: pattern of a duration with units: each unit at most once, the largest first, blanks allowed between them
 _COMPOUND = re.compile(r"\s*".join(f"(?:(?P<{unit}>[0-9]{{1,9}}){unit})?" for unit in _UNITS), re.ASCII)
 _PLAIN = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Time functions that a test can replace. ``now_s`` is monotonic; ``time_of_day`` is for display only."""
+    """Functions that return times, which a test can replace. ``now_s`` is monotonic; ``time_of_day`` is only for
+    display."""
 
     now_s: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -28,7 +29,8 @@ def seconds(text: str | int | float) -> float:
     """Parse a duration: a number of seconds, or text such as ``90``, ``90s``, ``15m``, ``2h``, ``3d``, ``2w`` or
     ``1d12h``.
 
-    Raises ``ValueError``, with examples, for other text, for zero and less, and for more than ten years.
+    Raises ``ValueError``, with examples, for any other text, for zero, for a negative duration, and for more than ten
+    years.
 
     >>> seconds("1d12h")
     129600.0
@@ -40,7 +42,7 @@ def seconds(text: str | int | float) -> float:
 
 
 def _read(text: object) -> float:
-    """Return the seconds, or 0 for text that is not a duration."""
+    """Return a duration in seconds; 0 for a text that is not a duration."""
     if isinstance(text, (int, float)) and not isinstance(text, bool):
         return float(text) if 0 < text <= LONGEST_S else 0.0
     if not isinstance(text, str):

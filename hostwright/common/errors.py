@@ -24,14 +24,14 @@ from typing import Any, Self
 from hostwright.common.command import Command
 
 AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130  #: exit statuses of commands
-NOBODY_READS = 141  #: exit status after SIGPIPE (13), as shells report it: 128 + 13
+NOBODY_READS = 141  #: exit status of a process that SIGPIPE (signal 13) ended, as shells report it: 128 + 13
 
-NOT_IN_TIME = "a probe did not answer"  #: first words of the message of ``NotAnswered``
-_SCRIPT_CHARACTERS = 80  #: maximum length of a script in a message
+NOT_IN_TIME = "a probe did not answer"  #: first words of each ``NotAnswered`` message
+_SCRIPT_CHARACTERS = 80  #: maximum length of a shell script in a message, in characters
 
 
 def worst(statuses: Iterable[int]) -> int:
-    """Combine exit statuses: 0 if all are 0, else the lowest other status, so that 1 wins over 3.
+    """Combine exit statuses: 0 if all are 0, else the lowest other one. A failure (1) thus outweighs a difference (3).
 
     >>> worst([0, 3, 1]), worst([0, 3]), worst([])
     (1, 3, 0)
@@ -40,7 +40,7 @@ def worst(statuses: Iterable[int]) -> int:
 
 
 def described(error: BaseException) -> str:
-    """Describe an error of a user's Python file: its type and its message.
+    """Describe an error that a user's Python file raised: its type and its message.
 
     >>> described(NameError("name 'x' is not defined")), described(SystemExit(0))
     ("NameError: name 'x' is not defined", 'SystemExit: the file calls sys.exit(0)')
@@ -53,12 +53,13 @@ def described(error: BaseException) -> str:
 class HostwrightError(Exception):
     """Base class of every error that Hostwright raises on purpose. ``str(error)`` is the message for the operator.
 
-    It can be pickled with all its attributes, for work in another process.
+    An error can be pickled with all its attributes, so that a process can return it to another process.
     """
 
     exit_status = FAILED
-    #: a verb with options that continues after this error (``rebuild --check``), or an option with which the same verb
-    #: may succeed (``--ask-become-pass``); empty if no command of Hostwright helps
+    #: Command that the operator can run after this error: a verb with options that continues the work (``rebuild
+    #: --check``), or an option with which the failed verb may succeed (``--ask-become-pass``). Empty: no command of
+    #: Hostwright helps.
     lead = ""
 
     def __reduce__(self) -> tuple[Callable[..., HostwrightError], tuple[Any, ...]]:
@@ -66,7 +67,7 @@ class HostwrightError(Exception):
 
 
 def _remade(kind: type[HostwrightError], args: tuple[Any, ...], fields: dict[str, Any]) -> HostwrightError:
-    """Restore a pickled error without calling ``__init__``, whose parameters differ from ``args``."""
+    """Restore a pickled error. ``__init__`` is not called, because its parameters are not those in ``args``."""
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(fields)
@@ -74,7 +75,8 @@ def _remade(kind: type[HostwrightError], args: tuple[Any, ...], fields: dict[str
 
 
 def led(lead: str, failed: Command) -> Command | None:
-    """Return the command that ``lead`` suggests after the command ``failed``; ``None`` if ``lead`` is empty.
+    """Return the command that an error's ``lead`` recommends after the command ``failed``; ``None`` if ``lead`` is
+    empty.
 
     >>> print(led("rebuild --check", Command("plan")), led("--ask-become-pass", Command("plan")))
     `invoke rebuild --check` `invoke plan --ask-become-pass`
@@ -87,9 +89,9 @@ def led(lead: str, failed: Command) -> Command | None:
 
 
 class InputError(HostwrightError):
-    """A mistake in what a user wrote: inventory, stack or option. No host was changed.
+    """A mistake in something that a user wrote: inventory, stack or option. No host was changed.
 
-    ``where`` is ``file:line`` or the name of an option. It is printed before ``sentence``.
+    ``where`` is ``file:line`` or the name of an option. It precedes ``sentence`` in the message.
     """
 
     exit_status = BAD_INPUT
@@ -101,7 +103,7 @@ class InputError(HostwrightError):
 
 
 class InputErrors(InputError):
-    """Several mistakes in users' files, one per line; ``errors`` has each."""
+    """Several mistakes in files of users. The message has one line for each; ``errors`` contains them."""
 
     def __init__(self, errors: list[InputError]):
         super().__init__("\n".join(str(error) for error in errors))
@@ -109,7 +111,8 @@ class InputErrors(InputError):
 
 
 class Mistakes:
-    """Collects the ``InputError`` of each ``with`` block, so that a user gets all mistakes at once.
+    """Collects the ``InputError`` of each ``with`` block, so that a user gets all mistakes at once instead of only the
+    first.
 
     >>> mistakes = Mistakes()
     >>> for value in ("10", "ten", "eleven"):
@@ -137,11 +140,11 @@ class Mistakes:
 
     @property
     def found(self) -> tuple[InputError, ...]:
-        """All mistakes so far, without duplicates."""
+        """All collected mistakes, without duplicates."""
         return tuple(self._found.values())
 
     def refuse(self) -> None:
-        """Raise ``InputErrors`` with all mistakes, if there are any."""
+        """Raise ``InputErrors`` with all collected mistakes, if there are any."""
         if self._found:
             raise InputErrors(list(self._found.values()))
 
@@ -159,8 +162,8 @@ class LabError(HostwrightError):
 class HostError(HostwrightError):
     """An error on one host, or on the connection to it."""
 
-    examination: Examination | None = None  #: known problems found on the host after the error
-    acceptance: tuple[Acceptance, ...] = ()  #: results of the acceptance checks of the host
+    examination: Examination | None = None  #: known problems that were found on the host after the error
+    acceptance: tuple[Acceptance, ...] = ()  #: results of the host's acceptance checks
 
     def __init__(self, host: str, message: str):
         super().__init__(f"{host}: {message}")
@@ -168,15 +171,15 @@ class HostError(HostwrightError):
         self.sentence = message
 
     def retell(self, message: str) -> None:
-        """Replace the message, for example when the cause becomes known."""
+        """Replace the message, for example if the cause is found later."""
         self.sentence, self.args = message, (f"{self.host}: {message}",)
 
 
 class Unreachable(HostError):
     """No SSH session could be opened: name resolution, connection, host key, authentication or timeout.
 
-    ``passing``: the failure may be transient (connection refused, reset or lost). Otherwise somebody has to fix the
-    cause (host key, login).
+    ``passing``: a retry may succeed (connection refused, reset or lost). Otherwise somebody has to fix the cause first
+    (host key, login).
     """
 
     def __init__(self, host: str, message: str, *, passing: bool = False, lead: str | None = None):
@@ -194,11 +197,11 @@ class BecomeError(HostError):
 
 
 class ProtocolError(HostError):
-    """The host sent unexpected output: cut off, too large, or not from Hostwright's program."""
+    """The host sent unexpected output: it is incomplete, too large, or does not come from Hostwright's program."""
 
 
 class NotAnswered(HostwrightError, KeyError):
-    """The result of a probe is unknown, because the probe hung and was killed."""
+    """A probe hung and was killed, so that its result is unknown."""
 
     def __init__(self, script: str, seconds: int):
         line = next((line for line in script.splitlines() if line and "=" not in line.split(" ")[0]), script)
@@ -214,7 +217,8 @@ class Refused(HostError):
 
 
 class Locked(Refused):
-    """Another run is changing the host, or an operator locked it. The message names the owner and the end of the lock.
+    """Another run is changing the host, or an operator has locked it. The message contains who holds the lock, and
+    until when.
 
     The host is unchanged, and the error does not count as a failure.
     """
@@ -223,15 +227,16 @@ class Locked(Refused):
 
 
 class Unanswered(Refused):
-    """The plan deletes something permanently, and no operator has confirmed the deletion."""
+    """The plan would delete something permanently, and no operator has confirmed the deletion."""
 
 
 class Stopped(HostError):
-    """The operator stopped the run (Ctrl-C). The current step on the host has ended; later steps did not start."""
+    """The operator stopped the run (Ctrl-C). The current step on the host was completed; no later step was started."""
 
 
 class ExecutorLost(Stopped):
-    """The executor of the host is gone and no other executor is left, so the run stops. ``because`` is the reason."""
+    """The executor of the host has failed and no other executor is left, so the run stops. ``because`` is why it
+    failed."""
 
     def __init__(self, host: str, because: str, then: str):
         super().__init__(host, f"{because}; {then}")
@@ -240,10 +245,10 @@ class ExecutorLost(Stopped):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A recognised known failure. ``evidence`` is the host's own output that shows it.
+    """A known problem that was recognised on a host. ``evidence`` is the output of the host that shows it.
 
-    ``grave``: work fails or will fail; otherwise the finding is a warning. ``provision``: whether ``invoke provision``
-    fixes the failure. ``link`` is the command that explains the failure.
+    ``grave``: work on the host fails or will fail; otherwise the problem is only a warning. ``provision``: ``invoke
+    provision`` fixes the problem. ``link`` is the command that explains the problem.
     """
 
     rule: str
@@ -258,9 +263,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class UnitJournal:
-    """The last log lines of ``unit``: the systemd unit that a failure names (``named``), or its failed dependency.
+    """The last log lines of a systemd unit. ``named`` is the unit in the error; ``unit`` is that unit or its failed
+    dependency.
 
-    ``last`` is the last output of the unit's own program.
+    ``lines`` are its last log lines, and ``last`` is the last output of the program that the unit runs.
     """
 
     named: str
@@ -273,31 +279,31 @@ class UnitJournal:
 class Examination:
     """The result of checking a host for known problems after a failure.
 
-    ``sentence`` lists what was checked and what could not be checked. ``journals`` has the last
-    log lines of the systemd units that the failure names.
+    ``sentence`` lists what was checked and what could not be checked. ``journals`` contains log lines of the systemd
+    units that the failure names.
     """
 
     findings: tuple[Finding, ...]
     sentence: str
     journals: tuple[UnitJournal, ...] = ()
-    not_checked: tuple[str, ...] = ()  #: rules that could not be checked, for lack of an answer
+    not_checked: tuple[str, ...] = ()  #: rules that could not be checked, because a probe for them did not answer
 
 
 @dataclass(frozen=True, slots=True)
 class FailedStep:
-    """A failed step, with the details that an operator needs to understand it without logging in."""
+    """A failed step, with the details that explain it to an operator who is not logged in to the host."""
 
     role: str
-    what: str  #: the change that the step belongs to (``file /etc/motd``), or the site's drain command
-    command: str  #: script of the step
-    status: int  #: exit status of the script
-    tail: tuple[str, ...] = field(default=())  #: last lines of its output
-    known: Finding | None = None  #: known problem that matches its output
-    units: tuple[str, ...] = ()  #: systemd units whose journal its output refers to
+    what: str  #: change for which the step was run (``file /etc/motd``), or the drain command of the site
+    command: str  #: shell script that the step ran
+    status: int  #: exit status of this script
+    tail: tuple[str, ...] = field(default=())  #: last lines of the script's output
+    known: Finding | None = None  #: known problem that this output shows
+    units: tuple[str, ...] = ()  #: systemd units that this output mentions and whose journal may have details
 
 
 class StepFailed(HostError):
-    """A step of a role ended with a nonzero exit status; ``step`` has the details."""
+    """A step of a role exited with a nonzero status. ``step`` contains the details."""
 
     def __init__(self, host: str, message: str, step: FailedStep):
         super().__init__(host, message)
@@ -305,9 +311,10 @@ class StepFailed(HostError):
 
 
 class ScriptFailed(HostError):
-    """A root script of Hostwright itself, such as the writer of a record, ended with a nonzero exit status.
+    """A script that Hostwright runs as root for its own purposes, such as writing a record, exited with a nonzero
+    status.
 
-    ``lines`` are the last lines of its standard error.
+    ``lines`` are the last lines of the script's standard error.
     """
 
     def __init__(self, host: str, failure: str, status: int, lines: tuple[str, ...] = ()):
@@ -317,21 +324,21 @@ class ScriptFailed(HostError):
 
 
 class SeveralFailed(HostError):
-    """Several independent errors on one host, from parallel roles or unrelated changes; ``errors`` has each."""
+    """Several independent errors on one host, of parallel roles or unrelated changes. ``errors`` contains them."""
 
     def __init__(self, host: str, errors: list[HostwrightError]):
         self.errors = tuple(errors)
         super().__init__(host, self.joined())
 
     def joined(self) -> str:
-        """Join the messages of all errors into one message."""
+        """Return one message that contains the messages of all errors."""
         sentences = [error.sentence if isinstance(error, HostError) else str(error) for error in self.errors]
         return f"{len(sentences)} failures: " + " · ".join(sentences)
 
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """The result of one acceptance check of a host: a name such as ``network.dense``, an outcome, and the reason."""
+    """Result of one acceptance check of a host: its name, such as ``network.dense``, its outcome, and the reason."""
 
     name: str
     outcome: str
@@ -339,9 +346,9 @@ class Acceptance:
 
 
 class NotAccepted(HostError):
-    """The host is as desired, but an acceptance check did not pass.
+    """The host is in the desired state, but did not pass an acceptance check.
 
-    ``exit_status`` is 3 if a check was tried and failed, and 1 if a check could not be tried.
+    ``exit_status`` is 3 if a check ran and failed, and 1 if a check could not be run.
     """
 
     def __init__(self, host: str, message: str, acceptance: tuple[Acceptance, ...] = (), *, exit_status: int = FAILED):
@@ -351,4 +358,4 @@ class NotAccepted(HostError):
 
 
 class NotConverged(HostError):
-    """Every step succeeded, but a new probe still finds differences from the desired state."""
+    """Every step succeeded, but a probe after the last step still finds differences from the desired state."""

@@ -1,4 +1,4 @@
-"""The message for an operator who presses Ctrl-C: what was done until then."""
+"""The message that an operator gets after Ctrl-C: what was done until then."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def on_interrupt(message: str) -> Iterator[None]:
-    """Add a message to a ``KeyboardInterrupt`` that leaves the block, unless an inner block has added one."""
+    """If Ctrl-C interrupts the block, attach a message to the ``KeyboardInterrupt``, unless an inner block has attached
+    one."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
@@ -18,5 +19,5 @@ def on_interrupt(message: str) -> Iterator[None]:
 
 
 def message_of(interrupt: KeyboardInterrupt) -> str:
-    """Return the message that ``on_interrupt`` added, or an empty text."""
+    """Return the message that ``on_interrupt`` attached; empty if there is none."""
     return next(iter(getattr(interrupt, "__notes__", ())), "")

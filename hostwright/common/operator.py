@@ -1,4 +1,4 @@
-"""The operator, this machine, and whether a process on this machine is still alive."""
+"""Identifies the operator and this machine, and checks whether a process on this machine is still alive."""
 
 from __future__ import annotations
 
@@ -10,25 +10,29 @@ import socket
 import subprocess
 from pathlib import Path
 
-_NAME_CHARACTERS = 200  #: limit for a user's name, which comes from the environment
+_NAME_CHARACTERS = 200  #: maximum length of a user's name in characters; the name comes from the environment
 _MACHINE_ID = Path("/etc/machine-id")
 _PROC = Path("/proc")
-_STATE, _START = 0, 19  #: fields 3 and 22 of /proc/PID/stat (proc(5)), counted after the program's name
-_PS_TIMEOUT_S = 10.0  #: ps takes milliseconds; a machine without free memory may be slower
-#: length of the part of the boot id that is added to a start time, which may repeat after a reboot
+_STATE, _START = 0, 19  #: indices of fields 3 and 22 of /proc/PID/stat (proc(5)) in the text after the program's name
+#: time limit of ps in seconds; it usually takes milliseconds, but more on a machine without free memory
+_PS_TIMEOUT_S = 10.0
+#: number of characters of the boot id that are added to a start time, because the same start time may occur after a
+#: reboot
 _BOOT_CHARACTERS = 8
 
 
 def operator() -> str:
-    """Return ``user@machine``, the operator's name in locks and records. Under sudo, the user is the caller."""
+    """Return ``user@machine``, the name of the operator in locks and records. Under sudo, it is the user who called
+    sudo."""
     name = f"{_user()}@{socket.gethostname()}"
     return "".join(character if character.isprintable() else "?" for character in name)[:_NAME_CHARACTERS]
 
 
 def machine_id() -> str:
-    """Return an identifier of this machine, unique and stable across reboots.
+    """Return an identifier of this machine, which is unique and survives reboots.
 
-    It is a keyed hash of the machine id, which must not be disclosed itself (machine-id(5)), or else of the host name.
+    It is a keyed hash of the machine id, which itself must not be disclosed (machine-id(5)). Without a machine id, it
+    is a hash of the host name.
     """
     try:
         known = _MACHINE_ID.read_text("ascii").strip()
@@ -38,10 +42,11 @@ def machine_id() -> str:
 
 
 def process_start(pid: int) -> str:
-    """Return the start time of a process, as text for comparison; empty if the process is gone or the time is unknown.
+    """Return the start time of a process, as text for comparison; empty if the process has ended or the time is
+    unknown.
 
-    Process ids are reused, but a process id with its start time is unique. Linux has the time in /proc, to 0.01 s and
-    independent of the clock. On other systems ps(1) prints it, to the second.
+    Process ids are reused, but an id together with a start time is unique. On Linux, /proc contains the time, in units
+    of 0.01 s and independent of the clock. On other systems, ps(1) prints it in seconds.
     """
     return _start_in_proc(pid) if _PROC.is_dir() else _start_by_ps(pid)
 
@@ -72,9 +77,9 @@ def _start_by_ps(pid: int) -> str:
 
 
 def pid_alive(pid: int, started: str) -> bool:
-    """Whether the process with this id and ``process_start`` is still alive.
+    """Whether the process with this id is alive and started at ``started``, the result of ``process_start``.
 
-    If the system reports no start times, any process with this id counts as alive, which is the safer mistake.
+    If the system reports no start times, any process with this id counts as alive: assuming so is the safer mistake.
     """
     if process_start(os.getpid()):
         return bool(started) and process_start(pid) == started
@@ -92,5 +97,5 @@ def _user() -> str:
         return os.environ["SUDO_USER"]
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a container's user may have no name
+    except (KeyError, OSError):  # the user of a container may have no name
         return f"uid{os.getuid()}"

@@ -1,4 +1,4 @@
-"""Where run records are stored on this machine, how files are written there, and advice for failed writes."""
+"""Paths of the records on this machine, writing of files, and advice after failed writes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from pathlib import Path
 from hostwright.common.errors import InputError
 
 STATE_VARIABLE = "HOSTWRIGHT_STATE"
-SITE_FILE = "hostwright.toml"  #: a site's settings
+SITE_FILE = "hostwright.toml"  #: file with the settings of a site
 JOURNAL, FACTS = "journal.jsonl", "facts"
-BEFORE, AFTER = "before", "after"  #: facts from the first probe of a host in a run, and from the latest
+#: subfolders of facts in a run's folder: those of the first probe of a host, and those of the latest probe
+BEFORE, AFTER = "before", "after"
 PRIVATE_DIR, PRIVATE_FILE = 0o700, 0o600
-SHARED_DIR, SHARED_FILE = 0o2770, 0o660  #: modes in a directory that is shared with a group (setgid bit)
+#: modes of directories and files below a directory that a group shares (setgid bit)
+SHARED_DIR, SHARED_FILE = 0o2770, 0o660
 RUN_SETS = (
     "failed",
     "locked",
@@ -26,16 +28,17 @@ RUN_SETS = (
     "pending",
     "untouched",
     "stopped",
-)  #: names of the sets of hosts by result
-#: pattern of a set of a named run in ``--hosts``, such as ``@failed:RUN``
+)  #: names of sets of hosts by their result in a run
+#: pattern of a term in ``--hosts`` for such a set of a named run: ``@failed:RUN``
 OF_A_RUN = re.compile(rf"@?(?P<set>{'|'.join(RUN_SETS)}):(?P<run>[a-z0-9][a-z0-9-]*)")
 
 _PLAIN = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,99}")
-_MAX_SLUG = 60  #: maximum length of the readable part of a name with special characters; a hash makes the name unique
+#: maximum length of the readable part of a file name for any text, in characters; a hash makes the file name unique
+_MAX_SLUG = 60
 
 _FREE = "free some space there"
 _OWN = "change its owner or mode"
-#: error number → advice, and whether another location helps too
+#: error number → advice, and whether writing to another path would also help
 _CURES: dict[int, tuple[str, bool]] = {
     errno.ENOSPC: (_FREE, True),
     errno.EDQUOT: (f"{_FREE}, or ask for a larger quota", True),
@@ -49,17 +52,17 @@ _CURES: dict[int, tuple[str, bool]] = {
     errno.ENFILE: ("close files on this machine, or take fewer hosts at a time", False),
     errno.ENOMEM: ("free some memory, or take fewer hosts at a time", False),
 }
-ANOTHER_STATE = f"set {STATE_VARIABLE} to a directory elsewhere"  #: advice for files in the state directory
+ANOTHER_STATE = f"set {STATE_VARIABLE} to a directory elsewhere"  #: advice for a failed write in the state directory
 ANOTHER_FILE = "name another file"
 
 
 def state_root() -> Path:
-    """Return the directory of everything that Hostwright records on this machine. It may not exist yet."""
+    """Return the directory in which Hostwright keeps all its records on this machine. It may not exist yet."""
     named = os.environ.get(STATE_VARIABLE, "")
     if named:
         return Path(named).absolute()
     base = os.environ.get("XDG_STATE_HOME", "")
-    if Path(base).is_absolute():  # XDG specification: ignore a relative path
+    if Path(base).is_absolute():  # the XDG specification requires that relative paths are ignored
         return Path(base) / "hostwright"
     try:
         return Path.home() / ".local" / "state" / "hostwright"
@@ -70,15 +73,15 @@ def state_root() -> Path:
 
 
 def runs_dir(root: Path) -> Path:
-    """Return the directory of all runs."""
+    """Return the directory that contains the folders of all runs."""
     return root / "runs"
 
 
 def place_of(inventory: str | Path) -> str:
-    """Return a hash of an inventory's path, equal for every spelling of the path.
+    """Return a hash that identifies an inventory by its path, however the path is spelt.
 
-    In a shared state directory it is the hash of the path within the site, so that it is equal for every operator's
-    clone.
+    If operators share the state directory, the path is relative to the site, so that the hash is the same in every
+    operator's clone of the site.
     """
     path = Path(os.path.realpath(inventory))
     site = next((above for above in path.parents if (above / SITE_FILE).is_file()), None)
@@ -88,12 +91,13 @@ def place_of(inventory: str | Path) -> str:
 
 
 def facts_file(host: str, when: str) -> str:
-    """Return the path of a host's facts file within the directory of a run. The host's name may be any text."""
+    """Return the path of the file with a host's facts, relative to the folder of a run. The host's name may be any
+    text."""
     return f"{FACTS}/{plain_name(host)}.{when}.json.gz"
 
 
 def is_shared(folder: Path) -> bool:
-    """Whether a directory is shared with its group (``chmod 2770``). A world-writable directory is not."""
+    """Whether a directory is shared with its group (mode 2770). A world-writable directory does not count."""
     try:
         mode = folder.stat().st_mode
     except OSError:
@@ -102,13 +106,14 @@ def is_shared(folder: Path) -> bool:
 
 
 def file_mode(folder: Path) -> int:
-    """Return the mode of a new file in a directory: for the group if the directory is shared, else for this user
-    only."""
+    """Return the mode for a new file in a directory: readable by the group if the directory is shared, else only by
+    this user."""
     return SHARED_FILE if is_shared(folder) else PRIVATE_FILE
 
 
 def make_folder(folder: Path, *, exist_ok: bool = True) -> None:
-    """Create a directory and its missing parents, for the group below a shared directory, else for this user only.
+    """Create a directory and its missing parents. Below a shared directory they are for the group, else only for this
+    user.
 
     Raises ``OSError``.
     """
@@ -125,10 +130,11 @@ def make_folder(folder: Path, *, exist_ok: bool = True) -> None:
 
 
 def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
-    """Write a file atomically, through a temporary file in the same directory, which must exist. Raises ``OSError``.
+    """Write a file atomically, by renaming a temporary file in the same directory. The directory must exist. Raises
+    ``OSError``.
 
-    ``mode`` is set whatever the umask is; the default is ``file_mode``. If the path is not a regular file
-    (``/dev/stdout``, a pipe, a link), the content is written to it directly.
+    The file gets exactly ``mode``, regardless of the umask; the default is ``file_mode``. If the path is not a regular
+    file (``/dev/stdout``, a pipe, a link), the content is written to it directly.
     """
     if path.is_symlink() or (path.exists() and not path.is_file()):
         path.write_bytes(content)
@@ -148,7 +154,7 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
 
 
 def sync(path: Path) -> None:
-    """Flush a file, or the entries of a directory, to the disk. Raises ``OSError``."""
+    """Flush a file to the disk; for a directory, flush the list of its files. Raises ``OSError``."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -157,7 +163,7 @@ def sync(path: Path) -> None:
 
 
 def plain_name(name: str) -> str:
-    """Return a file name for any text, unique even on a case-insensitive file system."""
+    """Return a file name for any text. Different texts get different names, even on a case-insensitive file system."""
     if _PLAIN.fullmatch(name):
         return name
     slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower())[:_MAX_SLUG].strip("-")
@@ -165,12 +171,12 @@ def plain_name(name: str) -> str:
 
 
 def to_blame(error: OSError) -> bool:
-    """Whether the error comes from this machine (space, permissions, limits) and not from a wrong path."""
+    """Whether the cause of an error is this machine (space, permissions, limits) rather than a wrong path."""
     return error.errno in _CURES.keys() - {errno.EISDIR, errno.ENOTDIR, errno.ENOENT}
 
 
 def refused(error: OSError, instead: str = "") -> str:
-    """Explain why a write failed, and what to do. ``instead`` is further advice, if another location would help.
+    """Explain why a write failed, and what to do. ``instead`` is added as advice if writing to another path would help.
 
     >>> refused(OSError(errno.ENOSPC, "No space left on device"), ANOTHER_FILE)
     'No space left on device; free some space there, or name another file'

@@ -1,7 +1,7 @@
-"""Quoting of values for shell commands. No other module turns text into shell code.
+"""Quotes values for shell commands. No other module creates shell code from values.
 
-Every command for a host is written ``sh("… %s …", value)``: the template is a constant of Hostwright, the values are
-data.
+Each command for a host is created by ``sh("… %s …", value)``. The template is a constant in Hostwright's code; the
+values are data.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ import shlex
 from functools import cache
 from pathlib import Path
 
-#: A line that declares a value of a shell file: ``: "${path:?}"``, or ``: "${mark?}"`` if the value may be empty.
+#: line with which a shell file declares one of its values: ``: "${path:?}"``, or ``: "${mark?}"`` if the value may be
+#: empty
 _DECLARED = re.compile(r'^: "\$\{([a-z_]+)(:?)\?\}"\n', re.MULTILINE)
 
 
 def sh(template: str, *values: object) -> str:
     r"""Return ``template`` with each ``%s`` replaced by the next value, quoted for a POSIX shell.
 
-    ``%%`` is a percent sign. Values are formatted with ``str``; a ``Secret`` is not allowed. Raises ``ValueError`` for
-    a secret, for a NUL byte, and if the counts differ.
+    ``%%`` becomes a percent sign. Values are converted with ``str``. Raises ``ValueError`` for a ``Secret``, for a NUL
+    byte, and if the number of values does not match the template.
 
     >>> sh("ln -sfn %s %s", "/usr/local/tool-1.2", "/tmp/a b")
     "ln -sfn /usr/local/tool-1.2 '/tmp/a b'"
@@ -39,16 +40,16 @@ def sh(template: str, *values: object) -> str:
 
 
 def words(values: list[str] | tuple[str, ...]) -> str:
-    """Return the values as quoted shell words separated by spaces, for commands that take many arguments."""
+    """Return the values as quoted shell words with blanks between them, for commands with any number of arguments."""
     return " ".join(sh("%s", value) for value in values)
 
 
 def sh_file(module: str, file: str, /, **values: object) -> str:
-    """Return the text of a shell file beside a module, with its values as assignments before it.
+    """Return the text of a shell file that is next to a module, preceded by assignments of its values.
 
-    ``module`` is the module's ``__file__``. The file declares each value with ``: "${path:?}"``, or with ``:
-    "${mark?}"`` if the value may be empty, for shellcheck and for readers. The comment at the head of the file is
-    removed. A tuple or list becomes one value of quoted shell words, for ``eval "set -- $names"``.
+    ``module`` is the module's ``__file__``. The shell file declares each value with ``: "${path:?}"``, or with ``:
+    "${mark?}"`` if the value may be empty; shellcheck and readers need these lines. The comment at the beginning of the
+    file is removed. A tuple or list becomes one value of quoted shell words, for use with ``eval "set -- $names"``.
 
     Raises ``ValueError`` if the values differ from the declarations, or if a required value is empty.
 
@@ -73,7 +74,7 @@ def sh_file(module: str, file: str, /, **values: object) -> str:
 
 @cache
 def _read(path: str) -> str:
-    """Return a shell file without the comment at its head."""
+    """Return the text of a shell file, without the comment at the beginning."""
     lines = Path(path).read_text("utf-8").splitlines(keepends=True)
     head = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
     return "".join(lines[head:])

@@ -1,8 +1,8 @@
-"""The operator's request: the options of one call, as a value.
+"""The operator's request, which contains the options of one call.
 
-A verb's options are parsed to a ``Request``, which the journal of a run stores and ``--resume`` modifies. Each field
-declares name, type, default and help text once. Invoke's options, the reference page, the schema of ``hostwright.toml``
-and shell completion are generated from the fields.
+Each verb gets its options as a ``Request``. The journal of a run stores the request, and ``--resume`` changes a stored
+one. Each field declares name, type, default and help text once. Invoke's options, the reference page, the schema of
+``hostwright.toml`` and shell completion are generated from the fields.
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ _OPTION = "option"
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How a field of the request is given as an option. ``default`` is the field's default, ``()`` for a repeatable
-    option."""
+    """Declaration of a field of the request as an option. ``default`` is the default of the field, ``()`` for a
+    repeatable option."""
 
     help: str
     default: Any
-    group: str = ""  #: name of a group of options that the same verbs take (``group_of``)
-    settable: Literal["everywhere", "environment", "never"] = "everywhere"  #: where a user may set another default
-    is_path: bool = False  #: in ``hostwright.toml``, a path relative to that file
-    recorded: bool = False  #: stored in the journal of a run, from which ``--resume`` reads it
-    repeated: bool = False  #: added to the commands that messages recommend, so that they work as printed
-    optional_value: bool = False  #: may be given without a value, which is then ``True``
-    choices: tuple[str, ...] = ()  #: all valid values; empty: any value
+    group: str = ""  #: name of the group to which the option belongs: options that the same verbs have (``group_of``)
+    #: where a user may set another default for the option
+    settable: Literal["everywhere", "environment", "never"] = "everywhere"
+    is_path: bool = False  #: whether the value is a path; in ``hostwright.toml``, the path is relative to that file
+    #: whether the journal of a run stores the option, so that ``--resume`` uses it for the resumed run
+    recorded: bool = False
+    #: whether recommended commands repeat the option, because without it they would not work as printed
+    repeated: bool = False
+    optional_value: bool = False  #: whether the option may be given without a value, which is then ``True``
+    choices: tuple[str, ...] = ()  #: all valid values; empty if any value is valid
 
     @property
     def kind(self) -> type:
@@ -39,14 +42,15 @@ class Option:
 
 
 def option(default: T, text: str, **how: Any) -> T:
-    """Declare a field of the request, with its default and help text. ``how`` sets the other fields of ``Option``."""
+    """Declare a field of the request with its default and its help text. ``how`` sets further fields of ``Option``."""
     made: T = field(default=default, metadata={_OPTION: Option(text, default, **how)})
     return made
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call of a verb. An option that the verb does not have keeps its default. Passwords are not stored."""
+    """The options of one call of a verb. Fields for which the verb has no option keep their default. Passwords are not
+    stored."""
 
     hosts: str = option(
         "",
@@ -186,16 +190,17 @@ class Request:
     details: bool = option(False, "show all details of each host")
     at_once: str = option("", "number of hosts at a time (default: as many connections as this machine can open)")
     limit: int = option(20, "number of latest entries to show; 0 shows all")
-    own: Mapping[str, object] = field(default_factory=dict)  #: the verb's own options, as stored in the journal
+    #: options that only this verb has, as the journal stores them
+    own: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise ``InputError`` for a value that is not one of an option's choices."""
+        """Raise ``InputError`` if a value is not one of its option's choices."""
         for name, each in OPTIONS.items():
             if each.choices and (value := getattr(self, name)) and value not in each.choices:
                 raise InputError(f"found {value!r:.40}, expected {' or '.join(each.choices)}", f"--{name}")
 
     def variables(self) -> dict[str, str]:
-        """Return ``--var KEY=VALUE`` as a mapping. Raises ``InputError``."""
+        """Return the variables from ``--var KEY=VALUE``. Raises ``InputError`` for any other form."""
         pairs = [pair.lstrip().partition("=") for pair in self.var]
         for key, sign, _ in pairs:
             if not sign or not key:
@@ -203,18 +208,18 @@ class Request:
         return {key: value for key, _, value in pairs}
 
     def recorded(self, **more: object) -> dict[str, Any]:
-        """Return the options that were given, and ``more`` options of the verb, as JSON values for the journal."""
+        """Return the options that the operator gave, and those in ``more``, as JSON values for the journal."""
         given = {name: getattr(self, name) for name, each in OPTIONS.items() if each.recorded}
         values = {**given, "var": list(self.var), **self.own, **more}
         return {name: value for name, value in values.items() if value not in ("", None, False, [])}
 
 
-#: all options of the request, by name
+#: name → declaration, for all options of the request
 OPTIONS: Mapping[str, Option] = {
     each.name: each.metadata[_OPTION] for each in fields(Request) if _OPTION in each.metadata
 }
 
 
 def group_of(name: str) -> tuple[str, ...]:
-    """Return the names of the options in a group."""
+    """Return the names of all options that belong to a group."""
     return tuple(option for option, each in OPTIONS.items() if each.group == name)

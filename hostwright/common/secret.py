@@ -1,4 +1,4 @@
-"""A value that cannot be shown by accident."""
+"""Secret values that cannot be printed by accident."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ MASK = "***"
 
 
 class Secret:
-    """A password or key. Formatting it always gives ``***``; only ``reveal()`` returns the text.
+    """A password or key. Formatting a secret always results in ``***``; only ``reveal()`` returns its text.
 
-    It compares in constant time, can be a dictionary key, and cannot be pickled. ``json.dumps`` rejects it as an
-    unknown type. A pydantic field of this type accepts text or a ``Secret``.
+    Comparison takes constant time. A secret can be a dictionary key, but cannot be pickled. ``json.dumps`` rejects it
+    as an unknown type. A pydantic field of this type accepts text or a ``Secret``.
     """
 
     __slots__ = ("_text",)
 
-    is_secret = True  #: checked by ``quoting.sh``, so that a secret never becomes part of a command
+    is_secret = True  #: ``quoting.sh`` rejects values with this attribute, so that no secret becomes part of a command
 
     def __init__(self, text: str):
         object.__setattr__(self, "_text", text)
@@ -27,7 +27,7 @@ class Secret:
         raise AttributeError("a Secret is immutable")
 
     def reveal(self) -> str:
-        """Return the text, for the one place that writes it to a host's standard input."""
+        """Return the secret in plain text. Never put this text into a command, a message or a record."""
         text: str = object.__getattribute__(self, "_text")
         return text
 
@@ -63,7 +63,7 @@ class Secret:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: Callable[[Any], Any]) -> Any:
-        """Let pydantic build a ``Secret`` from text, and dump it as ``***``."""
+        """Make pydantic create a ``Secret`` from text, and serialize it as ``***``."""
         from pydantic_core import core_schema
 
         from_text = core_schema.no_info_after_validator_function(cls, core_schema.str_schema())

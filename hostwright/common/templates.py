@@ -1,7 +1,7 @@
-"""Renders the templates ``templates/<role>/*.j2`` as plain text.
+"""Renders the Jinja templates ``templates/<role>/*.j2`` to plain text.
 
 The result is the exact content of a file on a host, so nothing is escaped, and an undefined name is an error. Jinja2 is
-imported with the first template, because many verbs render none.
+imported when the first template is rendered, because many verbs render none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from hostwright.common.input.yamlfile import read_text
 if TYPE_CHECKING:
     from jinja2 import Environment, UndefinedError
 
-STANDARD = Path(hostwright.__file__).parent / "standard" / "templates"  #: templates of the standard roles
+#: folder with the templates of the standard roles
+STANDARD = Path(hostwright.__file__).parent / "standard" / "templates"
 _DEEP = "is nested too deeply"
 
 
@@ -38,7 +39,8 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
 
 
 def render(name: str, folders: Sequence[Path] = (STANDARD,), /, **values: object) -> str:
-    """Render template ``name`` (``base/unattended.conf.j2``) with these values, from the first folder that has it.
+    """Render the template ``name`` (``base/unattended.conf.j2``) with these values. The first folder that contains the
+    template wins.
 
     Raises ``InputError``, with file and line, for a missing template, a syntax error or an undefined name.
     """
@@ -57,7 +59,7 @@ def render(name: str, folders: Sequence[Path] = (STANDARD,), /, **values: object
 
 
 def _place(error: UndefinedError, name: str, folders: Sequence[Path]) -> str:
-    """Return file and line of the undefined name, in the template or in one that it includes."""
+    """Return file and line at which a name is undefined, in the template itself or in one that it includes."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         for folder in folders:
             if Path(frame.filename).is_relative_to(folder):
@@ -66,7 +68,7 @@ def _place(error: UndefinedError, name: str, folders: Sequence[Path]) -> str:
 
 
 def mistakes_in(folder: Path) -> Iterator[InputError]:
-    """Yield the syntax errors of all templates (``*.j2``) in a folder, including templates that nothing renders yet."""
+    """Yield the syntax errors in all templates (``*.j2``) of a folder, even if no role renders them."""
     import jinja2
 
     for file in sorted(folder.rglob("*.j2")):

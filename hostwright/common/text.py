@@ -1,4 +1,4 @@
-"""Text for people: output of hosts made safe to print, docstrings as Markdown, numbers with units and nouns."""
+"""Formats text for people: safe printing of output from hosts, docstrings as Markdown, numbers with units or nouns."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import re
 import unicodedata
 from datetime import datetime
 
-LINE_CHARACTERS = 160  #: limit for a host's text on one line
+LINE_CHARACTERS = 160  #: maximum length in characters of a text from a host on one line
 
-_SPECIAL = re.compile(r"[\\*<>\[\]]|(?<!\w)_|_(?!\w)")  #: characters that Markdown would interpret
+_SPECIAL = re.compile(r"[\\*<>\[\]]|(?<!\w)_|_(?!\w)")  #: pattern of characters that have a meaning in Markdown
 
 
 def printable(text: str) -> str:
-    """Make text from a host safe to print: a control, format or unassigned character becomes ``\\ufffd``."""
-    if text.isprintable():  # fast path: the reports of a fleet contain 100,000 texts
+    """Replace each control, format or unassigned character by ``\\ufffd``, so that text from a host is safe to
+    print."""
+    if text.isprintable():  # fast path: the reports about a fleet contain 100,000 texts
         return text
     return "".join(
         char if char in "\n\t" or not unicodedata.category(char).startswith("C") else "\N{REPLACEMENT CHARACTER}"
@@ -22,18 +23,20 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Join text from a host to one line, so that no part of it can begin a line and look like another host's output."""
+    """Join the lines of a text from a host to one line, so that no part of it begins a line and looks like another
+    host's output."""
     return " ".join(printable(text).splitlines())
 
 
 def short(text: str) -> str:
-    """Shorten a host's text to a single line of at most ``LINE_CHARACTERS``."""
+    """Return a text from a host as one line of at most ``LINE_CHARACTERS``."""
     line = " ".join(printable(text[: 4 * LINE_CHARACTERS]).split())
     return line if len(line) <= LINE_CHARACTERS else line[: LINE_CHARACTERS - 1] + "…"
 
 
 def differences(before: str, after: str) -> str:
-    """Compare two comma-separated lists: changed values in pairs, with a common first word only once.
+    """Describe how two comma-separated lists differ: pairs of changed values, with the first word only once if it is
+    equal.
 
     >>> differences("Tesla T4, serial 1, GPU-a", "Tesla T4, serial 2, GPU-b")
     'serial 1 → 2, GPU-a → GPU-b'
@@ -53,28 +56,28 @@ def _after_its_word(one: str, two: str) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number with its noun: ``1 change``, ``2 changes``."""
+    """Return a number with its noun, in the plural unless the number is 1: ``1 change``, ``2 changes``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def shown_bytes(number: int) -> str:
     """Format bytes in powers of ten, as disks are sold: ``0 B``, ``5 kB``, ``34 MB``, ``5.2 GB``."""
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if number >= size - size // 2000:  # also values that would round to 1000 of the smaller unit
+        if number >= size - size // 2000:  # a value that would round to 1000 uses the next larger unit
             return f"{number / size:.1f} GB" if unit == "GB" else f"{number / size:.0f} {unit}"
     return f"{number} B"
 
 
 def shown_seconds(seconds: float) -> str:
-    """Format seconds for people: ``4.2 s``, ``3 min 20 s``, ``2 h 05 min``."""
-    if seconds < 59.95:  # larger values would round to 60.0 s
+    """Format a duration: ``4.2 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    if seconds < 59.95:  # longer durations would round to 60.0 s
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def shown_limit(seconds: float) -> str:
-    """Format a time limit in the largest unit that gives a whole number: ``90 s``, ``20 min``, ``2 h``.
+    """Format a time limit in the largest unit in which it is a whole number: ``90 s``, ``20 min``, ``2 h``.
 
     >>> [shown_limit(seconds) for seconds in (5, 90, 1200, 1234.0, 7200)]
     ['5 s', '90 s', '20 min', '20 min 34 s', '2 h']
@@ -89,9 +92,9 @@ def shown_limit(seconds: float) -> str:
 
 
 def ago(seconds: float) -> str:
-    """Format an age: ``just now``, ``2 min ago``, ``5 h ago``, ``3 days ago``.
+    """Format the age of something: ``just now``, ``2 min ago``, ``5 h ago``, ``3 days ago``.
 
-    A negative age, from a clock that is ahead, is ``just now``.
+    A negative age occurs if another machine's clock is ahead, and is also ``just now``.
     """
     minutes = int(seconds // 60)
     if minutes < 1:
@@ -110,7 +113,7 @@ def local_time(at: datetime | str) -> str:
 
 
 def markdown(text: str) -> str:
-    r"""Escape text for Markdown. Text in double backticks (reStructuredText) becomes code.
+    r"""Escape text for Markdown. Text in double backticks (reStructuredText) becomes code in single backticks.
 
     >>> print(markdown("remove lib* with ``rm -f -- *``"))
     remove lib\* with `rm -f -- *`

@@ -1,7 +1,7 @@
-"""Guards for output of hosts, which may be anything: error handling, safe regular expressions, strict JSON.
+"""Safe handling of output from hosts, which may be anything: errors, regular expressions, JSON.
 
-Code that reads a host's output may fail in unexpected ways. ``guarded`` turns the failure into an error of that host,
-so that the work on other hosts goes on, and stores the traceback for developers.
+Code that parses the output of a host may fail in unexpected ways. ``guarded`` converts such a failure to an error of
+that host, so that work on all other hosts continues, and stores the traceback for developers.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ from hostwright.common.errors import HostError, HostwrightError, NotAnswered
 from hostwright.common.places import PRIVATE_FILE, make_folder, plain_name, state_root, write_whole
 from hostwright.common.text import short
 
-DIGITS = 18  #: maximum length of a whole number, which SQLite and all readers of our reports can represent
-FOLDER = "unforeseen"  #: below the state directory: one file per host, with its latest error
-_DETAIL_CHARACTERS = 64 * 1024  #: limit for a traceback, whose message may contain a whole output
+#: maximum number of digits of a whole number, so that SQLite and all programs that read our reports can represent it
+DIGITS = 18
+#: folder below the state directory with a file for each host, which contains the latest internal error
+FOLDER = "unforeseen"
+#: maximum length of a stored traceback in characters; its message may contain the whole output of a host
+_DETAIL_CHARACTERS = 64 * 1024
 
-#: memory of one compiled pattern and its state cache, so that no text can exhaust the memory through all patterns
+#: memory limit in bytes of each compiled pattern and its cache, so that untrusted text cannot exhaust the memory
 MAX_PATTERN_BYTES = 1024 * 1024
 
 _log = logging.getLogger("hostwright")
@@ -39,9 +42,9 @@ class Unforeseen(HostError):
 
 @contextmanager
 def guarded(host: str) -> Iterator[None]:
-    """Convert any error of the block that Hostwright does not raise on purpose to ``Unforeseen``.
+    """Convert an error that Hostwright does not raise on purpose to ``Unforeseen``, if the block raises one.
 
-    The traceback is stored in the state directory, and printed with ``--debug``.
+    The traceback is stored in the state directory, and also printed with ``--debug``.
 
     >>> with guarded("gpu03"):
     ...     int("9" * 5000)
@@ -66,7 +69,7 @@ def guarded(host: str) -> Iterator[None]:
 
 
 def _keep(host: str, error: Exception) -> Path | None:
-    """Store the traceback and return its file; ``None`` if it cannot be written."""
+    """Store the traceback of an error and return the path of the file; ``None`` if the file cannot be written."""
     try:
         folder = state_root() / FOLDER
         make_folder(folder)
@@ -79,25 +82,26 @@ def _keep(host: str, error: Exception) -> Path | None:
 
 
 class Match(Protocol):
-    """A match of a pattern: ``match[0]`` is the text, ``match[1]`` the first group or ``None``."""
+    """A match of a pattern. ``match[0]`` is the matched text, and ``match[1]`` that of the first group, or ``None``."""
 
     def __getitem__(self, group: int | str) -> str: ...
 
     def start(self) -> int:
-        """Return the position of the first character."""
+        """Return the index of the first character of the match."""
 
     def end(self) -> int:
-        """Return the position after the last character."""
+        """Return the index after the last character of the match."""
 
     def groupdict(self) -> dict[str, str | None]:
-        """Return the text of each named group; ``None`` for a group that matches nothing."""
+        """Return name → text for all named groups; the text is ``None`` for a group that matches nothing."""
 
 
 class Pattern:
-    """A regular expression for untrusted text. The engine (RE2) takes time linear in the length of any text.
+    """A regular expression for untrusted text. Its engine (RE2) needs time linear in the length of the text, whatever
+    the text is.
 
-    RE2 has no look-around and no back-references, and repeats at most 1,000 times. ``\\d``, ``\\s``, ``\\w`` and
-    ``\\b`` match ASCII only. Flags stand at the beginning, as in ``(?im)``.
+    RE2 has no look-around and no back-references, and repeats a part at most 1,000 times. ``\\d``, ``\\s``, ``\\w`` and
+    ``\\b`` match only ASCII. Flags are at the beginning of the pattern, as in ``(?im)``.
 
     >>> Pattern("(?i)error [0-9]+").search("an ERROR 12")[0]
     'ERROR 12'
@@ -118,7 +122,7 @@ class Pattern:
         return match
 
     def lines(self, text: str, unless: Pattern | None = None) -> str | None:
-        """Return the whole lines of the first match. If ``unless`` matches in these lines, continue after them.
+        """Return the lines that contain the first match. If ``unless`` also matches in these lines, use the next match.
 
         >>> Pattern("full").lines("disk full\\n/dev/shm is full", Pattern("disk"))
         '/dev/shm is full'
@@ -143,23 +147,23 @@ class Pattern:
         return match
 
     def finditer(self, text: str) -> Iterator[Match]:
-        """Iterate over all matches in the text."""
+        """Yield all matches in the text."""
         matches: Iterator[Match] = self._regexp.finditer(_encodable(text))
         return matches
 
     def sub(self, replacement: str, text: str) -> str:
-        """Replace each match with this literal text."""
+        """Return the text with each match replaced by ``replacement``, which is used literally."""
         replaced: str = self._regexp.sub(lambda _: replacement, _encodable(text))
         return replaced
 
 
 def _encodable(text: str) -> str:
-    """Replace each lone surrogate with ``?``, because it cannot be encoded."""
+    """Replace each lone surrogate with ``?``, because surrogates cannot be encoded."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def whole(text: str) -> int | None:
-    """Parse a whole number; ``None`` for any other text, and for more than ``DIGITS`` digits.
+    """Parse a whole number of at most ``DIGITS`` digits; ``None`` for any other text.
 
     >>> [whole(text) for text in ("470", "-1", "²", "٣", "9" * 5000, "")]
     [470, None, None, None, None, None]
@@ -168,10 +172,10 @@ def whole(text: str) -> int | None:
 
 
 def json_object(text: str) -> dict[str, Any] | None:
-    """Parse the JSON object in a host's text; ``None`` for any other text.
+    """Parse a text from a host as a JSON object; ``None`` for any other text.
 
-    Input that JSON parsers interpret differently is rejected: duplicate keys, ``NaN`` and infinity, lone surrogates,
-    whole numbers of more than ``DIGITS`` digits, and too deep nesting.
+    A text that JSON parsers interpret differently is rejected: duplicate keys, ``NaN`` and infinity, lone surrogates,
+    whole numbers with more than ``DIGITS`` digits, and very deep nesting.
 
     >>> json_object('{"schema": 2}')
     {'schema': 2}

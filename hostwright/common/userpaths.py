@@ -1,4 +1,4 @@
-"""Paths as people write them."""
+"""Paths as users type them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 from hostwright.common.errors import InputError
 
 GONE = "the working directory no longer exists; change to another directory"
-STDOUT = "-"  #: file name that means standard output, for reports that can be written there
+STDOUT = "-"  #: name of a file that means standard output, for reports that can be printed
 
 
 def expanded(text: str | Path) -> Path:
     """Expand ``~`` and ``~user`` in a path.
 
-    An unknown user stays unexpanded, where pathlib would raise ``RuntimeError``. Opening the path then reports a
-    missing file.
+    If the user is unknown, ``~user`` stays unexpanded, while pathlib would raise ``RuntimeError``. Opening the path
+    then fails with a message about a missing file.
     """
     return Path(os.path.expanduser(text))  # noqa: PTH111 - see above
 
 
 def working_directory() -> Path:
-    """Return the working directory. Raises ``InputError`` if it has been removed."""
+    """Return the working directory. Raises ``InputError`` if the directory has been removed."""
     try:
         return Path.cwd()
     except FileNotFoundError as error:
@@ -29,7 +29,8 @@ def working_directory() -> Path:
 
 
 def place_for(text: str, option: str, what: str) -> Path:
-    """Return the output path that an option names. Raises ``InputError`` for ``-``: ``what`` needs a path.
+    """Return the path of the output file that an option names. Raises ``InputError`` for ``-``, because ``what`` cannot
+    be printed.
 
     >>> place_for("-", "--out", "a saved plan")
     Traceback (most recent call last):

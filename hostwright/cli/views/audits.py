@@ -33,8 +33,7 @@ def auditor_of(request: Request, options: AuditOptions) -> Auditor:
 
 
 def audits_table(request: Request, auditor: Auditor, look: AuditResult, *, first: bool = False) -> Group:
-    """Return the result of an audit as a table. ``first``: the first result of the call, not one that ``--watch``
-    repeats."""
+    """Return the result of an audit as a table. ``first``: the totals are at the top instead of at the end."""
     from hostwright.audit.reports.table import show_audit
 
     # hosts that were never audited add only few details

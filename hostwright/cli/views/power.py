@@ -17,7 +17,7 @@ from hostwright.rebuild.bmc import BmcError, Power
 from hostwright.rebuild.orders import Powered
 
 TITLES = ("host", "power", "before", "health", "model", "serial", "BIOS", "next boot", "media")
-MOST_CONSOLES = 5  #: maximum number of hosts for which the command that opens the console is printed
+MOST_CONSOLES = 5  #: maximum number of hosts for which access to the console is described
 _STYLE = {Power.ON: "green", Power.OFF: "dim"}
 
 
@@ -49,7 +49,8 @@ def _needs_console(done: Powered) -> bool:
 
 
 def _show_consoles(out: Console, of: Sequence[Powered]) -> None:
-    """Print the address of each host's console."""
+    """Print how to access the console of each host; for more than ``MOST_CONSOLES`` hosts, print the number of the
+    rest."""
     for done in of[:MOST_CONSOLES]:
         out.print(Text(printable(f"console of {done.host}: {done.console}"), style="cyan"), soft_wrap=True)
     if more := of[MOST_CONSOLES:]:

@@ -1,1 +1,1 @@
-"""Readers of files that people write: YAML with line numbers, error messages, suggestions for misspelt names."""
+"""Readers for files that users write: YAML with line numbers, error messages, suggestions for misspelt names."""

@@ -1,4 +1,4 @@
-"""pydantic type adapters, each built at its first use, because building one takes milliseconds."""
+"""Type adapters of pydantic. Each is created when it is first used, because creating one takes milliseconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def adapter(kind: type[T]) -> TypeAdapter[T]:
-    """Return the cached pydantic adapter of a type.
+    """Return pydantic's adapter for a type, from a cache.
 
     >>> adapter(tuple[int, ...]).validate_json("[1, 2]")
     (1, 2)
@@ -21,7 +21,7 @@ def adapter(kind: type[T]) -> TypeAdapter[T]:
 
 
 def json_schema_of(kind: type, title: str, description: str) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of the document to which a value of this type is serialized."""
+    """Return the JSON Schema (draft 2020-12) for the document into which a value of this type is serialized."""
     draft = "https://json-schema.org/draft/2020-12/schema"
     head = {"$schema": draft, "title": title, "description": description}
     schema = adapter(kind).json_schema(mode="serialization")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-SIMILAR = 0.6  #: difflib's default: below it, a suggestion misleads more often than it helps
+SIMILAR = 0.6  #: similarity below which a suggestion misleads more often than it helps (the default of difflib)
 
 
 def nearest(name: str, candidates: Iterable[str], similar: float = SIMILAR) -> str | None:
-    """Return the candidate most similar to ``name``, or ``None`` if none is similar enough.
+    """Return the candidate that is most similar to ``name``; ``None`` if none is similar enough.
 
     >>> nearest("prefx", ["prefix", "version"])
     'prefix'
@@ -20,7 +20,7 @@ def nearest(name: str, candidates: Iterable[str], similar: float = SIMILAR) -> s
 
 
 def suggestion(name: str, candidates: Iterable[str], shown: int = 12) -> str:
-    """Return the end of a message about an unknown name: the most similar valid name, else all valid names.
+    """Return the end of a message about an unknown name: the most similar valid name, or else a list of valid names.
 
     >>> suggestion("prefx", ["prefix"])
     "did you mean 'prefix'?"

@@ -1,9 +1,9 @@
 """Checks whether other users could have placed or changed a file, by the rules of OpenSSH, git and sudo.
 
-A path is trusted if this user or root owns the path, every directory above it and every symbolic link on the way, and
-no other user may write to them. A parent directory may be world-writable if it is sticky (``/tmp``), since other users
-cannot replace our files there. The owner's private group does not count as another user. Under ``sudo``, the calling
-user (``SUDO_UID``) counts as this user, as in git.
+A path is trusted if only this user and root own and can write the path, every directory above it, and every symbolic
+link that leads to it. A parent directory may be world-writable if it is sticky (``/tmp``), since other users cannot
+replace our files there. The private group of the owner does not count as another user. Under ``sudo``, this user is the
+calling user (``SUDO_UID``), as in git.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ from hostwright.common.errors import InputError
 from hostwright.common.text import one_line
 from hostwright.common.userpaths import expanded
 
-SITE_VARIABLE = "HOSTWRIGHT_SITE"  #: the directory of the site, which is trusted
-_MOST_LINKS = 40  #: Linux's own limit (path_resolution(7))
+#: environment variable with the directory of the site, which is trusted because the operator named it
+SITE_VARIABLE = "HOSTWRIGHT_SITE"
+_MOST_LINKS = 40  #: maximum number of symbolic links in a path, as in Linux (path_resolution(7))
 _ACL = "system.posix_acl_access"
 
 
 class NotTrusted(InputError):
-    """Another user could have placed code in a directory that the operator did not name."""
+    """Code would be loaded from a directory that the operator did not name and that another user could have changed."""
 
 
 def in_named_site(folder: Path) -> bool:
-    """Whether a directory is in the site that ``HOSTWRIGHT_SITE`` names."""
+    """Whether a directory is inside the site that ``HOSTWRIGHT_SITE`` names."""
     named = os.environ.get(SITE_VARIABLE, "")
     return bool(named) and folder.resolve().is_relative_to(expanded(named).resolve())
 
 
 def fault_of(path: Path) -> str:
-    """Return why other users could have placed or changed ``path``; empty if only this user and root could.
+    """Return why another user could have placed or changed ``path``; empty if only this user and root could.
 
     >>> fault_of(Path("/tmp"))
     '/tmp: others may write to it (mode 1777)'
@@ -51,8 +52,8 @@ def fault_of(path: Path) -> str:
 
 
 def fault_below(root: Path, folders: Collection[str] | None = None) -> str:
-    """Like ``fault_of``, for ``root`` and everything below it. ``folders``: of its direct subfolders, check only
-    these."""
+    """Like ``fault_of``, for ``root`` and everything below it. If ``folders`` is given, check only these direct
+    subfolders."""
     if fault := fault_of(root):
         return fault
     seen: set[tuple[int, int]] = set()
@@ -81,7 +82,8 @@ def fault_below(root: Path, folders: Collection[str] | None = None) -> str:
 
 
 def _way(path: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield every directory, link and file that the kernel visits on the way to a path. Raises ``OSError``."""
+    """Yield every directory, link and file that the kernel visits when it opens a path, with its status. Raises
+    ``OSError``."""
     here, left, links = "/", list(reversed(path.parts[1:])), 0
     yield here, os.lstat(here)
     while left:
@@ -105,7 +107,8 @@ def _way(path: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _fault(place: str, found: os.stat_result, *, passed: bool = False) -> str:
-    """Describe a wrong owner or mode. ``passed``: ``place`` is a directory on the way to another path."""
+    """Describe why an owner or a mode is not trusted. ``passed``: ``place`` is a directory above the path, not the path
+    itself."""
     if found.st_uid not in _ours():
         return _sentence(place, f"belongs to {_name_of(found.st_uid)}")
     mode = stat.S_IMODE(found.st_mode)
@@ -137,7 +140,8 @@ def _name_of(uid: int) -> str:
 
 @cache
 def _is_private(gid: int) -> bool:
-    """Whether a group is private to this user: it has the name of its only member, as USERGROUPS_ENAB creates it."""
+    """Whether a group contains only this user and has the user's name. USERGROUPS_ENAB (login.defs) creates such
+    groups."""
     try:
         group = grp.getgrgid(gid)
         user = pwd.getpwnam(group.gr_name)
@@ -147,8 +151,9 @@ def _is_private(gid: int) -> bool:
 
 
 def _has_acl(place: str) -> bool:
-    """Whether an access control list names further users. The group bits of the mode are then its mask."""
+    """Whether an access control list gives rights to further users. Then the group bits of the mode are the list's
+    mask."""
     try:
         return bool(os.getxattr(place, _ACL))
-    except (OSError, AttributeError):  # no list, or macOS, which has no getxattr
+    except (OSError, AttributeError):  # the path has no list, or this is macOS, which has no getxattr
         return False

@@ -1,8 +1,8 @@
 """A secret that a command prints: ``hostwright_become_password_command: pass show sudo/$HOSTWRIGHT_HOST``.
 
-``NAME_command`` may replace every secret variable ``NAME``. The command is the operator's own text for ``/bin/sh``. The
-host's name is in its environment and never in that text. The command runs once per host, when the secret is first
-needed. The secret is the first line of its output.
+Every secret variable ``NAME`` can be replaced by ``NAME_command``. The command is the operator's own text for
+``/bin/sh``. The host's name is in the environment of the command, and never in that text. The command runs once for
+each host, when the secret is first needed. The first line of its output is the secret.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from hostwright.common.secret import MASK, Secret
 from hostwright.common.text import short
 
 SUFFIX = "_command"
-TIMEOUT_S = 60.0  #: a password manager may wait for a smart card or a fingerprint
-LONGEST = 1024  #: characters of a secret
-AT_ONCE = 4  #: our choice: parallel commands; a password manager handles one request at a time, some limit the rate
+TIMEOUT_S = 60.0  #: time limit of a command in seconds; a password manager may wait for a smart card or a fingerprint
+LONGEST = 1024  #: maximum length of a secret in characters
+#: maximum number of commands in parallel (our choice); password managers handle one request at a time or limit their
+#: rate
+AT_ONCE = 4
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _turns = threading.BoundedSemaphore(AT_ONCE)
 
@@ -32,7 +34,7 @@ class PrintedSecret(Secret):
     """A secret that is the first line of a command's output.
 
     ``reveal`` runs the command once, and raises ``HostError`` if it prints no secret. Comparing, hashing and formatting
-    do not run it. ``variable`` names the variable with the command, for messages.
+    the secret do not run the command. ``variable`` is the name of the variable with the command, for messages.
     """
 
     __slots__ = ("_command", "_error", "_host", "_lock", "_variable")
@@ -50,11 +52,11 @@ class PrintedSecret(Secret):
 
     @property
     def known(self) -> bool:
-        """Whether the command has already run and printed the secret."""
+        """Whether the command has run and printed the secret."""
         return bool(super().reveal())
 
     def reveal(self) -> str:
-        """Return the text, for the one place that needs it. Raises ``HostError``."""
+        """Return the secret in plain text; run the command if it has not run yet. Raises ``HostError``."""
         with self._lock:
             if not self.known and not self._error:
                 try:
@@ -78,7 +80,8 @@ class PrintedSecret(Secret):
 
 
 def get_all(secrets: Iterable[Secret | None]) -> None:
-    """Run the commands of these secrets in parallel. A failed command is reported when its host needs the secret."""
+    """Run the commands of these secrets in parallel. A command that fails is reported later, when its host needs the
+    secret."""
 
     def get(secret: PrintedSecret) -> None:
         with suppress(HostError):
@@ -91,12 +94,13 @@ def get_all(secrets: Iterable[Secret | None]) -> None:
 
 
 def at_hand(secret: Secret | None) -> bool:
-    """Whether the text of a secret is available without running a command."""
+    """Whether the text of a secret is available without running its command."""
     return secret.known if isinstance(secret, PrintedSecret) else bool(secret)
 
 
 def first_line(command: str, host: str, timeout_s: float = TIMEOUT_S) -> str:
-    """Return the first line that a command prints for a host, unchanged. Raises ``ValueError`` with a message."""
+    """Run a command for a host and return the first line of its output, unchanged. Raises ``ValueError`` with a
+    message."""
     with _turns:
         status, out, err = _run(command, host, timeout_s)
     line = out.partition("\n")[0].removesuffix("\r")
@@ -114,7 +118,7 @@ def first_line(command: str, host: str, timeout_s: float = TIMEOUT_S) -> str:
 
 
 def _run(command: str, host: str, timeout_s: float) -> tuple[int | None, str, str]:
-    """Return the command's exit status (``None`` after a timeout), standard output and standard error."""
+    """Run a command, and return exit status (``None`` after a timeout), standard output and standard error."""
     process = subprocess.Popen(
         ["/bin/sh", "-c", command],
         stdin=subprocess.DEVNULL,
@@ -129,7 +133,8 @@ def _run(command: str, host: str, timeout_s: float) -> tuple[int | None, str, st
         return None, "", ""
     finally:
         if process.returncode is None:
-            with suppress(ProcessLookupError, PermissionError):  # PermissionError on macOS, if all have ended
+            # on macOS, PermissionError means that all processes have ended
+            with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     return process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Converts pydantic errors to messages with file and line: what was found, what was expected, and a suggestion."""
+"""Converts pydantic errors to messages with file and line: the wrong value, the expected value, and a suggestion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hostwright.common.input.unquoted import Unquoted
 from hostwright.common.input.yamlfile import Origin, Where
 from hostwright.common.secret import Secret
 
-SHOWN_CHARACTERS = 60  #: limit for a wrong value in a message
+SHOWN_CHARACTERS = 60  #: maximum length of a wrong value in a message, in characters
 
 _EXPECTED = {
     "string_type": "text",
@@ -45,8 +45,8 @@ _EXPECTED = {
 def explain(error: ValidationError, model: type, at: Callable[[Where], Origin | None], prefix: str) -> list[InputError]:
     """Convert every error of a validation to an ``InputError``.
 
-    ``at`` returns the origin of a value for its path from the top. ``prefix`` is the name of the top-level value in
-    messages (``base``).
+    ``at`` returns the file and line of the value at a path of keys. ``prefix`` precedes this path in messages, such as
+    the name of a role (``base``).
     """
     return [_one(detail, model, at, prefix) for detail in error.errors(include_url=False)]
 
@@ -81,12 +81,12 @@ def _expected(detail: ErrorDetails) -> str:
 
 
 def unknown_name(name: str, valid: Iterable[str]) -> str:
-    """Return the message for an unknown name, with the most similar valid name."""
+    """Return the message for an unknown name, which suggests the most similar valid name."""
     return f"{name!r} is unknown here; {suggestion(name, valid)}"
 
 
 def describe(value: object) -> str:
-    """Describe a wrong value for a message, shortened; a secret stays hidden."""
+    """Describe a wrong value in a message. A long value is shortened, and a secret is not shown."""
     if value is None:
         return "nothing"
     if isinstance(value, (Mapping, BaseModel)):
@@ -103,7 +103,7 @@ def describe(value: object) -> str:
 
 
 def names_at(model: type, way: Where) -> list[str]:
-    """Return the names that are valid inside ``model`` at a path from its top."""
+    """Return the names that are valid at a path of keys inside ``model``."""
     here: Any = model
     for part in way:
         here = _inside(here, part)
@@ -111,7 +111,7 @@ def names_at(model: type, way: Where) -> list[str]:
 
 
 def secret_names(model: type) -> list[str]:
-    """Return the names of the fields of type ``Secret``."""
+    """Return the names of those fields of a class that have type ``Secret``."""
     return list(_secrets_of(model))
 
 
@@ -121,7 +121,8 @@ def _secrets_of(model: type) -> tuple[str, ...]:
 
 
 def _way(loc: tuple[int | str, ...], model: type) -> Where:
-    """Keep only the user's keys: pydantic adds names of union members and validators to a location."""
+    """Return a pydantic location as the path of keys in the user's file, without the names of union members and
+    validators that pydantic adds."""
     way: list[str | int] = []
     here: Any = model
     for part in loc:
@@ -140,7 +141,8 @@ def _is_scalar(annotation: Any) -> bool:
 
 
 def _inside(annotation: Any, part: str | int) -> Any:
-    """Return the type of the value at ``part`` inside a type; ``None`` if it cannot be determined."""
+    """Return the type of the value that a value of type ``annotation`` has at a key or index; ``None`` if it is
+    unknown."""
     annotation = _unwrap(annotation)
     fields = _fields(annotation)
     if fields:
@@ -152,7 +154,7 @@ def _inside(annotation: Any, part: str | int) -> Any:
 
 
 def _unwrap(annotation: Any) -> Any:
-    """Return ``X`` for ``Annotated[X, …]`` and for ``X | None``."""
+    """Return the type ``X`` for ``Annotated[X, …]`` and for ``X | None``; any other type is unchanged."""
     origin = typing.get_origin(annotation)
     if origin is typing.Annotated:
         return _unwrap(typing.get_args(annotation)[0])
@@ -169,9 +171,9 @@ def _fields(annotation: Any) -> Mapping[str, Any]:
 
 @cache
 def _fields_of(model: type) -> Mapping[str, Any]:
-    """Return the fields of a class by name, with their types.
+    """Return field → type for a class.
 
-    Cached: resolving annotations takes a millisecond, and every host of an inventory needs the fields of every role.
+    The result is cached: resolving annotations takes a millisecond, and every host needs the fields of every role.
     """
     if issubclass(model, BaseModel):
         return {name: field.annotation for name, field in model.model_fields.items()}

@@ -1,4 +1,4 @@
-"""Ansible Vault: decrypts files and values that ``ansible-vault`` encrypted.
+"""Decrypts files and values that ``ansible-vault`` encrypted.
 
 Ansible's user guide documents the format ("Format of files encrypted with Ansible Vault", 1.1 and 1.2): a header line,
 then hexadecimal text of three hexadecimal lines: salt, HMAC-SHA256 of the ciphertext, ciphertext (AES-256 in counter
@@ -30,30 +30,32 @@ from hostwright.common.userpaths import expanded
 HEADER = "$ANSIBLE_VAULT;"
 OPTION = "--vault-password-file"
 _CIPHER, _VERSIONS = "AES256", ("1.1", "1.2")
-_ROUNDS, _KEY, _BLOCK = 10_000, 32, 16  #: as in Ansible: PBKDF2 rounds, bytes of a key, bytes of an AES block
-_TIMEOUT_S = 60.0  #: a password manager may wait for a fingerprint
+#: parameters that Ansible's format defines: PBKDF2 rounds, length of a key and of an AES block in bytes
+_ROUNDS, _KEY, _BLOCK = 10_000, 32, 16
+#: time limit in seconds for a program that prints a password; a password manager may wait for a fingerprint
+_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
 class Vault:
-    """Decrypts text with any of the given passwords. ``passwords`` is called when the first password is needed."""
+    """Decrypts text with any of several passwords. ``passwords`` is called when the first password is needed."""
 
     passwords: Callable[[], Iterable[Secret]] = tuple
 
     @cached_property
     def known(self) -> tuple[Secret, ...]:
-        """All passwords; empty if none was given. Raises ``InputError`` for a password that cannot be read."""
+        """All passwords; empty if the operator gave none. Raises ``InputError`` for a password that cannot be read."""
         return tuple(self.passwords())
 
     def open(self, text: str, place: str) -> str:
-        """Decrypt a text. Raises ``InputError`` with ``place`` if no password decrypts it."""
+        """Decrypt a text. If no password decrypts it, raise ``InputError`` for the file and line ``place``."""
         try:
             return self.opened(text)
         except ValueError as error:
             raise InputError(str(error), place) from error
 
     def opened(self, text: str) -> str:
-        """Decrypt a text. Raises ``ValueError`` with a message if no password decrypts it."""
+        """Decrypt a text. If no password decrypts it, raise ``ValueError`` with a message."""
         salt, digest, cipher = _parts(text)
         for password in self.known:
             plain = _decrypted(password, salt, digest, cipher)
@@ -65,19 +67,21 @@ class Vault:
 
 
 def is_vault(text: str) -> bool:
-    """Whether a text starts with the header of Ansible Vault."""
+    """Whether a text begins with the header of Ansible Vault."""
     return text.startswith(HEADER)
 
 
 def password_of(source: str) -> Secret:
-    """Read the password from a file, or from the output of a program. Raises ``InputError``.
+    """Read a password from a file, or from the output of a program. Raises ``InputError``.
 
-    As in Ansible, an executable file is a program. It inherits the operator's environment and standard error.
+    As in Ansible, an executable file is run as a program. The program inherits the operator's environment and standard
+    error.
     """
     file = expanded(source)
     try:
         program = os.access(file, os.X_OK) and not file.is_dir()
-        password = _printed(file).strip("\r\n") if program else file.read_text("utf-8").strip()  # as Ansible does
+        # Ansible strips line ends from a program's output, and all surrounding blanks from a file
+        password = _printed(file).strip("\r\n") if program else file.read_text("utf-8").strip()
     except OSError as error:
         plain = f"; if it is not a program, run `chmod -x {source}`" if error.errno == errno.ENOEXEC else ""
         raise InputError(f"cannot be read: {unread(error)}{plain}", f"{OPTION} {source}") from error
@@ -107,7 +111,8 @@ def _decoded(plain: bytes) -> str:
 
 
 def _parts(text: str) -> tuple[bytes, bytes, bytes]:
-    """Return salt, digest and ciphertext. Raises ``ValueError`` for invalid data and unsupported versions."""
+    """Split encrypted data into salt, digest and ciphertext. Raises ``ValueError`` for invalid data or an unsupported
+    version."""
     header, _, body = text.strip().partition("\n")
     _, _, rest = header.strip().partition(";")
     version, _, cipher = rest.partition(";")
@@ -118,13 +123,13 @@ def _parts(text: str) -> tuple[bytes, bytes, bytes]:
         )
     try:
         salt, digest, ciphertext = map(unhexlify, unhexlify("".join(body.split())).split(b"\n", 2))
-    except ValueError as error:  # includes binascii.Error
+    except ValueError as error:  # binascii.Error is a ValueError
         raise ValueError("is not valid Ansible Vault data") from error
     return salt, digest, ciphertext
 
 
 def _decrypted(password: Secret, salt: bytes, digest: bytes, ciphertext: bytes) -> bytes | None:
-    """Return the plaintext; ``None`` for a wrong password."""
+    """Return the plaintext; ``None`` if the password is wrong."""
     from cryptography.exceptions import InvalidSignature  # slow import, rarely needed
     from cryptography.hazmat.primitives import hashes, hmac, padding
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -143,5 +148,5 @@ def _decrypted(password: Secret, salt: bytes, digest: bytes, ciphertext: bytes) 
     padded = decryptor.update(ciphertext) + decryptor.finalize()
     try:
         return unpadder.update(padded) + unpadder.finalize()
-    except ValueError:  # valid HMAC without padding: encrypted by another program
+    except ValueError:  # the HMAC is valid but the padding is not, so another program encrypted the data
         return padded

@@ -1,8 +1,8 @@
-"""Parses YAML files to plain data, with the file and line of every value.
+"""Parses YAML files to plain data, and records file and line of every value.
 
-The result contains only text, numbers, booleans, null, lists and mappings. Dates stay text, and keys are always text. A
-number keeps its written form (``unquoted.py``). Duplicate keys, recursive aliases and unknown tags are mistakes,
-reported with file and line.
+The result contains only text, numbers, booleans, null, lists and mappings. Dates remain text, and all keys become text.
+A number keeps its text in the file (``unquoted.py``). Duplicate keys, recursive aliases and unknown tags are reported
+as mistakes with file and line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hostwright.common.input.vault import OPTION, Vault
 from hostwright.common.places import unread
 from hostwright.common.secret import Secret
 
-Where = tuple[str | int, ...]  #: keys and indices from the top of a document to a value
+Where = tuple[str | int, ...]  #: path to a value: the keys and indices from the top of the document
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml parses ten times faster
 _CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
@@ -31,7 +31,7 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Origin:
-    """The place where a value was written. ``line`` and ``column`` count from 1; 0 means the whole file."""
+    """Position of a value in a file. ``line`` and ``column`` count from 1; line 0 means the whole file."""
 
     file: str
     line: int = 0
@@ -42,7 +42,7 @@ class Origin:
 
     @property
     def exact(self) -> str:
-        """File, line and column, in the form that editors accept."""
+        """File, line and column, in the format that editors open."""
         return f"{self}:{self.column}" if self.column else str(self)
 
 
@@ -58,13 +58,13 @@ class Vaulted:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One parsed file: its data, and the origin of each value by its path from the top."""
+    """A parsed file: its data, and path → position for all its values."""
 
     data: Any
     origins: Mapping[Where, Origin]
 
     def at(self, where: Where) -> Origin | None:
-        """Return the origin of a value, or of the nearest value that contains it."""
+        """Return the position of the value at a path, or else that of the innermost value that contains it."""
         while where and where not in self.origins:
             where = where[:-1]
         return self.origins.get(where)
@@ -82,7 +82,8 @@ def read_text(path: Path) -> str:
 
 
 def compose(text: str, file: str) -> yaml.Node | None:
-    """Parse YAML to nodes with positions; ``None`` for an empty file. Raises ``InputError`` with file:line:column."""
+    """Parse YAML text to nodes with positions; ``None`` for an empty file. Raises ``InputError`` with
+    ``file:line:column``."""
     try:
         check_depth(text, file, _LOADER)
         loader = _LOADER(text)
@@ -102,7 +103,7 @@ def compose(text: str, file: str) -> yaml.Node | None:
 
 
 def load_document(path: Path) -> Document:
-    """Read one YAML file. Raises ``InputErrors`` with every mistake in the file."""
+    """Read a YAML file. Raises ``InputErrors`` with every mistake in the file."""
     return parse_document(read_text(path), str(path))
 
 
@@ -122,7 +123,7 @@ class Reader:
     """Converts the nodes of one file to data, and collects all mistakes instead of stopping at the first.
 
     ``vault`` decrypts encrypted values, which become ``Secret``. ``sealed``: the whole file was encrypted, so every
-    text is a ``Secret``.
+    text in it becomes a ``Secret``.
     """
 
     file: str
@@ -135,18 +136,19 @@ class Reader:
     _scalars: Any = field(default_factory=SafeConstructor)
 
     def origin(self, node: yaml.Node) -> Origin:
-        """Return the position at which the node begins."""
+        """Return the position of the first character of a node."""
         mark = node.start_mark
         return Origin(self.file, mark.line + 1, mark.column + 1)
 
     def fail(self, node: yaml.Node, message: str) -> None:
-        """Record a mistake at the node."""
+        """Record a mistake at the position of a node."""
         self.errors.append(InputError(message, self.origin(node).exact))
 
     def pairs(self, node: yaml.Node, what: str) -> list[tuple[str, yaml.Node, yaml.Node]]:
         """Return the entries of a mapping as key text, key node and value node. ``what`` names the mapping in messages.
 
-        An empty value counts as an empty mapping. ``<<`` is merged; the mapping's own keys come first.
+        An empty value counts as an empty mapping. Entries that ``<<`` merges are included; the mapping's own keys
+        precede them.
         """
         if isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null"):
             return []
@@ -184,7 +186,8 @@ class Reader:
         return result
 
     def plain(self, node: yaml.Node, origins: dict[Where, Origin] | None = None, where: Where = ()) -> Any:
-        """Convert a node to plain data, and add the origin of each value in it to ``origins``."""
+        """Convert a node to plain data. Add the position of each value in it to ``origins``, under the path from
+        ``where``."""
         self._count += 1
         if self._count > MAX_VALUES:
             raise InputError(f"expands to more than {MAX_VALUES} values", self.origin(node).exact)
@@ -245,7 +248,7 @@ class Reader:
         return None
 
     def _opened(self, node: yaml.ScalarNode) -> Secret | Vaulted:
-        """Decrypt a value. As in Ansible, a value that cannot be decrypted is an error only when it is used."""
+        """Decrypt a value. As in Ansible, failure to decrypt is an error only when the value is used."""
         try:
             return Secret(self.vault.opened(node.value)) if self.vault.known else Vaulted()
         except ValueError as error:
@@ -256,7 +259,7 @@ class Reader:
 
 
 def describe_node(node: yaml.Node) -> str:
-    """Describe a node for a message: ``a list``, ``'x'``."""
+    """Describe the content of a node in a message: ``a list``, ``'x'``."""
     if isinstance(node, yaml.MappingNode):
         return "a mapping"
     if isinstance(node, yaml.SequenceNode):
@@ -275,16 +278,16 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> InputErr
     return InputError(f"is not valid YAML: {problem}{since}{'; ' + hint if hint else ''}", where)
 
 
-MAX_VALUES = 2_000_000  #: limit of values after expansion of aliases; more is a mistake or an attack
-MAX_DEPTH = 100  #: limit of the nesting depth of mappings and lists
-#: estimated nesting depth above which the exact depth is checked; libyaml overflows the stack at about 20,000 levels
+MAX_VALUES = 2_000_000  #: maximum number of values after aliases are expanded; more are a mistake or an attack
+MAX_DEPTH = 100  #: maximum nesting depth of mappings and lists
+#: Estimated nesting depth from which the exact depth is checked. libyaml overflows the stack at about 20,000 levels.
 _SUSPECT = 1000
 _BRACKETS = re.compile(r"[\[\]{}]")
 _SIGNS = re.compile(rf"^[ ?:-]{{{_SUSPECT}}}", re.MULTILINE)
 
 
 def check_depth(text: str, file: str, loader: Any) -> None:
-    """Raise ``InputError`` for a text that is nested so deeply that composing it would crash the process."""
+    """Raise ``InputError`` for a text whose nesting is so deep that parsing it would crash the process."""
     depth = deepest = 0
     for bracket in _BRACKETS.findall(text):
         depth += 1 if bracket in "[{" else -1
@@ -299,9 +302,10 @@ def check_depth(text: str, file: str, loader: Any) -> None:
 
 
 def check_size(top: yaml.Node, file: str) -> None:
-    """Raise ``InputError`` if aliases and ``<<`` expand to more than ``MAX_VALUES``, or nesting exceeds ``MAX_DEPTH``.
+    """Raise ``InputError`` if a document has more than ``MAX_VALUES`` values after expanding aliases and ``<<``, or
+    exceeds ``MAX_DEPTH``.
 
-    Nothing is expanded for this check.
+    The number is computed without expanding anything.
     """
     sizes: dict[int, int] = {}
     open_nodes: set[int] = set()
@@ -341,7 +345,7 @@ _WORD = re.compile(r"[\w.@-]+")
 
 
 def _hint(problem: str, lines: Sequence[str], number: int, column: int) -> str:
-    """Return advice for a line that cannot be parsed, or an empty text. ``number`` and ``column`` count from 0.
+    """Return advice about a line that cannot be parsed; else an empty text. ``number`` and ``column`` count from 0.
 
     >>> _hint("mapping values are not allowed in this context", ["rack3", "  hosts: {}"], 1, 7)
     'the line above lacks a colon: `rack3:`'
@@ -355,14 +359,14 @@ def _hint(problem: str, lines: Sequence[str], number: int, column: int) -> str:
 
 
 def _assigned(node: yaml.Node) -> str:
-    """Return the YAML form of an INI assignment ``name=value``, for a message; else an empty text."""
+    """Return the YAML form of a value that is an INI assignment ``name=value``; empty for any other value."""
     found = _ASSIGNED.fullmatch(node.value) if isinstance(node, yaml.ScalarNode) else None
     return f": `{found['name']}: {found['value']}`" if found else ""
 
 
 def _word_above(lines: Sequence[str], number: int) -> str:
-    """Return the word on the line above, if the word is alone there and this line is indented deeper: a key without
-    colon."""
+    """Return the single word on the line above, if the given line is indented deeper: the word is probably a key
+    without a colon."""
     above = next((line for line in reversed(lines[:number]) if line.strip()), "")
     deeper = number < len(lines) and _depth(lines[number]) > _depth(above)
     return above.strip() if deeper and _WORD.fullmatch(above.strip()) else ""
