@@ -1,10 +1,10 @@
-"""Converts an inventory's variables to a role's typed variables.
+"""Converts variables in an inventory to the typed variables of a role.
 
-The variables of a role ``chrony`` are written as a mapping (``chrony: {pool: …}``) or flat (``chrony_pool: …``). They
-are merged field by field over a host's layers, so that a host may change a single field.
+The variables of the role ``chrony`` can be written as a mapping (``chrony: {pool: …}``) or flat (``chrony_pool: …``).
+They are merged field by field over the layers of a host, so that a host may change a single field.
 
-An inventory may contain variables of other tools. A role reads the keys of its mapping, and flat names that exactly
-match one of its variables. Names that only resemble them (``container_manager``, ``environment: production``) are
+An inventory may contain variables of other tools. A role reads only the keys of its mapping, and flat names that are
+exactly those of its variables. Names that are merely similar (``container_manager``, ``environment: production``) are
 reported by ``binder.strangers``.
 """
 
@@ -29,30 +29,33 @@ from hostwright.inventory.model import COMMAND_LINE, ROLE_DEFAULT, Definition, H
 
 T = TypeVar("T")
 
-OWN_VARIABLES = "hostwright_own_variables"  #: lists the user's own variables that resemble a role's
-OURS = "hostwright_"  #: prefix of Hostwright's variables
-#: names, without our prefix, of variables that belong to no role
+#: name of the variable that lists the user's own variables, so that they are not reported as misspelt
+OWN_VARIABLES = "hostwright_own_variables"
+OURS = "hostwright_"  #: prefix of Hostwright's variables that belong to no role
+#: names, without the prefix ``hostwright_``, of variables that belong to no role
 KNOWN = (
     *("become_password", "bmc", "connect_timeout", "drain", "drain_on", "drain_timeout", "files_address", "files_port"),
     *("gpu_model", "gpus", "host_keys", "install", "known_hosts", "own_variables", "password", "peer_group"),
     *("peer_port", "peer_rate", "peer_uploads", "plan_key", "plan_signers", "prove_max_loss", "reboot_timeout"),
     *("reinstall", "roles", "secrets", "stack", "sudo", "undrain"),
 )
-#: variables with the commands that print these passwords
+#: names, without the prefix ``hostwright_``, of variables with a command that prints a password
 COMMANDS = tuple(f"{name}{SUFFIX}" for name in KNOWN if name.endswith("password"))
-MAPPINGS = ("bmc", "install", "reinstall")  #: mappings whose fields may follow the name: ``hostwright_bmc_user``
+#: mappings whose fields can also be variables of their own, such as ``hostwright_bmc_user``
+MAPPINGS = ("bmc", "install", "reinstall")
 SHARED = (
     "stack",
     "artifacts",
-)  #: variables without our prefix that belong to no role; other tools may use the same names
-_SLIP = 0.8  #: similarity of a key to one of the role's variables above which the mapping is the role's
+)  #: variables without the prefix ``hostwright_`` that belong to no role; other tools may use the same names
+_SLIP = 0.8  #: similarity of a key to a variable of a role above which a mapping is taken for the role's mapping
 
 
 def bind(cls: type[T], role: str, host: Host) -> T:
-    """Bind and check the variables of a role for a host. Raises ``InputErrors`` with every mistake, with file and line.
+    """Return the variables of a role for a host, converted and checked. Raises ``InputErrors`` with every mistake and
+    its file and line.
 
-    Fields that no layer sets keep their default. Unknown names beside known ones in the role's mapping are mistakes,
-    and so are unknown names on the command line.
+    Fields that no layer sets keep their default. An unknown name is a mistake if it is beside a known name in the
+    role's mapping, or on the command line.
     """
     mistakes: list[InputError] = []
     own, valid = own_names(host), names_of(cls)
@@ -69,8 +72,8 @@ def bind(cls: type[T], role: str, host: Host) -> T:
 
 
 def definitions(host: Host, role: str, key: str, cls: type | None = None) -> tuple[Definition, ...]:
-    """Return every definition of ``role.key`` for a host, weakest first. With ``cls``, the role's default comes
-    first."""
+    """Return every definition of ``role.key`` for a host, weakest first. With ``cls``, the first one is the role's
+    default."""
     values = [_default(cls, key)] if cls else []
     valid = names_of(cls) if cls else (key,)
     for layer in host.layers:
@@ -79,8 +82,8 @@ def definitions(host: Host, role: str, key: str, cls: type | None = None) -> tup
 
 
 def own_variables(host: Host, roles: Mapping[str, type]) -> dict[str, Value]:
-    """Return the variables of a host that no role reads: the user's own variables, variables of other
-    tools, and connection variables."""
+    """Return those variables of a host that no role reads: the user's own, those of other tools, and connection
+    variables."""
     own = own_names(host)
     flat = {f"{role}_{name}" for role, cls in roles.items() for name in names_at(cls, ())}
 
@@ -93,18 +96,19 @@ def own_variables(host: Host, roles: Mapping[str, type]) -> dict[str, Value]:
 
 
 def is_mapping_of(valid: Iterable[str], mapping: Mapping[str, Any]) -> bool:
-    """Whether a mapping under a role's name is meant for the role: a key is, or resembles, one of its variables."""
+    """Whether a mapping under the name of a role is the role's mapping: at least one key is similar to one of its
+    variables."""
     names = list(valid)
     return not mapping or any(key in names or nearest(key, names, _SLIP) for key in mapping)
 
 
 def names_of(cls: type) -> list[str]:
-    """Return the names of a role's variables, and of the commands that may replace its secrets."""
+    """Return the names of a role's variables, including ``NAME_command`` for each secret variable ``NAME``."""
     return [*names_at(cls, ()), *(f"{name}{SUFFIX}" for name in secret_names(cls))]
 
 
 def _take_commands(cls: type, role: str, host_name: str, given: dict[str, Value]) -> list[InputError]:
-    """Replace the command of each secret by a ``PrintedSecret``; return the mistakes."""
+    """In ``given``, replace the command for each secret by a ``PrintedSecret``; return the mistakes in the commands."""
     mistakes = []
     for name in secret_names(cls):
         command = given.pop(f"{name}{SUFFIX}", None)
@@ -124,7 +128,7 @@ def _take_commands(cls: type, role: str, host_name: str, given: dict[str, Value]
 
 
 def own_names(host: Host) -> frozenset[str]:
-    """Return the names that the user declared as own."""
+    """Return the names of the variables that the user listed in ``hostwright_own_variables``."""
     names = host.get(OWN_VARIABLES, ())
     return frozenset(map(str, names)) if isinstance(names, (list, tuple)) else frozenset()
 
@@ -132,7 +136,8 @@ def own_names(host: Host) -> frozenset[str]:
 def _of_layer(
     role: str, layer: VariableLayer, own: frozenset[str], mistakes: list[InputError], valid: Collection[str]
 ) -> Iterator[tuple[str, Value]]:
-    """Yield the fields that one layer sets for a role: from the mapping, then from flat variables."""
+    """Yield the fields of a role that one layer sets: those in the role's mapping first, then those of flat
+    variables."""
     prefix = f"{role}_"
     ours = role.startswith(OURS)
     seen: dict[str, Value] = {}
@@ -175,9 +180,9 @@ def _not_a_mapping(role: str, value: Value) -> InputError:
 
 
 def _unknown(cls: type, role: str, given: dict[str, Value]) -> list[InputError]:
-    """Return mistakes for unknown names and encrypted values, and remove these from ``given``.
+    """Return a mistake for each unknown name and each value that cannot be decrypted, and remove these from ``given``.
 
-    Mistakes inside nested dataclasses are also returned.
+    The result includes the mistakes inside nested dataclasses.
     """
     mistakes = []
     valid = names_at(cls, ())
@@ -197,7 +202,8 @@ def _unknown(cls: type, role: str, given: dict[str, Value]) -> list[InputError]:
 
 
 def _unknown_inside(cls: type, role: str, value: Value, way: Where, data: Any) -> list[InputError]:
-    """Return mistakes for unknown names in nested standard dataclasses, which pydantic ignores."""
+    """Return a mistake for each unknown name inside nested dataclasses of the standard library, because pydantic
+    ignores such names."""
     if isinstance(data, list):
         items = [_unknown_inside(cls, role, value, (*way, index), item) for index, item in enumerate(data)]
         return [mistake for item in items for mistake in item]
@@ -220,7 +226,7 @@ def _origin(given: Mapping[str, Value], way: Where) -> Origin | None:
 
 
 def _default(cls: type, key: str) -> Value:
-    """Return a role's default, with the line of the class that defines it."""
+    """Return the default of a role's variable, with the line of the class definition as its origin."""
     field = next((field for field in dataclasses.fields(cls) if field.name == key), None)
     if field is None:
         raise InputError(f"{unknown_name(key, names_at(cls, ()))}", cls.__name__)

@@ -1,4 +1,4 @@
-"""Reads how to reach a host from Ansible's connection variables."""
+"""Reads how Hostwright connects to a host from Ansible's connection variables."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _TRUE, _FALSE = {"true", "yes", "on", "1", "y", "t"}, {"false", "no", "off", "0"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _MAX_PORT = 65535
 
-#: ssh options without effect here, since Hostwright manages its connections itself
+#: options of ssh that are ignored, because Hostwright manages its connections itself
 _IGNORED = {
     "addkeystoagent", "batchmode", "compression", "connectionattempts", "controlmaster", "controlpath",
     "controlpersist", "forwardagent", "gssapiauthentication", "identitiesonly", "loglevel",
     "passwordauthentication", "preferredauthentications", "pubkeyauthentication", "requesttty", "serveralivecountmax",
     "serveraliveinterval", "tcpkeepalive", "updatehostkeys", "visualhostkey",
 }  # fmt: skip
-#: host key options of which only the default is accepted, since another value would silently have no effect
+#: host key options of which only the default is accepted, since Hostwright would ignore any other value
 _IN_SSH_CONFIG = {"checkhostip": "CheckHostIP", "hashknownhosts": "HashKnownHosts"}
-#: StrictHostKeyChecking → ``host_keys``; ``yes`` wins over ``--accept-new``, as in ssh_config
+#: value of StrictHostKeyChecking → value of ``host_keys``; ``yes`` overrides ``--accept-new``, as in ssh_config
 _CHECKING: Mapping[str, str] = {
     "yes": "strict", "true": "strict", "accept-new": "accept-new", "ask": "", "no": "", "off": "", "false": "",
 }  # fmt: skip
@@ -40,11 +40,11 @@ _FLAGS = {"-A", "-a", "-C", "-q", "-T", "-t", "-tt", "-x", "-4", "-v", "-vv", "-
 
 
 class _Bad(Exception):
-    """A message about a value, without its file and line."""
+    """A message about the value of a variable, to which the caller adds file and line."""
 
 
 class Connection:
-    """Reads the connection variables of one host into the fields of ``Host``; collects mistakes and notes."""
+    """Reads the connection variables of one host into fields of ``Host``, and collects mistakes and notes."""
 
     def __init__(self, name: str, variables: Mapping[str, Value], world: World, groups: tuple[str, ...]):
         self._name = name
@@ -53,18 +53,19 @@ class Connection:
         self._groups = groups
         self.mistakes: list[InputError] = []
         self.notes: list[str] = []
-        self._unread: dict[str, str] = {}  #: variable → note about a password that only Ansible can read
+        self._unread: dict[str, str] = {}  #: variable → note that only Ansible can read this password
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields that the variables set. A dedicated variable wins over an ssh option."""
+        """Return the fields of ``Host`` that the variables set. A variable for a field overrides an ssh option for
+        it."""
         fields: dict[str, Any] = {}
         present = self._vars.keys() & VARIABLES
-        if "@" in self._name:  # the name is USER@HOST, as for ssh
+        if "@" in self._name:  # a name in the form USER@HOST, as for ssh
             fields["user"], _, fields["address"] = self._name.rpartition("@")
         if "ansible_connection" in present:
             fields["connection"] = self._read("ansible_connection", _way) or "ssh"
         here = fields.get("connection") == "local"
-        levels: dict[str, int] = {}  #: rank of the definition of each password
+        levels: dict[str, int] = {}  #: field for a password → rank of the definition that sets it
         for name in _SSH_ARGUMENTS:
             if name in present and not here:
                 fields |= self._read(name, self._ssh_arguments) or {}
@@ -73,7 +74,7 @@ class Connection:
                 value = self._password(name, field) if read is _password else self._read(name, read)
                 if read is _command and isinstance(value, str):
                     value = self._printed(name, value)
-                if isinstance(value, Secret):  # a definition for the host wins over one for its group
+                if isinstance(value, Secret):  # a definition for the host overrides one for its group
                     level = _LEVELS.get(self._vars[name].level, 0)
                     if level < levels.get(field, 0):
                         continue
@@ -105,7 +106,8 @@ class Connection:
         return PrintedSecret(command, self._name, name)
 
     def _password(self, name: str, field: str) -> Secret | None:
-        """Return a password. If only Ansible can read it, add a note: the operator can enter it at a prompt."""
+        """Return a password. ``None``: only Ansible can read it, and a note says that the operator can type it at a
+        prompt."""
         value = self._vars[name]
         if value.value is None:
             return None
@@ -121,7 +123,7 @@ class Connection:
             raise _Bad(value.sentence)
         if isinstance(value, (UnquotedInt, UnquotedFloat)):
             raise _Bad(f"found {short(value.text)}, which YAML reads as {value}; put it in quotes")
-        if isinstance(value, Secret):  # an encrypted address or user, needed in plain text
+        if isinstance(value, Secret):  # for example, an encrypted address, which is needed in plain text
             value = value.reveal()
         if not isinstance(value, str) or ("{{" not in value and "{%" not in value):
             return value
@@ -173,7 +175,7 @@ class Connection:
 
 
 def _options(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the options of an ssh command line, under their names in ssh_config."""
+    """Yield the options in the words of an ssh command line: name in ssh_config, value."""
     names = {"-J": "ProxyJump", "-p": "Port", "-i": "IdentityFile", "-l": "User"}
     rest = iter(words)
     for word in rest:
@@ -203,7 +205,7 @@ def _jump(value: str) -> str:
 
 
 def _jump_of_command(command: str) -> str:
-    """Return ``ssh -W %h:%p [-q] [-p PORT] [-l USER] [user@]bastion`` as a jump host."""
+    """Convert ``ssh -W %h:%p [-q] [-p PORT] [-l USER] [user@]bastion`` to a jump host in OpenSSH's form."""
     words = [word for word in shlex.split(command) if word not in _FLAGS]
     user = port = ""
     target: list[str] = []
@@ -235,7 +237,8 @@ def _text(value: Any) -> str:
 
 
 def _name(value: Any) -> str:
-    """Return an address or a login. A blank at its end is refused, since it is invisible in a file."""
+    """Check an address or a login name, and return it. A trailing blank is an error, since it is invisible in a
+    file."""
     text = _text(value)
     if text != text.strip():
         raise _Bad(f"found {describe(value)}, which begins or ends with a blank")
@@ -276,7 +279,8 @@ def _command(value: Any) -> str:
     text = value.reveal() if isinstance(value, Secret) else value
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise _Bad(f"found {describe(value)}, expected a command for /bin/sh that prints the password")
-    if "{{" in text or "{%" in text:  # injection: a host's name, from a cloud's API, would become code
+    # the name of a host may come from a cloud's API, and must not be evaluated as a template
+    if "{{" in text or "{%" in text:
         raise _Bad(
             'the command contains a template, which is not rendered; use "$HOSTWRIGHT_HOST" for the host\'s name'
         )
@@ -284,7 +288,7 @@ def _command(value: Any) -> str:
 
 
 def _way(value: Any) -> str:
-    """Return ``ssh`` or ``local``, also for the full names of Ansible's own collections."""
+    """Return ``ssh`` or ``local``. The full names of Ansible's own collections are also accepted."""
     plugin = value
     for collection in ("ansible.builtin.", "ansible.legacy."):
         plugin = str(plugin).removeprefix(collection)
@@ -310,7 +314,8 @@ def _sudo(value: Any) -> str:
 
 
 def _program(value: Any) -> str | None:
-    """Return a program by its absolute path; ``None`` for ``sudo`` alone, which is found in the usual places."""
+    """Return a program by its absolute path. ``None``: the value is ``sudo``, which is searched in the usual
+    directories."""
     text = _text(value)
     if text != "sudo" and (not _PROGRAM.fullmatch(text) or {".", ".."} & set(text.split("/"))):
         raise _Bad(f"found {describe(value)}, expected sudo's absolute path such as /opt/sudo/bin/sudo")
@@ -342,8 +347,8 @@ _OF_VALUE: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "hostwright_connect_timeout": ("connect_timeout", _seconds),
     "hostwright_known_hosts": ("known_hosts", _text),
 }
-#: variable → its field and its reader; of two variables for the same field, the later one in this table wins.
-#: A password may also come from the command in a variable ``NAME_command``.
+#: Variable → field of ``Host``, and function that reads the value. If two variables set the same field, the later one
+#: in this table wins. A password may also come from the command in a variable ``NAME_command``.
 _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     name: reader
     for base, (field, read) in _OF_VALUE.items()
@@ -352,10 +357,10 @@ _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
         *([(f"{base}{SUFFIX}", (field, _command))] if read is _password else []),
     )
 }
-#: variables with a single accepted value
+#: variable with a single accepted value → function that checks the value
 _DEMANDS: Mapping[str, Callable[[Any], str]] = {"ansible_become_method": _sudo}
 _SSH_ARGUMENTS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
-_LEVELS = {HOST_LEVEL: 1, COMMAND_LINE: 2}  #: ranks of definitions; groups have rank 0
-#: fields without meaning if the host is this machine, as in Ansible: the login user is whoever runs Hostwright
+_LEVELS = {HOST_LEVEL: 1, COMMAND_LINE: 2}  #: level of a definition → its rank; definitions for groups have rank 0
+#: fields that are ignored if the host is this machine, as in Ansible, because no ssh connection is opened
 _OF_SSH = {"port", "user", "key_file", "password", "connect_timeout", "known_hosts"}
 VARIABLES = {*_READERS, *_DEMANDS, *_SSH_ARGUMENTS, "ansible_connection"}

@@ -1,4 +1,4 @@
-"""An inventory under construction: the content of its files, in their order, and their mistakes."""
+"""An inventory while its files are read: their content in the order of reading, and their mistakes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ Values = Mapping[str, Value]
 
 @dataclass(slots=True)
 class GroupDraft:
-    """The definitions of one group in the files: hosts of its patterns, children, and a layer of variables for each
-    place.
+    """The definitions of one group: its hosts, its children, and a layer of variables for each place that sets some.
 
-    ``files`` are the layers of ``group_vars/``.
+    ``layers`` come from the inventory's own files, and ``files`` from ``group_vars/``.
     """
 
     hosts: dict[str, None] = field(default_factory=dict)
@@ -37,11 +36,11 @@ class GroupDraft:
 
 @dataclass(slots=True)
 class Draft:
-    """The content of all files so far. ``mentioned`` are groups that some file must define; ``defined`` are the groups
-    that a file defines.
+    """The content of all files that were read. ``mentioned`` are groups that some file uses, and therefore some file
+    must define; ``defined`` are the groups that a file defines.
 
-    ``errors`` concern whole files. ``of_groups`` and ``of_hosts`` concern only the groups and hosts named there.
-    ``vault`` decrypts encrypted values.
+    ``errors`` are mistakes that make whole files invalid. Mistakes in ``of_groups`` and ``of_hosts`` affect only these
+    groups and hosts. ``vault`` decrypts encrypted values.
     """
 
     groups: dict[str, GroupDraft] = field(default_factory=lambda: {ALL: GroupDraft()})
@@ -51,37 +50,39 @@ class Draft:
     errors: list[InputError] = field(default_factory=list)
     of_groups: dict[str, list[InputError]] = field(default_factory=dict)
     of_hosts: dict[str, list[InputError]] = field(default_factory=dict)
-    unusable: set[str] = field(default_factory=set)  #: invalid host names in an inventory
+    unusable: set[str] = field(default_factory=set)  #: invalid names of hosts
     notes: list[str] = field(default_factory=list)
-    left_out: list[InputError] = field(default_factory=list)  #: the mistakes of files that the notes report as left out
+    #: mistakes because of which files were omitted, as ``notes`` report
+    left_out: list[InputError] = field(default_factory=list)
     vault: Vault = field(default_factory=Vault)
 
     def trial(self) -> Draft:
-        """Return an empty draft for one more file."""
+        """Return an empty draft with the same vault, into which one more file is read."""
         return Draft(vault=self.vault)
 
     def fail(self, origin: Origin, message: str) -> None:
-        """Record a mistake."""
+        """Record a mistake at a position in a file."""
         self.errors.append(InputError(message, origin.exact))
 
     def group(self, name: str, origin: Origin) -> GroupDraft:
-        """Return the group that a file defines here. An invalid name is recorded as a mistake."""
+        """Return the group that is defined at a position in a file. An invalid name is recorded as a mistake."""
         if name not in self.defined and not _GROUP.fullmatch(name):
             self.fail(origin, f"{name!r} cannot be a group's name; use only letters, digits, '_', '.' and '-'")
         self.defined.add(name)
         return self.groups.setdefault(name, GroupDraft())
 
     def mention(self, name: str, origin: Origin) -> GroupDraft:
-        """Return the group with this name, which some file must define."""
+        """Return the group that is used at a position in a file. Some file must define this group."""
         self.mentioned.setdefault(name, origin)
         return self.groups.setdefault(name, GroupDraft())
 
     def add_hosts(self, group: GroupDraft, pattern: str, values: Values, origin: Origin) -> None:
-        """Add the hosts of a pattern to a group, each with the same variables."""
+        """Add the hosts of a pattern to a group, and give the same variables to each of them."""
         try:
             names, port = expand(pattern)
         except ValueError as error:
-            names, port = [pattern], None  # listed, so that the mistake is visible, but unusable
+            # the invalid name is added as an unusable host, so that its mistake is visible
+            names, port = [pattern], None
             self.unusable.add(pattern)
             self.of_hosts.setdefault(pattern, []).append(InputError(str(error), origin.exact))
         if port is not None:
@@ -93,7 +94,7 @@ class Draft:
                 layers.append(values)
 
     def absorb(self, other: Draft) -> None:
-        """Append the content of another file."""
+        """Append the content of another draft to this one."""
         for name, group in other.groups.items():
             mine = self.groups.setdefault(name, GroupDraft())
             mine.hosts |= group.hosts
@@ -111,16 +112,17 @@ class Draft:
 
 
 def named_like_a_secret(name: str) -> bool:
-    """Whether a variable's name looks like that of a password: a guess, for undeclared variables."""
+    """Whether a variable is probably a password, judging by its name. Used for variables that no role declares."""
     return _SECRET.search(name) is not None
 
 
 def concealed(name: str, value: Any, is_secret: Callable[[str], bool] = named_like_a_secret) -> Any:
-    """Wrap in ``Secret`` every text and number in the value whose name is that of a secret."""
+    """Return the value with ``Secret`` in place of each text or number whose name, or a name above it, is that of a
+    secret."""
     if isinstance(value, str):
         return Secret(value) if is_secret(name) else value
     if isinstance(value, (int, float)) and not isinstance(value, bool) and is_secret(name):
-        return Secret(value.text if isinstance(value, Unquoted) else str(value))  # 0123 as written, not 83
+        return Secret(value.text if isinstance(value, Unquoted) else str(value))  # as in the file: 0123, not 83
     if isinstance(value, dict):
         inside = (lambda _: True) if is_secret(name) else is_secret
         return {key: concealed(key, inner, inside) for key, inner in value.items()}
@@ -130,5 +132,5 @@ def concealed(name: str, value: Any, is_secret: Callable[[str], bool] = named_li
 
 
 def group_level(name: str) -> str:
-    """Return the name of a group's variable level in messages."""
+    """Return the level of variables of a group, as shown in messages."""
     return f"group {name}"

@@ -1,4 +1,4 @@
-"""Reads an inventory: one file, or a directory of files, with ``group_vars/`` and ``host_vars/`` beside it."""
+"""Reads an inventory: a file or a directory of files, and the ``group_vars/`` and ``host_vars/`` next to it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def load(
     vault: Vault | None = None,
     root: Path | None = None,
 ) -> Inventory:
-    """Read an inventory. ``extra`` are the variables of the command line, which win over all others.
+    """Read an inventory. ``extra`` are the variables on the command line, which override all others.
 
-    Each source is a file, a directory, or a list of hosts with a comma (``gpu01,gpu02,``). In a directory, the same
-    files are read as by Ansible, in alphabetical order. An unreadable file is an ``InputError`` if it is the only one,
-    and otherwise a note. A mistake in ``host_vars/`` or ``group_vars/`` concerns only the hosts of that file.
+    Each source is a file, a directory, or a list of hosts with a comma (``gpu01,gpu02,``). Of a directory, Hostwright
+    reads the same files as Ansible, in alphabetical order. A file that cannot be read is an ``InputError`` if it is the
+    only one, else a note. A mistake in ``host_vars/`` or ``group_vars/`` affects only the hosts for which the file is.
 
-    ``tell`` receives a message while a slow inventory program runs. ``vault`` decrypts encrypted values. The
-    ``ansible.cfg`` in ``root``, or else beside the directory, defines which files are ignored.
+    ``tell`` receives messages while a slow inventory program runs. ``vault`` decrypts encrypted values. The
+    ``ansible.cfg`` in ``root``, or else the one next to the directory, defines which files are ignored.
     """
     draft = Draft(vault=vault or Vault())
     with _collector_resting():
@@ -69,8 +69,8 @@ def load_site(
     tell: Callable[[str], None] = lambda _: None,
     vault: Vault | None = None,
 ) -> Inventory:
-    """Read a site's inventory. If it has no hosts, read the inventory that the ``ansible.cfg`` beside it names, with a
-    note."""
+    """Read the inventory of a site. If it has no hosts, read the inventory that the site's ``ansible.cfg`` names, and
+    add a note."""
     inventory: Inventory | None = None
     root = folder.parent
     if not folder.is_dir() or _has_files(folder, root):
@@ -94,7 +94,8 @@ def _has_files(folder: Path, root: Path) -> bool:
 
 
 def _read(file: Path, trial: Draft, failed: list[InputError], tell: Callable[[str], None]) -> bool:
-    """Read one file into a draft of its own; ``False`` if only Ansible can read it."""
+    """Read one file into ``trial``, a draft for this file alone, and add its mistakes to ``failed``. ``False``: only
+    Ansible can read the file."""
     try:
         return read_file(file, trial, tell)
     except InputErrors as error:
@@ -115,7 +116,7 @@ def _through_ansible(
 
 
 def _settle(draft: Draft, failed: list[InputError], *, only: bool) -> None:
-    """Report unreadable files: as errors if nothing else was read, else as notes, as Ansible does."""
+    """Report files that could not be read: as errors if no other file has hosts, else as notes, as Ansible does."""
     undefined = [
         InputError(f"there is no group {name!r}; {suggestion(name, draft.defined)}", origin.exact)
         for name, origin in draft.mentioned.items()
@@ -144,7 +145,7 @@ def _files(source: Path, root: Path | None) -> list[Path]:
 
 @contextmanager
 def _collector_resting() -> Iterator[None]:
-    """Pause garbage collection, which would double the time: 10,000 hosts create half a million values and no
+    """Pause garbage collection, which would take as long as reading: 10,000 hosts create half a million values, but no
     garbage."""
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,8 +1,10 @@
-"""Merges the draft of all files to an inventory: the tree of groups, and each host's variables by precedence.
+"""Merges the draft of all files into an inventory: resolves the tree of groups, and each host's variables by
+precedence.
 
-Weakest to strongest, as in Ansible: group variables in the inventory's files, ``group_vars/all``, other
-``group_vars/``, host variables in the inventory's files, ``host_vars/``, the command line. Groups go from ``all``
-outwards (ties: ``ansible_group_priority``, then the alphabet). Within one group or host, the definition read last wins.
+From weakest to strongest, as in Ansible: group variables in the inventory's own files, ``group_vars/all``, other files
+in ``group_vars/``, host variables in the inventory's own files, ``host_vars/``, the command line. Among groups, those
+farther from ``all`` win; if the distance is equal, ``ansible_group_priority`` decides, then the alphabet. Within one
+group or host, the definition that was read last wins.
 """
 
 from __future__ import annotations
@@ -30,12 +32,13 @@ from hostwright.inventory.model import (
 from hostwright.inventory.templates import World
 
 _PRIORITY = "ansible_group_priority"
-SECRETS = "hostwright_secrets"  #: lists variables that are secrets, in addition to names that look like passwords
+#: name of the variable that lists further variables as secret; those whose names look like passwords are secret anyway
+SECRETS = "hostwright_secrets"
 
 
 @dataclass(frozen=True, slots=True)
 class _Ancestry:
-    """The merged variables of a set of groups, computed once for all hosts in exactly these groups."""
+    """The merged variables of a set of groups, which all hosts in exactly these groups share."""
 
     groups: tuple[str, ...]
     layers: tuple[VariableLayer, ...]
@@ -43,7 +46,8 @@ class _Ancestry:
 
 
 def merge(draft: Draft, extra: Mapping[str, str]) -> Inventory:
-    """Build the inventory. Raises ``InputErrors`` with every mistake in the draft and between its files."""
+    """Build the inventory. Raises ``InputErrors`` with every mistake in a file and every contradiction between
+    files."""
     depths = _depths(draft) if not draft.errors else {}
     if draft.errors:
         raise InputErrors(draft.errors)
@@ -65,7 +69,8 @@ def merge(draft: Draft, extra: Mapping[str, str]) -> Inventory:
 
 
 def _conceal_declared(draft: Draft) -> Set[str]:
-    """Wrap in ``Secret`` all variables that any ``hostwright_secrets`` names, in all places; return the names."""
+    """Wrap in ``Secret`` the values of all variables that any ``hostwright_secrets`` lists, wherever they are set;
+    return their names."""
     places = [place for group in draft.groups.values() for place in (group.layers, group.files)]
     places += draft.hosts.values()
     declared: set[str] = set()
@@ -87,9 +92,9 @@ def _concealed(name: str, value: Value, secrets: Set[str]) -> Value:
 
 
 def _members(draft: Draft) -> dict[str, tuple[str, ...]]:
-    """Return the hosts of each group in Ansible's order: its own, then its children's, level by level.
+    """Return group → hosts in Ansible's order: the group's own hosts, then those of its children, level by level.
 
-    ``GROUP[0]`` depends on this order.
+    ``GROUP[0]`` in a pattern depends on this order.
     """
     below = {child for group in draft.groups.values() for child in group.children}
     children = {name: list(group.children) for name, group in draft.groups.items()}
@@ -110,7 +115,7 @@ def _members(draft: Draft) -> dict[str, tuple[str, ...]]:
 
 
 def _depths(draft: Draft) -> dict[str, int]:
-    """Return the longest path from ``all`` to each group. A cycle is recorded as a mistake."""
+    """Return group → length of the longest path from ``all``. A cycle of groups is recorded as a mistake."""
     parents: dict[str, set[str]] = {name: set() for name in draft.groups}
     for name, group in draft.groups.items():
         for child in group.children:
@@ -127,7 +132,7 @@ def _depths(draft: Draft) -> dict[str, int]:
 
 
 def _direct_groups(draft: Draft) -> dict[str, tuple[str, ...]]:
-    """Return the groups that name each host directly; ``ungrouped`` for a host that only ``all`` names."""
+    """Return host → groups that list it directly; ``ungrouped`` for a host that only ``all`` lists."""
     direct: dict[str, list[str]] = {name: [] for name in draft.hosts}
     for name, group in draft.groups.items():
         if name not in (ALL, UNGROUPED):
@@ -142,7 +147,7 @@ def _direct_groups(draft: Draft) -> dict[str, tuple[str, ...]]:
 
 
 class _Tree:
-    """The groups with their parents; finds all groups of a host from those that name it directly."""
+    """The tree of groups. It finds all groups of a host, given the groups that list the host directly."""
 
     def __init__(self, draft: Draft, depths: dict[str, int]):
         self._draft = draft
@@ -169,7 +174,7 @@ class _Tree:
         groups = tuple(sorted(names, key=self._order.__getitem__))
         drafts = [(name, self._draft.groups[name]) for name in groups if name in self._draft.groups]
         written = [(name, values) for name, group in drafts for values in group.layers]
-        written += [(name, values) for name, group in drafts for values in group.files]  # `all` is the first group
+        written += [(name, values) for name, group in drafts for values in group.files]  # the first group is `all`
         layers = tuple(VariableLayer(group_level(name), values) for name, values in written)
         return _Ancestry(groups, layers, _merged(layers))
 
@@ -177,7 +182,7 @@ class _Tree:
         group = self._draft.groups[name]
         given = [layer[_PRIORITY] for layer in (*group.layers, *group.files) if _PRIORITY in layer]
         try:
-            return int(given[-1].value) if given else 1  # 1 is Ansible's default
+            return int(given[-1].value) if given else 1  # Ansible's default is 1
         except (TypeError, ValueError) as error:
             raise InputError(f"{_PRIORITY}: expected a whole number", given[-1].origin.exact) from error
 
@@ -190,7 +195,8 @@ def _merged(layers: Iterable[VariableLayer]) -> dict[str, Value]:
 
 
 def _joined(ancestry: _Ancestry, own: Iterable[Mapping[str, Value]], strongest: VariableLayer | None) -> _Ancestry:
-    """Return a host's groups and merged variables, with its own layers after the layers of its groups."""
+    """Return a host's groups and merged variables: the layers of its groups, then its own layers, then
+    ``strongest``."""
     layers = tuple(VariableLayer(HOST_LEVEL, values) for values in own)
     layers += (strongest,) if strongest else ()
     return _Ancestry(ancestry.groups, ancestry.layers + layers, {**ancestry.vars, **_merged(layers)})
@@ -213,7 +219,8 @@ def _host(name: str, ancestry: _Ancestry, world: World, draft: Draft, notes: dic
 
 
 def _command_line(extra: Mapping[str, str], declared: Set[str]) -> VariableLayer | None:
-    """Return the strongest layer. Values are text; a value that begins with ``[`` or ``{`` is parsed as YAML."""
+    """Return the layer of the command line. Values are text, unless they begin with ``[`` or ``{``, which are parsed as
+    YAML."""
     values = {}
     for name, text in extra.items():
         data = parse_document(text, f"{COMMAND_LINE}, {name}").data if text[:1] in ("[", "{") else text

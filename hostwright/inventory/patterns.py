@@ -1,12 +1,13 @@
-"""Selects hosts: ``gpu01,gpu[03-09],@rack3,!gpu05,&dgx,~dgx``. Ansible's patterns have the same meaning here.
+"""Selects hosts by a pattern such as ``gpu01,gpu[03-09],@rack3,!gpu05,&dgx,~dgx``. Patterns of Ansible have the same
+meaning.
 
-Terms are separated by commas (or, as in Ansible, by colons). Whatever their order, plain terms are united first, then
-``&`` terms intersect, then ``!`` terms exclude. A name, a wildcard and a regular expression match groups and hosts.
-``web[0]``, ``web[-1]`` and ``web[0:2]`` select hosts of ``web`` by index, in Ansible's order.
+Terms are separated by commas or, as in Ansible, by colons. In any order, plain terms are united first; then terms with
+``&`` intersect the result, and terms with ``!`` are excluded. Names, wildcards and regular expressions match groups and
+hosts. ``web[0]``, ``web[-1]`` and ``web[0:2]`` select hosts of ``web`` by index, in Ansible's order.
 
-Beyond Ansible, ``@`` marks a group, a set of the last run, or a set of a named run (``@failed:RUN``), and
-``gpu[01-03,7]`` names hosts. A term without a match is an error, also after ``!``, because a misspelt exclusion would
-select more hosts than intended.
+In addition to Ansible's patterns, ``@`` marks a group, a set of hosts of the last run, or a set of a named run
+(``@failed:RUN``), and ``gpu[01-03,7]`` is a list of names. A term that matches nothing is an error, even after ``!``,
+because a misspelt exclusion would select more hosts than intended.
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ from hostwright.common.places import OF_A_RUN, RUN_SETS
 from hostwright.inventory.model import UNGROUPED, Host, Inventory
 from hostwright.inventory.ranges import is_ipv6
 
-MAX_NAMES = 100_000  #: limit for a single term
-_MAX_DIGITS = 12  #: maximum number of digits of a number in brackets
+MAX_NAMES = 100_000  #: maximum number of host names to which one term expands
+_MAX_DIGITS = 12  #: maximum number of digits in a number between brackets
 _TERM = re.compile(r"[\w.@\-\[\],:/]+")
 _SPAN = re.compile(r"([0-9]+)[-:]([0-9]+)")
 _SUBSCRIPT = re.compile(r"(?P<base>.+)\[(?:(?P<index>-?[0-9]+)|(?P<first>[0-9]+)(?P<sign>[:-])(?P<last>[0-9]*))\]")
-_SPECIAL = frozenset(".?*[")  #: a term with one of these characters matches hosts even if it matches a group
-_FOLDABLE = re.compile(r"[\w.-]+")  #: names without special meaning in a folded list
+_SPECIAL = frozenset(".?*[")  #: characters that make a term match hosts even if it also matches a group
+_FOLDABLE = re.compile(r"[\w.-]+")  #: pattern of names that contain no character with a meaning in a folded list
 _OPTION = "--hosts"
-NAMED_CHARACTERS = 60  #: longest folded list of hosts within a line; above it, only their number is shown
-_NAMED = 5  #: maximum number of hosts that a message names
+#: maximum length in characters of a folded list of hosts within a line; the number of hosts replaces a longer list
+NAMED_CHARACTERS = 60
+_NAMED = 5  #: maximum number of hosts that an error message names
 
 
 def select(
@@ -41,9 +43,9 @@ def select(
 ) -> list[Host]:
     """Return the hosts that a pattern selects, in the inventory's order.
 
-    ``named_sets`` are sets of the last run for ``@`` terms, such as ``failed``; hosts that have left the inventory are
-    ignored. Raises ``InputError`` for an unknown name and for an empty selection. With ``usable``, hosts with mistakes,
-    and several hosts that are this machine, are also an ``InputError``.
+    ``named_sets`` are sets of hosts for ``@`` terms, such as ``failed`` of the last run; hosts that are no longer in
+    the inventory are ignored. Raises ``InputError`` for an unknown name and for an empty selection. With ``usable``,
+    also raises it for hosts with mistakes, and if several of the hosts are this machine.
     """
     sets = {name: set(hosts) for name, hosts in (named_sets or {}).items()}
     names = inventory.hosts.keys() | inventory.groups.keys()
@@ -69,7 +71,7 @@ def select(
 
 
 def _refuse_one_machine_twice(hosts: Iterable[Host]) -> None:
-    """Raise ``InputError`` if several hosts are this machine, since each would overwrite the other."""
+    """Raise ``InputError`` if several hosts are this machine, since changes to one would overwrite those to another."""
     local = [host.name for host in hosts if host.local]
     if len(local) > 1:
         sentence = "have ansible_connection: local, so each of them is this machine; select one of them"
@@ -77,11 +79,11 @@ def _refuse_one_machine_twice(hosts: Iterable[Host]) -> None:
 
 
 def fold(names: Iterable[str]) -> str:
-    """Abbreviate host names: ``gpu[01-03],login1``."""
+    """Abbreviate a list of host names: ``gpu[01-03],login1``."""
     return _folded(tuple(names))
 
 
-@lru_cache(maxsize=16)  # our choice: a report names the same hosts several times
+@lru_cache(maxsize=16)  # size is our choice; a report names the same hosts several times
 def _folded(names: tuple[str, ...]) -> str:
     from ClusterShell.NodeSet import NodeSet
 
@@ -91,7 +93,8 @@ def _folded(names: tuple[str, ...]) -> str:
 
 
 def counted(names: Iterable[str]) -> str:
-    """Describe hosts in a sentence: folded names and their number; the number first if the names are long.
+    """Return folded names of hosts and their number, for use in a sentence. If the names are long, the number comes
+    first.
 
     >>> counted(["gpu01"]), counted(["gpu01", "gpu02"])
     ('gpu01', 'gpu[01-02] (2 hosts)')
@@ -103,7 +106,8 @@ def counted(names: Iterable[str]) -> str:
 
 
 def headed(names: Iterable[str]) -> tuple[str, str]:
-    """Return hosts for a heading, and their folded names for the line below if the heading shows only a number.
+    """Return a heading for hosts and a text for the line below. The text has the folded names if the heading has only a
+    number.
 
     >>> headed(["gpu01", "gpu02"])
     ('gpu[01-02] (2 hosts)', '')
@@ -118,14 +122,15 @@ def headed(names: Iterable[str]) -> tuple[str, str]:
 
 
 def named_by(inventory: Inventory, pattern: str) -> set[str]:
-    """Return the hosts that a pattern names one by one, by name or range, not through a group, a set or a wildcard."""
+    """Return the hosts that a pattern names individually or as a range, not those that it selects by group, set or
+    wildcard."""
     plain = [term for term in terms(pattern, inventory.hosts.keys() | inventory.groups.keys()) if term[0] not in "!&@~"]
     plain = [term for term in plain if not set("*?") & set(term) and term.partition("[")[0] not in inventory.groups]
     return {host for term in plain for host in _matches(inventory, term, {})}
 
 
 def terms(pattern: str, names: Iterable[str] = ()) -> list[str]:
-    """Split a pattern into terms. Commas and colons inside brackets belong to their term, and so do colons in
+    """Split a pattern into terms. Commas and colons inside brackets do not separate terms, nor do colons inside one of
     ``names``."""
     known = set(names)
     found: list[str] = []
@@ -136,7 +141,8 @@ def terms(pattern: str, names: Iterable[str] = ()) -> list[str]:
 
 
 def _joined(parts: list[str], known: Set[str]) -> list[str]:
-    """Rejoin the parts of ``@SET:RUN``. A ``known`` name after the colon is a host or group, not a run."""
+    """Rejoin ``@SET:RUN``, which was split at the colon. If the second part is in ``known``, it is a host or group, not
+    a run."""
     found: list[str] = []
     for part in parts:
         whole = f"{found[-1].lstrip('!& ')}:{part}" if found else ""
@@ -175,7 +181,7 @@ def _chosen(inventory: Inventory, given: list[str], sets: Mapping[str, set[str]]
 
 
 def _matches(inventory: Inventory, term: str, sets: Mapping[str, set[str]]) -> set[str]:
-    """Return the hosts that a term matches, without its sign. Raises ``InputError`` if it matches nothing."""
+    """Return the hosts that a term matches; the term has no sign. Raises ``InputError`` if it matches nothing."""
     if term.startswith("@"):
         return _group(inventory, term[1:], sets)
     if term.startswith("~"):
@@ -192,7 +198,8 @@ def _matches(inventory: Inventory, term: str, sets: Mapping[str, set[str]]) -> s
 
 
 def _named(inventory: Inventory, term: str) -> list[str] | None:
-    """Return the hosts of the groups that a name or wildcard matches, and the matching hosts; ``None`` for no match."""
+    """Return the hosts in all groups, and all single hosts, that a name or wildcard matches; ``None`` if it matches
+    nothing."""
     special = _SPECIAL & set(term)
     groups = _alike(inventory.groups, term)
     hosts = [host for group in groups for host in inventory.groups[group].hosts]
@@ -219,7 +226,8 @@ def _by_expression(inventory: Inventory, expression: str) -> list[str] | None:
 
 
 def _with_brackets(inventory: Inventory, term: str) -> list[str] | None:
-    """Resolve a term's brackets: an index (``web[0]``), else names (``gpu[01-03]``), else a wildcard (``web[ab]*``)."""
+    """Return the hosts for a term with brackets: an index (``web[0]``), names (``gpu[01-03]``), or a wildcard
+    (``web[ab]*``)."""
     match = _SUBSCRIPT.fullmatch(term)
     within = _named(inventory, match["base"]) if match else None
     if match and within is not None and match["sign"] != "-":
@@ -238,7 +246,8 @@ def _with_brackets(inventory: Inventory, term: str) -> list[str] | None:
 
 
 def _part(hosts: Sequence[str], match: re.Match[str], term: str) -> list[str]:
-    """Return the hosts at the index or range of indices in ``match``, as in Ansible: from 0, both ends included."""
+    """Return the hosts at an index or in a range of indices, as in Ansible: the first is 0, and a range includes both
+    ends."""
     numbers = [number for number in (match["index"], match["first"], match["last"]) if number]
     if max(map(len, numbers)) > _MAX_DIGITS:
         raise InputError(f"{term!r}: the number in brackets is too long", _OPTION)
@@ -252,7 +261,7 @@ def _part(hosts: Sequence[str], match: re.Match[str], term: str) -> list[str]:
 
 
 def _group(inventory: Inventory, name: str, sets: Mapping[str, set[str]]) -> set[str]:
-    """Return the hosts of ``@name``: a set of the last run, a group, or groups by a wildcard."""
+    """Return the hosts for ``@name``: a set of the last run, a group, or all groups that a wildcard matches."""
     if name in sets:
         return sets[name] & set(inventory.hosts)
     groups = _alike(inventory.groups, name)
@@ -268,7 +277,7 @@ def _unknown(inventory: Inventory, missing: Sequence[str]) -> InputError:
 
 
 def _otherwise_known(inventory: Inventory, name: str) -> str:
-    """Return a hint for a host that is named by its address, or with a login as for ssh."""
+    """Return a hint if an unknown name is the address of a host, or a host with a login as for ssh; else empty."""
     login, _, host = name.rpartition("@")
     if login and host in inventory.hosts:
         return f"set the login in the inventory (ansible_user), and use --hosts {host}"
@@ -277,7 +286,7 @@ def _otherwise_known(inventory: Inventory, name: str) -> str:
 
 
 def _refuse_ports(inventory: Inventory, given: Sequence[str]) -> None:
-    """Raise ``InputError`` for ``host:port``, whose colon would make it two terms."""
+    """Raise ``InputError`` for ``host:port``, which would be split at the colon into two terms."""
     for host, port in pairwise(given):
         if host in inventory.hosts and port.isdecimal() and port not in inventory.hosts:
             sentence = f"{host}:{port}: set the port in the inventory (ansible_port), and use --hosts {host}"
@@ -285,7 +294,7 @@ def _refuse_ports(inventory: Inventory, given: Sequence[str]) -> None:
 
 
 def _names(term: str) -> list[str]:
-    """Return the names that ``gpu[01-03,7]`` expands to; without brackets, the term itself."""
+    """Return the host names to which ``gpu[01-03,7]`` expands. A term without brackets is itself a name."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
     if not _TERM.fullmatch(term):

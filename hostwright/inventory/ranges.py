@@ -1,4 +1,4 @@
-"""Host names as inventories write them: ``gpu[01:64]``, ``rack[a:f]n[1:8:2]``, ``gpu01:2222``, ``[2001:db8::1]:22``."""
+"""Expands host names in inventories: ``gpu[01:64]``, ``rack[a:f]n[1:8:2]``, ``gpu01:2222``, ``[2001:db8::1]:22``."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import string
 from collections.abc import Sequence
 from ipaddress import AddressValueError, IPv6Address
 
-MAX_NAMES = 100_000  #: limit for one range; more is a typing mistake
+MAX_NAMES = 100_000  #: maximum number of host names to which one pattern expands; more are probably a typing mistake
 _RANGE = re.compile(r"\[([0-9]*|[A-Za-z]):([0-9]+|[A-Za-z])(?::([0-9]+))?\]")
 _HOST = re.compile(r"\w[\w.@-]*")
 _PORT = re.compile(r"(?P<name>[^:]*(?:\[[^\]]*\][^:]*)*):(?P<port>[0-9]{1,5})")
 _BRACKETED = re.compile(r"\[(?P<name>[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)\](?::(?P<port>[0-9]{1,5}))?")
-_MAX_DIGITS = 12  #: maximum number of digits in a bound of a range; no host has a longer number
+_MAX_DIGITS = 12  #: maximum number of digits in a bound of a range, longer than any number in a host name
 
 
 def expand(pattern: str) -> tuple[list[str], int | None]:
-    """Return the host names of a pattern, and its port if there is one. Raises ``ValueError`` with a message.
+    """Return the host names to which a pattern expands, and its port or ``None``. Raises ``ValueError`` with a message.
 
     >>> expand("gpu[01:03]")
     (['gpu01', 'gpu02', 'gpu03'], None)

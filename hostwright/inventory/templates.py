@@ -1,7 +1,7 @@
-"""Renders templates in connection variables (``{{ inventory_hostname }}.{{ domain }}``) with the host's variables.
+"""Renders templates in connection variables (``{{ inventory_hostname }}.{{ domain }}``) with the variables of the host.
 
-Jinja2's sandbox renders them. Of Ansible's own filters and lookups, only ``bool`` and ``lookup('env', NAME)`` work. A
-variable that is itself a template is rendered first; a cycle of variables is an error.
+Templates run in Jinja2's sandbox. Of the filters and lookups that Ansible adds, only ``bool`` and ``lookup('env',
+NAME)`` work. A variable that is itself a template is rendered first; a cycle of variables is an error.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ if TYPE_CHECKING:
 
 _MAGIC = frozenset(["inventory_hostname", "inventory_hostname_short", "group_names", "groups", "hostvars"])
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")
-_MOST = 100_000  #: limit of characters in a rendered template, and in the result of a multiplication
+#: maximum length in characters of a rendered template, and of the result of a multiplication in a template
+_MOST = 100_000
 
 
 class CannotRender(Exception):
-    """A message about a template, without its file and line."""
+    """A message about a template, to which the caller adds file and line."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Names for a host's templates beside its own variables: other hosts' variables, and groups."""
+    """Data that templates can use in addition to the host's own variables: the variables of all hosts, and the
+    groups."""
 
     variables: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -43,7 +45,7 @@ def _environment() -> Environment:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class _Bounded(ImmutableSandboxedEnvironment):
-        """A sandbox in which no value can grow without limit."""
+        """A sandbox that limits the size of every value."""
 
         intercepted_binops = frozenset(["*", "**"])
 
@@ -60,13 +62,13 @@ def _environment() -> Environment:
 
 
 def render(text: str, host: str, world: World, own: Mapping[str, Value], groups: tuple[str, ...]) -> str:
-    """Return the text with its templates rendered. Raises ``CannotRender`` with a message."""
+    """Return the text with its templates rendered. Raises ``CannotRender`` with a message if that is impossible."""
     return _Scope(host, world, own, groups).text(text, ())
 
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The names that a host's templates may use."""
+    """The names that templates in the variables of one host may use."""
 
     host: str
     world: World
@@ -74,7 +76,7 @@ class _Scope:
     groups: tuple[str, ...]
 
     def text(self, text: str, circle: tuple[str, ...]) -> str:
-        """Render a text. ``circle`` has the names of the variables whose rendering led to it."""
+        """Render a text. ``circle`` contains the names of the variables that are being rendered, to detect a cycle."""
         from jinja2 import TemplateError, UndefinedError
 
         template, names = _compiled(text)
@@ -119,7 +121,7 @@ class _Scope:
 
 @dataclass(frozen=True, slots=True)
 class _Others:
-    """``hostvars``: the variables of every host, each rendered on access."""
+    """The variable ``hostvars`` in templates: the variables of every host, each rendered when a template uses it."""
 
     world: World
     circle: tuple[str, ...]
@@ -144,7 +146,8 @@ class _OneHost:
 
 @lru_cache(maxsize=1024)
 def _compiled(text: str) -> tuple[Template, frozenset[str]]:
-    """Return a compiled template and the names in it. Cached, because many hosts share a template."""
+    """Return a compiled template and the names that occur in it. The result is cached, because many hosts have the same
+    template."""
     from jinja2 import TemplateError, nodes
     from jinja2.meta import find_undeclared_variables
 

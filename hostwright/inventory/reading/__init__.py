@@ -1,1 +1,1 @@
-"""Readers of inventory files and programs, each into a draft of the inventory."""
+"""Readers for inventory files and inventory programs. Each adds what it reads to a draft of the inventory."""

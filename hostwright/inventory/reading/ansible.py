@@ -1,6 +1,7 @@
-"""Runs ``ansible-inventory`` for files that need a plugin of Ansible: a cloud's configuration, ``constructed``, TOML.
+"""Runs ``ansible-inventory`` for files that only a plugin of Ansible can read: a cloud's configuration,
+``constructed``, TOML.
 
-All sources are passed in a single call, because a plugin may use the content of other files.
+One call gets all sources, because a plugin may use the content of other files.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ PROGRAM = "ansible-inventory"
 
 
 def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: Draft, tell: Tell) -> None:
-    """Add what only ``ansible-inventory`` can read to the draft. Raises ``InputError`` if it is missing or fails."""
+    """Add to the draft what only ``ansible-inventory`` can read. Raises ``InputError`` if the program is missing or
+    fails."""
     named = ", ".join(map(str, plugins))
     program = shutil.which(PROGRAM)
     if program is None:
@@ -39,7 +41,7 @@ def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: D
             named,
         )
     given = [argument for source in sources for argument in ("-i", _absolute(source))]
-    here = working_directory()  # the ansible.cfg in it may name plugins, which are programs
+    here = working_directory()  # an ansible.cfg in this directory may name plugins, which are code
     folder = Path("/") if fault_of(here) and not in_named_site(here) else here
     answer = ask([program, *given, "--list", "--export"], named, tell, folder)
     draft.notes.append(f"{named}: read by {program}, whose groups and variables are added to those of the other files")
@@ -53,12 +55,14 @@ def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: D
 
 
 def _absolute(source: Path) -> str:
-    """Return a source independent of the program's working directory. A list of hosts is not a path."""
+    """Return a source as an absolute path, since the program may run in another directory. A list of hosts is
+    unchanged."""
     return str(source.absolute() if source.exists() else source)
 
 
 def configured(root: Path) -> tuple[Path, list[Path]] | None:
-    """Return the ``ansible.cfg`` for a directory and the inventories that it names; ``None`` if it names none."""
+    """Return the path of the ``ansible.cfg`` for a directory, and the inventories that this file names; ``None`` if it
+    names none."""
     file, sections = _sections(root)
     defaults = sections.get("defaults", {})
     sources = [file.parent / expanded(part) for part in _parts(defaults.get("inventory", ""))]
@@ -68,7 +72,7 @@ def configured(root: Path) -> tuple[Path, list[Path]] | None:
 def vault_password_files(root: Path) -> list[Path]:
     """Return the Ansible Vault password files that the ``ansible.cfg`` for a directory names, in order.
 
-    ``vault_password_file`` comes first, then the files in ``vault_identity_list``. Raises ``InputError``.
+    The file in ``vault_password_file`` comes first, then those in ``vault_identity_list``. Raises ``InputError``.
     """
     file, sections = _sections(root)
     defaults = sections.get("defaults", {})
@@ -79,19 +83,21 @@ def vault_password_files(root: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """The entries of a directory inventory that ``ansible.cfg`` or Ansible's environment variables exclude."""
+    """Which files in a directory of inventory files are ignored, according to ``ansible.cfg`` or Ansible's environment
+    variables."""
 
-    endings: tuple[str, ...] | None = None  #: endings of ignored files; ``None``: Ansible's defaults
-    patterns: tuple[Pattern, ...] = ()  #: patterns of ignored files; they match anywhere in a name
+    #: endings of files that are ignored; ``None``: those that Ansible ignores by default
+    endings: tuple[str, ...] | None = None
+    patterns: tuple[Pattern, ...] = ()  #: patterns that match anywhere in the names of ignored files
 
     @classmethod
     def of(cls, root: Path) -> Ignored:
-        """Read the settings of the ``ansible.cfg`` for a directory. Raises ``InputError``."""
+        """Read which files are ignored from the ``ansible.cfg`` for a directory. Raises ``InputError``."""
         file, sections = _sections(root)
 
         def of_setting(name: str, variable: str) -> list[str] | None:
             given = os.environ.get(variable)
-            # as in Ansible, [inventory] wins over [defaults]
+            # as in Ansible, the section [inventory] overrides [defaults]
             for section, key in (("inventory", name), ("defaults", f"inventory_{name}")):
                 given = sections.get(section, {}).get(key) if given is None else given
             return None if given is None else [part.strip("'\"") for part in _parts(given)]
@@ -111,9 +117,9 @@ def _pattern(text: str, file: Path) -> Pattern:
 
 
 def _sections(root: Path) -> tuple[Path, Mapping[str, Mapping[str, str]]]:
-    """Return the ``ansible.cfg`` for a directory, and its sections. Raises ``InputError``.
+    """Return the path of the ``ansible.cfg`` for a directory, and its sections. Raises ``InputError``.
 
-    If the directory is world-writable, the file is ignored, as in Ansible.
+    As in Ansible, the file is ignored if the directory is world-writable.
     """
     named = os.environ.get("ANSIBLE_CONFIG", "")
     file = expanded(named) if named else root / "ansible.cfg"
@@ -136,7 +142,7 @@ def _group(name: str, body: Mapping[str, Any], origin: Origin, draft: Draft) -> 
     for host in body.get("hosts", ()):
         draft.add_hosts(group, host, {}, origin)
     for child in body.get("children", ()):
-        if name != ALL:  # for `all`, it lists every group without another parent
+        if name != ALL:  # as children of `all`, the program lists every group without another parent
             draft.group(child, origin)
             group.children.setdefault(child, origin)
     values = _new(body.get("vars", {}), _known(group.layers), group_level(name), origin)
@@ -149,5 +155,6 @@ def _known(layers: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
 
 
 def _new(given: Mapping[str, Any], known: Mapping[str, Value], level: str, origin: Origin) -> dict[str, Value]:
-    """Return the variables that no file sets. The others keep the file and line of their definition."""
+    """Return the variables that only ``ansible-inventory`` sets. All others keep the file and line of their
+    definition."""
     return {name: Value(concealed(name, value), origin, level) for name, value in given.items() if name not in known}

@@ -20,11 +20,11 @@ from hostwright.common.text import shown_limit
 from hostwright.inventory.draft import Draft, Values, concealed, group_level
 from hostwright.inventory.model import ALL, HOST_LEVEL, Value
 
-TIMEOUT_S = 120.0  #: enough for a slow API of a cloud or of MAAS
-SIGN_OF_LIFE_S = 10.0  #: interval of messages about a program that still runs
-MAX_ANSWER = 256 * 1024 * 1024  #: bytes; 100,000 hosts with 2 KiB each
+TIMEOUT_S = 120.0  #: time limit of an inventory program in seconds, sufficient for a slow API of a cloud or of MAAS
+SIGN_OF_LIFE_S = 10.0  #: seconds between two messages that a program is still running
+MAX_ANSWER = 256 * 1024 * 1024  #: maximum size of a program's output in bytes: 100,000 hosts with 2 KiB each
 _POLL_S = 0.05
-_LINE_BYTES = 256  #: more than the 255 that the kernel reads of a #! line (execve(2))
+_LINE_BYTES = 256  #: number of bytes that contain any #! line: the kernel reads at most 255 (execve(2))
 
 Tell = Callable[[str], None]
 
@@ -34,7 +34,7 @@ class CannotBeRun(InputError):
 
 
 class ProgramFailed(InputError):
-    """An inventory program failed, so that its inventory is unknown."""
+    """An inventory program failed, so that its hosts are unknown."""
 
 
 def read_executable(path: Path, draft: Draft, tell: Tell) -> None:
@@ -45,7 +45,7 @@ def read_executable(path: Path, draft: Draft, tell: Tell) -> None:
     for name, body in answer.items():
         _group(name, {"hosts": body} if isinstance(body, list) else body, origin, draft)
     hostvars = meta.get("hostvars", {}) if isinstance(meta, dict) else None
-    if hostvars is None:  # the old protocol: one call per host
+    if hostvars is None:  # older programs need one call for each host
         hostvars = {host: ask([str(path.resolve()), "--host", host], str(path), tell) for host in list(draft.hosts)}
     for host in [name for name in hostvars if name in draft.hosts]:
         values = _values(hostvars[host], HOST_LEVEL, origin, draft, f"_meta.hostvars.{host}")
@@ -62,9 +62,9 @@ def _has_windows_lines(program: Path) -> bool:
 
 
 def ask(command: list[str], where: str, tell: Tell, folder: Path | None = None) -> dict[str, Any]:
-    """Return the JSON object that a command prints. It runs in ``folder``, or else in the working directory.
+    """Run a command and return the JSON object that it prints. It runs in ``folder``, or else in the working directory.
 
-    The command has no terminal, and limits for its time and its output.
+    The command has no terminal. Its time and the size of its output are limited.
     """
     shown = f"`{' '.join([Path(command[0]).name, *command[1:]])}`"
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -120,7 +120,8 @@ def _group(name: str, body: Any, origin: Origin, draft: Draft) -> None:
     if not isinstance(body, dict):
         draft.fail(origin, f"the group {name}: found {describe(body)}, expected an object or a list of hosts")
         return
-    if not body.keys() & {"hosts", "vars", "children"}:  # as in Ansible: a host of that name, with these variables
+    # as in Ansible, such an entry is a host of that name with these variables
+    if not body.keys() & {"hosts", "vars", "children"}:
         body = {"hosts": [name], "vars": body} if body else body
     group = draft.group(name, origin)
     for host in _names(body.get("hosts"), f"the hosts of {name}", origin, draft):

@@ -1,7 +1,7 @@
 """Ansible's INI inventory: ``[group]``, ``[group:children]``, ``[group:vars]``, ``host key=value …``.
 
-As in Ansible, values that look like Python literals (whole numbers, lists, True) are parsed as such. Numbers with a
-decimal point stay text, so that a version such as 11.2 or 3.10 keeps its digits.
+As in Ansible, values that look like Python literals (whole numbers, lists, True) are parsed as literals. A number with
+a decimal point remains text, so that a version such as 11.2 or 3.10 keeps its digits.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ from hostwright.inventory.draft import Draft, GroupDraft, concealed, group_level
 from hostwright.inventory.model import HOST_LEVEL, UNGROUPED, Value
 
 _SECTION = re.compile(r"\[(?P<name>[^:\]]+)(?::(?P<kind>\w+))?\]\s*(?:[#;].*)?")
-_UNFINISHED = re.compile(r"\[[^\]]*")  #: a section whose bracket is not closed
-_MAX_LITERAL = 10_000  #: characters; longer text is not parsed
-#: a line that needs no shell parser: no quotes, backslashes or comments, only blanks and tabs between words
+_UNFINISHED = re.compile(r"\[[^\]]*")  #: pattern of a section header without the closing bracket
+_MAX_LITERAL = 10_000  #: maximum length in characters of a value that is parsed as a literal; a longer one remains text
+#: pattern of a line that can be split at blanks and tabs, because it contains no quotes, backslashes or comments
 _PLAIN_LINE = re.compile(r"[ \t!$-&(-\[\]-~]*")
-_DIGITS = re.compile(r"0|[1-9][0-9]{0,17}")  #: a whole number, as Python writes it
-#: text that is not a Python literal: a word, or an address (``10.0.0.1``, ``node01.example.org``, ``/dev/sda``)
+_DIGITS = re.compile(r"0|[1-9][0-9]{0,17}")  #: pattern of a whole number of at most 18 digits, without leading zeros
+#: pattern of text that is certainly not a Python literal: a word, or an address (``10.0.0.1``, ``node01.example.org``,
+#: ``/dev/sda``)
 _WORD = re.compile(r"(?!(?:True|False|None)$)[A-Za-z_/][A-Za-z0-9_./:@-]*|[0-9]+(?:\.[0-9]+){2,}")
 
 
 def read_ini(text: str, file: str, draft: Draft) -> None:
-    """Add one INI inventory to the draft."""
-    name, kind = UNGROUPED, "hosts"  # lines before the first section
+    """Add the content of one INI inventory to the draft."""
+    name, kind = UNGROUPED, "hosts"  # lines before the first section belong to `ungrouped`
     layer: dict[str, Value] = {}
-    later: dict[str, list[tuple[str, Origin]]] = {}  # children that are named before their own section
+    # child → parents that list it, since a child's own section may come later
+    later: dict[str, list[tuple[str, Origin]]] = {}
     for number, raw in enumerate(text.splitlines(), start=1):
         line, origin = raw.strip(), Origin(file, number)
         if not line or line[0] in "#;":
@@ -56,7 +58,7 @@ def read_ini(text: str, file: str, draft: Draft) -> None:
 
 
 def _join(child: str, parents: list[tuple[str, Origin]], draft: Draft) -> None:
-    """Add a group to its parents. As in Ansible, the order of children is the order of their own sections."""
+    """Add a group to its parents. As in Ansible, children are in the order of their own sections."""
     for parent, origin in parents:
         draft.groups[parent].children[child] = origin
         draft.mention(child, origin)

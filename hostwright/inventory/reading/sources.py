@@ -1,4 +1,5 @@
-"""Selects the files of an inventory and their format. The order and the ignore list are Ansible's."""
+"""Selects the files of an inventory, and the format of each. Reading order and ignored files are the same as in
+Ansible."""
 
 from __future__ import annotations
 
@@ -23,18 +24,19 @@ _INVENTORIES = (
     "",
     ".ini",
     *_YAML,
-)  #: endings of inventory files; any other file with only mistakes is not an inventory
+)  #: endings of inventory files; a file with another ending in which every line is a mistake is not an inventory
 _LOOKS_LIKE_YAML = re.compile(r"^(---|\{|[^\s#;\[][^=\[]*:\s*(#.*)?$)")
 _IGNORED_NAMES = ("group_vars", "host_vars", "vars_plugins")
 _IGNORED_ENDINGS = (
     ".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt", ".rst", ".orig", ".cfg", ".retry",
 )  # fmt: skip
-_STACKS = "stacks"  #: the folder of stack files in a site's inventory
-_BESIDE = ("group_vars", "host_vars", _STACKS)  #: folders beside a file of hosts that are read with the file
+_STACKS = "stacks"  #: folder in a site's inventory that contains stack files
+#: folders that are read together with a file of hosts if they are next to it
+_BESIDE = ("group_vars", "host_vars", _STACKS)
 
 
 def sources_of(named: Path) -> list[Path]:
-    """Split the value of ``--inventory``: one path, several paths with commas between them, or a list of hosts."""
+    """Split the value of ``--inventory``: one path, several paths that are separated by commas, or a list of hosts."""
     parts = [Path(part.strip()) for part in str(named).split(",") if part.strip()]
     if len(parts) < 2 or named.exists() or not all(part.exists() for part in parts):
         return [named]
@@ -42,10 +44,11 @@ def sources_of(named: Path) -> list[Path]:
 
 
 def beside(source: Path) -> Path | None:
-    """Return the directory whose variables and stacks are read with a source: the source itself, or its parent.
+    """Return the directory whose variables and stacks belong to a source: the source itself, or the directory that
+    contains it.
 
-    ``None`` if the parent contains none and other users could add some. Raises ``NotTrusted`` if other users could have
-    placed the existing ones: the operator named the file, not its neighbours.
+    ``None``: that directory has no variables or stacks, and other users could add some. Raises ``NotTrusted`` if it has
+    some, and other users could have placed them there: the operator named only the file, not the directory.
     """
     folder = source.absolute().parent
     if source.is_dir() or in_named_site(folder):
@@ -60,16 +63,16 @@ def beside(source: Path) -> Path | None:
 
 
 def identity_of(sources: Sequence[Path]) -> Path:
-    """Return the path that identifies an inventory in records: its own, or all its paths in their order."""
+    """Return the path that identifies an inventory in records: its only path, or all its paths in the given order."""
     if len(sources) == 1:
         return sources[0]
     return Path(",".join(str(source.absolute() if source.exists() else source) for source in sources))
 
 
 def files_of(path: Path, ignored: Ignored) -> list[Path]:
-    """Return the files of an inventory in reading order, without ``ignored`` ones of a directory.
+    """Return the files of an inventory in reading order. In a directory, ``ignored`` files are omitted.
 
-    Raises ``InputError`` if there is none.
+    Raises ``InputError`` if no file is left.
     """
     if not path.exists():
         raise InputError(
@@ -98,7 +101,8 @@ def _is_ignored(name: str, ignored: Ignored) -> bool:
 
 
 def _below(entry: Path, above: set[Path], ignored: Ignored) -> list[Path]:
-    """Return the files of an entry: itself, or all below it. A link to a parent folder is not followed."""
+    """Return an entry that is a file, or all files below an entry that is a directory. A link to a parent directory is
+    not followed."""
     if not entry.is_dir():
         return [entry] if entry.is_file() else []
     here = entry.resolve()
@@ -108,29 +112,29 @@ def _below(entry: Path, above: set[Path], ignored: Ignored) -> list[Path]:
 
 
 def is_stray(file: Path, read: Draft) -> bool:
-    """Whether a file beside others is not an inventory: no line begins with a possible host name, and the ending is
-    unusual.
+    """Whether a file in a directory is not an inventory: no line begins with a possible host name, and the ending is
+    not one that inventories have.
 
-    Examples are a table (``.csv``) and a source text.
+    Examples are tables (``.csv``) and source code.
     """
     return file.suffix not in _INVENTORIES and bool(read.hosts) and read.hosts.keys() <= read.unusable
 
 
 def read_list(listed: str, draft: Draft) -> None:
-    """Add the hosts of a list to the draft: ``gpu01,gpu02,``."""
+    """Add the hosts of a list such as ``gpu01,gpu02,`` to the draft."""
     group = draft.group(UNGROUPED, Origin("--inventory"))
     for name in filter(None, map(str.strip, listed.split(","))):
         draft.add_hosts(group, name, {}, Origin("--inventory"))
 
 
 def read_file(file: Path, draft: Draft, tell: Callable[[str], None]) -> bool:
-    """Add one file to the draft; ``False`` if only Ansible's own plugins can read it."""
+    """Add one file to the draft. ``False``: only a plugin of Ansible can read the file."""
     cannot_run: InputError | None = None
     if os.access(file, os.X_OK) and file.suffix not in _YAML:
         try:
             read_executable(file, draft, tell)
             return True
-        except CannotBeRun as error:  # a text file with the executable bit
+        except CannotBeRun as error:  # the file is not a program, but text with an executable bit
             cannot_run = error
     if file.suffix == ".toml":
         return False
@@ -146,7 +150,7 @@ def read_file(file: Path, draft: Draft, tell: Callable[[str], None]) -> bool:
 
 
 def _read_text(text: str, file: Path, draft: Draft) -> bool:
-    """Parse a text in the format that it resembles; if that fails, in the other format, as Ansible does."""
+    """Parse a text as YAML or INI, whichever it resembles; if that fails, in the other format, as Ansible does."""
     as_yaml = file.suffix in _YAML or (file.suffix == "" and _looks_like_yaml(text))
     if not as_yaml and file.suffix and _looks_like_yaml(text):
         draft.errors.append(InputError(f"contains YAML, but is read as INI; rename it to {file.stem}.yml", f"{file}:1"))
@@ -178,6 +182,7 @@ def _attempt(text: str, file: Path, draft: Draft, *, as_yaml: bool) -> tuple[boo
 
 
 def _looks_like_yaml(text: str) -> bool:
-    """Whether the first meaningful line is YAML (``all:``), not INI (``[gpu]``, ``gpu01 key=value``)."""
+    """Whether the first line that is not empty or a comment is YAML (``all:``), not INI (``[gpu]``, ``gpu01
+    key=value``)."""
     first = next((line for line in text.splitlines() if line.strip() and line.strip()[0] not in "#;"), "")
     return _LOOKS_LIKE_YAML.match(first) is not None

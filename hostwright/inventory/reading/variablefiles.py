@@ -1,7 +1,7 @@
-"""``group_vars/`` and ``host_vars/``: a file, or a directory of files, for each group and host.
+"""Reads ``group_vars/`` and ``host_vars/``, which contain a file, or a directory of files, for each group and host.
 
-As in Ansible, of ``web``, ``web.yml``, ``web.yaml`` and ``web.json`` only the first that exists is read; for a
-directory ``web/``, all files in it are read. Skipped files are noted.
+As in Ansible, only the first that exists of ``web``, ``web.yml``, ``web.yaml`` and ``web.json`` is read; of a directory
+``web/``, all files are read. Notes report the files that are not read.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from hostwright.inventory.draft import Draft, Values, group_level
 from hostwright.inventory.model import HOST_LEVEL
 from hostwright.inventory.reading.yaml_dialect import read_variables
 
-_ENDINGS = ("", ".yml", ".yaml", ".json")  #: in Ansible's order of precedence
-_NAMED = 10  #: limit of skipped files that are named; above it, only their number is shown
+_ENDINGS = ("", ".yml", ".yaml", ".json")  #: endings of variable files, in Ansible's order of precedence
+#: maximum number of file names in a note about files that are not read; for more files, the note has their number
+_NAMED = 10
 
 
 def read_variable_files(directory: Path, draft: Draft) -> None:
-    """Add the variables beside the inventory in ``directory``. They win over those in the inventory's own files."""
+    """Add the variables in ``directory``, which is next to the inventory. They override those in the inventory's own
+    files."""
     for name, files in _by_name(directory / "group_vars", draft.groups, "group", draft):
         for values in _layers(files, group_level(name), draft, draft.of_groups.setdefault(name, [])):
             draft.groups[name].files.append(values)
@@ -32,8 +34,8 @@ def read_variable_files(directory: Path, draft: Draft) -> None:
 
 
 def _by_name(directory: Path, known: Iterable[str], kind: str, draft: Draft) -> Iterator[tuple[str, list[Path]]]:
-    """Yield the files of each known name. Others are noted, since a misspelt file name would silently lose its
-    variables."""
+    """Yield each known name with its files. Other files are noted, since variables in a file with a misspelt name would
+    be lost."""
     if not directory.is_dir():
         return
     names = set(known)
@@ -58,7 +60,8 @@ def _by_name(directory: Path, known: Iterable[str], kind: str, draft: Draft) -> 
 
 
 def _name(entry: Path, names: set[str]) -> str:
-    """Return the host or group that an entry is for. In a name with dots, the ending may be part of the name."""
+    """Return the host or group for which a file or directory is. If the name contains a dot, the ending may be part of
+    it."""
     if entry.name not in names and entry.suffix in _ENDINGS:
         return entry.name.removesuffix(entry.suffix)
     return entry.name
@@ -74,7 +77,8 @@ def _passed_over(directory: Path, strangers: list[tuple[Path, str]], kind: str, 
 
 
 def _files(entry: Path, draft: Draft) -> Iterator[Path]:
-    """Yield the files of an entry: itself, or the files of a directory that Ansible would read, in its order."""
+    """Yield an entry that is a file, or the files that Ansible would read in an entry that is a directory, in Ansible's
+    order."""
     if entry.is_file():
         yield entry
     elif entry.is_dir():
@@ -92,7 +96,8 @@ def _files(entry: Path, draft: Draft) -> Iterator[Path]:
 
 
 def _layers(files: Iterable[Path], level: str, draft: Draft, mistakes: list[InputError]) -> Iterator[Values]:
-    """Yield the variables of each file. A mistake concerns only the hosts that the file is for."""
+    """Yield the variables in each file. Mistakes are added to ``mistakes``, and affect only the hosts for which the
+    files are."""
     for path in files:
         trial = draft.trial()
         try:

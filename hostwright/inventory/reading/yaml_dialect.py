@@ -1,4 +1,5 @@
-"""Ansible's YAML inventory: groups with ``hosts``, ``vars`` and ``children``; and its variable files."""
+"""Reads Ansible's YAML inventories, in which groups have ``hosts``, ``vars`` and ``children``, and YAML files of
+variables."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ _SECTIONS = ("hosts", "vars", "children")
 
 
 def read_yaml(text: str, file: str, draft: Draft) -> bool:
-    """Add one YAML inventory to the draft; ``False`` for the configuration of a plugin, which only Ansible can read.
+    """Add one YAML inventory to the draft. ``False``: the file is the configuration of a plugin, which only Ansible can
+    read.
 
     Raises ``InputError`` for invalid YAML.
     """
@@ -36,7 +38,7 @@ def read_yaml(text: str, file: str, draft: Draft) -> bool:
 
 
 def _is_playbook(node: yaml.Node) -> bool:
-    """Whether the document is a list of plays, each with ``hosts`` or ``import_playbook``."""
+    """Whether a document is a list of plays, each of which has ``hosts`` or ``import_playbook``."""
     plays = node.value if isinstance(node, yaml.SequenceNode) else []
     return bool(plays) and all(
         isinstance(play, yaml.MappingNode)
@@ -46,7 +48,7 @@ def _is_playbook(node: yaml.Node) -> bool:
 
 
 def read_variables(text: str, file: str, level: str, draft: Draft) -> Values:
-    """Read one file of ``group_vars`` or ``host_vars``. Raises ``InputError`` if it cannot be decrypted."""
+    """Read one file in ``group_vars`` or ``host_vars``. Raises ``InputError`` if the file cannot be decrypted."""
     if sealed := is_vault(text):
         text = draft.vault.open(text, file)
     node = compose(text, file)
@@ -59,7 +61,7 @@ def read_variables(text: str, file: str, level: str, draft: Draft) -> Values:
 
 
 def variables(node: yaml.Node, level: str, reader: Reader) -> Values:
-    """Return the variables of a mapping."""
+    """Return the variables that a mapping sets."""
     values = {}
     for name, key, value in reader.pairs(node, "variables"):
         marks: dict[Where, Origin] = {}
@@ -102,7 +104,7 @@ def _children(name: str, node: yaml.Node, reader: Reader) -> list[tuple[str, yam
 
 
 def _is_group(node: yaml.Node) -> bool:
-    """Whether the node is the body of a group, at any depth."""
+    """Whether a node is a mapping that has only the keys of a group: ``hosts``, ``vars``, ``children``."""
     keys = [key.value for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
     return bool(keys) and set(map(str, keys)) <= set(_SECTIONS)
 
