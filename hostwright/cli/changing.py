@@ -41,7 +41,8 @@ def change(
     goal: Goal = AS_WANTED,
     again: Command | None = None,
 ) -> int:
-    """Change hosts with ``run``, a method of the fleet that gets ``ask``, ``password`` and ``view``; show the results.
+    """Change hosts with ``run``, a method of the fleet that is called with ``ask``, ``password`` and ``view``, and show
+    the results.
 
     With ``--check``, only show the plan for the goal, and the command ``again`` that applies this plan (default:
     ``verb`` without options). Returns the exit status.

@@ -105,7 +105,7 @@ class Listed(Hanging):
 
 
 def with_sums(shown: Group) -> Group:
-    """Mark the last line of a group, which counts hosts by result, as ``Listed``."""
+    """Convert the last line of a group, which counts hosts by result, to ``Listed``."""
     *parts, last = shown.renderables
     return Group(*parts, Listed.of(last) if isinstance(last, Text) else last)
 
@@ -236,7 +236,7 @@ class Adviser(Console):
         if isinstance(shown, str):
             return advice.completed(shown)
         if isinstance(shown, Text) and not isinstance(shown, Quoted):
-            quoted = shown.plain.lstrip().startswith(OUTPUT)  # a program's own output is unchanged
+            quoted = shown.plain.lstrip().startswith(OUTPUT)  # print the output of a program unchanged
             changes = [] if quoted else [*advice.insertions(shown.plain)]
             if changes:
                 text = shown

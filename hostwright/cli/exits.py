@@ -103,9 +103,10 @@ def _terminable() -> Iterator[None]:
 
 @contextmanager
 def _heard_no_more(presses: int = 100) -> Iterator[None]:
-    """Ignore Ctrl-C while the results of an interrupted verb are printed, so that a second press loses no result.
+    """While the results of an interrupted verb are printed, ignore Ctrl-C, so that pressing it a second time loses no
+    result.
 
-    After ``presses`` ignored presses, Ctrl-C works again, because the output may never end.
+    After it was ignored ``presses`` times, Ctrl-C works again, because the output may never end.
     """
     heard = 0
 

@@ -42,7 +42,7 @@ STANDARD: tuple[Task[Any] | Collection, ...] = (*VERBS, init, completion)
 
 
 class Hostwright(Program):
-    """Invoke's program with the option ``--site``, the tasks of the site, and its own help texts."""
+    """Invoke's program, extended by the option ``--site``, the tasks of the site, and Hostwright's own help texts."""
 
     def run(self, *given: Any, **how: Any) -> None:
         """Override Invoke's method: run the call in a copy of the context, so that its context variables end with the

@@ -1,4 +1,5 @@
-"""Durations as operators write them (``90``, ``15m``, ``2h``, ``1d12h``), and a clock that tests can replace."""
+"""Parses durations as operators write them (``90``, ``15m``, ``2h``, ``1d12h``), and defines a clock that tests can
+replace."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from typing import Any, Self
 
 from hostwright.common.command import Command
 
-AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130  #: exit statuses of commands
+AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130  #: exit statuses of verbs
 NOBODY_READS = 141  #: exit status of a process that SIGPIPE (signal 13) ended, as shells report it: 128 + 13
 
 NOT_IN_TIME = "a probe did not answer"  #: first words of each ``NotAnswered`` message

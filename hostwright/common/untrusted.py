@@ -117,7 +117,7 @@ class Pattern:
         self._regexp = re2.compile(pattern, options)
 
     def search(self, text: str) -> Match | None:
-        """Find the first match in the text."""
+        """Return the first match in the text; ``None`` if the pattern does not match."""
         match: Match | None = self._regexp.search(_encodable(text))
         return match
 
@@ -137,12 +137,12 @@ class Pattern:
         return None
 
     def match(self, text: str) -> Match | None:
-        """Match at the beginning of the text."""
+        """Return the match at the beginning of the text; ``None`` if the pattern does not match there."""
         match: Match | None = self._regexp.match(_encodable(text))
         return match
 
     def fullmatch(self, text: str) -> Match | None:
-        """Match the whole text."""
+        """Return the match of the whole text; ``None`` if the pattern does not match all of it."""
         match: Match | None = self._regexp.fullmatch(_encodable(text))
         return match
 

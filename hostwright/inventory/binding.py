@@ -96,8 +96,8 @@ def own_variables(host: Host, roles: Mapping[str, type]) -> dict[str, Value]:
 
 
 def is_mapping_of(valid: Iterable[str], mapping: Mapping[str, Any]) -> bool:
-    """Whether a mapping under the name of a role is the role's mapping: at least one key is similar to one of its
-    variables."""
+    """Whether a mapping under the name of a role is meant for the role: a key is one of the role's variables, or
+    similar to one."""
     names = list(valid)
     return not mapping or any(key in names or nearest(key, names, _SLIP) for key in mapping)
 

@@ -181,7 +181,7 @@ def _chosen(inventory: Inventory, given: list[str], sets: Mapping[str, set[str]]
 
 
 def _matches(inventory: Inventory, term: str, sets: Mapping[str, set[str]]) -> set[str]:
-    """Return the hosts that a term matches; the term has no sign. Raises ``InputError`` if it matches nothing."""
+    """Return the hosts that a term without its sign matches. Raises ``InputError`` if it matches nothing."""
     if term.startswith("@"):
         return _group(inventory, term[1:], sets)
     if term.startswith("~"):

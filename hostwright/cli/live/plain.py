@@ -21,7 +21,7 @@ from hostwright.common.text import count, one_line, shown_bytes, shown_limit, sh
 from hostwright.inventory.patterns import fold
 
 _CLOCK = Clock()
-#: seconds that a problem waits for further hosts with the same problem, to print all of them as one line
+#: seconds for which hosts with the same problem are collected, so that they are printed as one line
 GATHER_S = 2.0
 #: results of a host that get a line, because no earlier event shows them
 PLAINLY = ("failed", "unreachable", "stopped", "untouched")
@@ -40,7 +40,7 @@ class Plain:
     def __init__(
         self, console: Console, run: str = "", hosts: int = 0, *, clock: Clock = _CLOCK, gather_s: float = GATHER_S
     ):
-        """``run`` is the id of the run, and ``hosts`` the number of its hosts. Without an id, the first line is
+        """``run`` is the id of the run, and ``hosts`` the number of hosts in it. Without an id, the first line is
         omitted."""
         self._console = console
         self._heading = f"run {run}: {count(hosts, 'host')}" if run else ""

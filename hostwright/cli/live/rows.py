@@ -63,7 +63,7 @@ class HostRow:
         return (now_s if self.ended_s is None else self.ended_s) - self.begun_s
 
     def take(self, event: Event, now_s: float) -> None:
-        """Update the row with an event."""
+        """Update the state of the host with an event about it."""
         if isinstance(event, events.HostEnded):
             self.result, self.ended_s = event.result, now_s
             shown = events.SHOWN_RESULTS[event.result]

@@ -37,7 +37,7 @@ GAP = 2  #: number of blanks between columns
 INDENT = 4  #: number of blanks that indent a line below the name of a host
 #: minimum width of the activity in columns. If fewer columns are left, the activity moves to a line below the host.
 LEAST_NOW = 40
-LEAST_OF_MANY = 24  #: ``LEAST_NOW`` for a terminal that is too small for two lines per host
+LEAST_OF_MANY = 24  #: minimum width of the activity, if the terminal is too small for two lines per host
 MOST_LEGEND = 2  #: maximum number of lines of the legend; a longer legend is omitted
 
 

@@ -50,8 +50,8 @@ def shown(command: Command) -> str:
 
 
 def insertions(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield where and how commands in the text are completed: start and end of each command, and its new text. In text
-    order."""
+    """Yield how each command in the text is completed: start and end of the part that is replaced, and its
+    replacement."""
     for found in _found(text):
         yield found.start, found.start + len(found.line), _completed(found)
 
@@ -164,8 +164,8 @@ def _repeated(request: Request) -> dict[str, str | bool | tuple[str, ...]]:
 
 
 def options_of(verb: str) -> Set[str]:
-    """Return the options of a Hostwright verb, plus ``""``, so that the set is never empty. Empty set: the word is not
-    a verb."""
+    """Return the options of a Hostwright verb, and ``""``, so that the result is never empty for a verb. Empty for any
+    other word."""
     return _verbs().get(verb, frozenset())
 
 

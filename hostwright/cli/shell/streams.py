@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-_NO = ("0", "false", "no")  #: values of a variable that mean no
-COLOURED = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: variables with which rich treats every output as a terminal
+_NO = ("0", "false", "no")  #: values of an environment variable that mean no
+COLOURED = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: environment variables with which rich treats every output as a terminal
 _SIZES = ("COLUMNS", "LINES")
 
 

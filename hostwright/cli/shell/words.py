@@ -72,8 +72,8 @@ def names_of(verbs: Mapping[str, ParserContext]) -> list[str]:
 
 
 def with_hosts(words: Sequence[str], verbs: Mapping[str, ParserContext], is_host: Callable[[str], bool]) -> str:
-    """Return the message for hosts after a verb without ``--hosts``; empty if there are none. ``invoke`` would take
-    them for tasks.
+    """Return the message about hosts after a verb without ``--hosts``, which ``invoke`` would take for tasks. Empty:
+    there are none.
 
     Empty if the words contain none.
     """

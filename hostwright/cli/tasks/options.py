@@ -33,8 +33,8 @@ HOST = "host"  #: option of verbs that work on exactly one host; its value becom
 READ = group_of("read")  #: options of verbs that read an inventory
 NAMED = ("hosts", *READ, "json")  #: options of verbs that select hosts from an inventory
 CONNECTED = group_of("connected")
-REACHED = (*NAMED, *CONNECTED)  #: options of verbs that connect to hosts
-LISTED = ("hosts=all", *READ, "json", *CONNECTED)  #: options of verbs that connect to hosts, with all hosts as default
+REACHED = (*NAMED, *CONNECTED)  #: options of verbs that connect to hosts and have no default for --hosts
+LISTED = ("hosts=all", *READ, "json", *CONNECTED)  #: options of verbs that connect to all hosts by default
 OF_ONE = (HOST, *READ, "json", *CONNECTED)  #: options of verbs that connect to a single host
 WANTED = (*REACHED, *group_of("wanted"))  #: options of verbs that also need the desired state of hosts
 GRADUAL = group_of("gradual")

@@ -1,4 +1,4 @@
-"""Verbs that restore hosts: rebuild, rollback, trust, power."""
+"""Verbs that bring hosts back to a working state, and what they need: rebuild, rollback, trust, power."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ OF_SITE = ("hosts", "state")  #: keys below [site]; the value of each is a text
 #: options without a setting, since hosts are named on the command line. HOSTWRIGHT_HOST exists for another purpose:
 #: Hostwright sets it for commands that it starts.
 TYPED = frozenset({"hosts", "host"})
-ALIKE = 0.8  #: similarity of an environment variable to that of an option above which the former is a misspelling
+ALIKE = 0.8  #: similarity to an option's variable above which an environment variable is a misspelling
 MOST_PARTS = 64  #: maximum number of parts of a dotted key (our choice)
 LARGEST = 64 * 1024  #: maximum size of the file in characters: 100 times the size of a file with all options
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")

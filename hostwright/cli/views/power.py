@@ -49,8 +49,8 @@ def _needs_console(done: Powered) -> bool:
 
 
 def _show_consoles(out: Console, of: Sequence[Powered]) -> None:
-    """Print how to access the console of each host; for more than ``MOST_CONSOLES`` hosts, print the number of the
-    rest."""
+    """Print how to access the console of each host. For hosts after the first ``MOST_CONSOLES``, print only their
+    number."""
     for done in of[:MOST_CONSOLES]:
         out.print(Text(printable(f"console of {done.host}: {done.console}"), style="cyan"), soft_wrap=True)
     if more := of[MOST_CONSOLES:]:

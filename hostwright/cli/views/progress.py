@@ -28,7 +28,7 @@ from hostwright.common.text import shown_limit
 from hostwright.fleet import TargetHost
 from hostwright.inventory.patterns import fold
 
-NAMED = 5  #: number of unfinished hosts up to which they are named
+NAMED = 5  #: maximum number of unfinished hosts whose names are shown
 LEAST_S = 5.0  #: minimum time in seconds between the starts of two audits
 
 

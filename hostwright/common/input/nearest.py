@@ -1,4 +1,4 @@
-"""Suggestions for misspelt names."""
+"""Finds the name that a user probably meant with a misspelt name."""
 
 from __future__ import annotations
 

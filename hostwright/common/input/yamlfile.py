@@ -145,7 +145,8 @@ class Reader:
         self.errors.append(InputError(message, self.origin(node).exact))
 
     def pairs(self, node: yaml.Node, what: str) -> list[tuple[str, yaml.Node, yaml.Node]]:
-        """Return the entries of a mapping as key text, key node and value node. ``what`` names the mapping in messages.
+        """Return the entries of a mapping as key text, key node and value node. ``what`` names the mapping in error
+        messages.
 
         An empty value counts as an empty mapping. Entries that ``<<`` merges are included; the mapping's own keys
         precede them.

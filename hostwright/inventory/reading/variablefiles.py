@@ -60,8 +60,8 @@ def _by_name(directory: Path, known: Iterable[str], kind: str, draft: Draft) -> 
 
 
 def _name(entry: Path, names: set[str]) -> str:
-    """Return the host or group for which a file or directory is. If the name contains a dot, the ending may be part of
-    it."""
+    """Return the host or group whose variables a file or directory contains. If a name contains a dot, the ending may
+    be part of it."""
     if entry.name not in names and entry.suffix in _ENDINGS:
         return entry.name.removesuffix(entry.suffix)
     return entry.name
@@ -96,8 +96,8 @@ def _files(entry: Path, draft: Draft) -> Iterator[Path]:
 
 
 def _layers(files: Iterable[Path], level: str, draft: Draft, mistakes: list[InputError]) -> Iterator[Values]:
-    """Yield the variables in each file. Mistakes are added to ``mistakes``, and affect only the hosts for which the
-    files are."""
+    """Yield the variables in each file. Mistakes in a file are added to ``mistakes``; only the file's host or group is
+    affected."""
     for path in files:
         trial = draft.trial()
         try:

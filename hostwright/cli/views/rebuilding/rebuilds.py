@@ -36,7 +36,7 @@ from hostwright.rebuild.ways.ways import Decision
 GOOD = frozenset({"rebuilt", "as desired"})
 #: minimum width in columns for a table of decisions; in a narrower one, cells would be narrow and tall
 LEAST_COLUMNS = 100
-NAMES = 4  #: divisor of the table's width: names of hosts get at most 1/4 of it
+NAMES = 4  #: names of hosts get at most 1/``NAMES`` of the width of the table
 STYLES: Mapping[Outcome, str] = {"rebuilt": "green", "as desired": "green", "failed": "red", "handed over": "yellow"}
 
 
