@@ -15,7 +15,7 @@ from hostwright.common.errors import InputError
 STATE_VARIABLE = "HOSTWRIGHT_STATE"
 SITE_FILE = "hostwright.toml"  #: file with the settings of a site
 JOURNAL, FACTS = "journal.jsonl", "facts"
-#: subfolders of facts in a run's folder: those of the first probe of a host, and those of the latest probe
+#: parts of the names of files with facts: of the first probe of a host in a run, and of the latest
 BEFORE, AFTER = "before", "after"
 PRIVATE_DIR, PRIVATE_FILE = 0o700, 0o600
 #: modes of directories and files below a directory that a group shares (setgid bit)

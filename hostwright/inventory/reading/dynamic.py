@@ -24,7 +24,7 @@ TIMEOUT_S = 120.0  #: time limit of an inventory program in seconds, sufficient 
 SIGN_OF_LIFE_S = 10.0  #: seconds between two messages that a program is still running
 MAX_ANSWER = 256 * 1024 * 1024  #: maximum size of a program's output in bytes: 100,000 hosts with 2 KiB each
 _POLL_S = 0.05
-_LINE_BYTES = 256  #: number of bytes that contain any #! line: the kernel reads at most 255 (execve(2))
+_LINE_BYTES = 256  #: maximum number of bytes read of a #! line, of which the kernel reads 255 (execve(2))
 
 Tell = Callable[[str], None]
 
