@@ -14,18 +14,20 @@ from hostwright.roles import RoleContext, role, services_at_work
 class Base:
     """Variables of the role ``base``."""
 
-    #: packages to install: compilers, dkms, download and key tools, tools to inspect cards, modules and their users
+    #: packages to install: compilers, DKMS, tools for downloads and keys, and tools that list cards, modules and
+    #: processes
     packages: tuple[str, ...] = (
         "build-essential", "dkms", "curl", "ca-certificates", "gnupg", "pciutils", "kmod", "procps",
     )  # fmt: skip
     #: source of the distribution's packages for all roles: sources (the host's apt sources) or mirror (only files
     #: served by this machine)
     packages_from: Literal["sources", "mirror"] = "sources"
-    #: prefixes of packages that unattended-upgrades must not upgrade, besides the prefixes of the layers
+    #: name prefixes of packages that unattended-upgrades must not upgrade, in addition to the packages of other roles
     never_unattended: tuple[str, ...] = (
         "nvidia-", "libnvidia-", "cuda-", "libcudnn", "linux-image-", "linux-headers-", "linux-generic",
     )  # fmt: skip
-    network_mb_per_s: int = 0  #: MB/s that hosts must send to each other (proof `base.network`); 0: no requirement
+    #: minimum network throughput between hosts in MB/s (proof `base.network`); 0: no requirement
+    network_mb_per_s: int = 0
 
 
 @role()

@@ -1,4 +1,4 @@
-"""Signs of apt and dpkg: interrupted, locked for long, or with source lists that apt cannot read."""
+"""Signs that dpkg was interrupted, that another process locks apt or dpkg, or that apt cannot read its source lists."""
 
 from __future__ import annotations
 
@@ -15,24 +15,27 @@ if TYPE_CHECKING:
 
 DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
 LOCKS = (*DPKG_LOCKS, "/var/lib/apt/lists/lock", "/var/cache/apt/archives/lock")
-MOMENT_S = 10  #: seconds, our estimate: dpkg-query, or apt without a change, takes less
-#: seconds that Hostwright waits for apt (``resources.dpkg``); a process that holds a lock for longer is reported
+#: minimum age in seconds of a process whose lock is reported: our estimate. dpkg-query, or apt without a change, ends
+#: earlier.
+MOMENT_S = 10
+#: age in seconds from which such a process counts as stuck. Hostwright itself waits as long for a lock of apt
+#: (``resources.dpkg``).
 PATIENCE_S = 600
 
 IN_ORDER = DpkgInOrder()
 
-#: Prints ``file pid seconds name`` for each process that holds a lock of apt.
+#: Prints lock file, process id, age in seconds and process name (``file pid seconds name``) for each process that holds
+#: a lock of apt or dpkg.
 HELD = Probe(sh_file(__file__, "sh/holders.sh", locks=LOCKS), root=True)
 
-#: Prints apt's messages while apt reads only its sources. Reading lists and dpkg's status would take half a second and
-#: write to disk. If two lists name different keys for a repository, the entries of all lists follow as
-#: ``FILE:NUMBER:TEXT``.
+#: Prints apt's messages about its source lists. To read the package lists as well would take half a second and write to
+#: disk. If two source lists name different keys for a repository, all their entries follow as ``FILE:NUMBER:TEXT``.
 SOURCES = Probe(sh_file(__file__, "sh/sources.sh"), root=True)
 
-#: Prints conflicts in apt's last run of dpkg, each with its archive, from apt's terminal log; ``script WORDS; LINES``
-#: for each script that failed during a removal, with its last words and dpkg's lines about it; ``dep FILE`` for a file
-#: that sets MODULES=dep for initramfs-tools; ``grub DISK`` for each disk of grub-pc in debconf, with ``gone`` appended
-#: if the machine has no such disk.
+#: Prints, from apt's terminal log, the file conflicts of apt's last run, each with its archive, and ``script WORDS;
+#: LINES`` for each package script that failed during a removal (its last words, and dpkg's lines about it). Also prints
+#: ``dep FILE`` for a file that sets MODULES=dep for initramfs-tools, and ``grub DISK`` for each disk of grub-pc in
+#: debconf, with ``gone`` appended if the machine does not have the disk.
 CONFLICTS = Probe(sh_file(__file__, "sh/conflicts.sh"), root=True)
 _OVERWRITES = Pattern(r".*?([^/\s]+\.deb) .*(trying to overwrite .*, which is also in package (\S+) (\S+))\s*")
 
@@ -40,7 +43,7 @@ _REMOVAL = Pattern(r"error processing (?:package )?([a-z0-9][\w.+:-]{1,100}) \(-
 
 _PIN = Pattern(r"pin (/etc/apt/\S{1,200}) (-[0-9]{1,9}) +(\S.{0,400})")
 
-_UNREAD = "E: The list of sources could not be read."  #: apt's last message after each error in a source list
+_UNREAD = "E: The list of sources could not be read."  #: message with which apt ends after any error in a source list
 _REGARDING = Pattern(r"regarding source ([^\s:]{1,9}://[^\s'\"]{1,200})")
 _ENTRY = Pattern(r"(/etc/apt/[^:\n]{1,300}):([0-9]{1,7}):")
 _CONFLICT = "Conflicting values set for option Signed-By"
@@ -82,7 +85,9 @@ def _failed(ctx: AuditContext) -> tuple[Installed, ...]:
 
 
 def _journal(ctx: AuditContext) -> list[str]:
-    """Return the names of the journal files that an interrupted dpkg left. Raises ``Unread`` while dpkg runs."""
+    """Return the names of the journal files that an interrupted dpkg left. Raises ``Unread`` while dpkg runs, because
+    it then uses such files itself.
+    """
     ctx.require(JOURNAL)
     working = [name for path, _, _, name in _holders(ctx) if path in DPKG_LOCKS]
     if working:
@@ -140,7 +145,7 @@ def pinned_away(ctx: AuditContext) -> Iterator[str]:
 
 
 def packages_of(evidence: Iterable[str]) -> Iterator[str]:
-    """Yield the package at the start of each line of evidence, worded as in the rule ``package-script-failed``."""
+    """Yield the package name at the start of each evidence line of the rule ``package-script-failed``."""
     yield from (line.partition(";")[0] for line in evidence)
 
 
@@ -182,7 +187,9 @@ def at_work(ctx: AuditContext) -> Iterator[str]:
 
 
 def conflicting(ctx: AuditContext) -> Iterator[str]:
-    """apt reports the conflict when it reads its sources. Another rule covers CUDA's repositories."""
+    """apt reports, when it reads its sources, that two entries for one repository name different keys (Signed-By).
+    Another rule covers CUDA's repositories.
+    """
     for line in (line for line in _complaints(ctx) if _CONFLICT in line):  # a separate rule covers CUDA's repositories
         address = _REGARDING.search(line)
         entries = [entry for entry in _complaints(ctx) if _ENTRY.match(entry)]
@@ -191,7 +198,7 @@ def conflicting(ctx: AuditContext) -> Iterator[str]:
 
 
 def _is_of(entry: str, address: str) -> bool:
-    """Return whether an entry of a list has this address; apt replaces ``$(ARCH)`` in the entry."""
+    """Return whether an entry of a source list has this repository address. apt replaces ``$(ARCH)`` in the entry."""
     words = (word.partition("$(")[0].rstrip("/") for word in entry.split() if "://" in word)
     return any(address.startswith(word) for word in words)
 
@@ -209,14 +216,16 @@ def doubled(ctx: AuditContext) -> Iterator[str]:
 
 
 def _holders(ctx: AuditContext) -> Iterator[tuple[str, str, int, str]]:
-    """Yield lock, process id, process age in seconds and process name. Raises ``Unread``."""
+    """Yield lock file, process id, process age in seconds and process name for each holder of a lock. Raises
+    ``Unread``.
+    """
     for line in ctx.text(HELD).splitlines():
         if match := _HELD.fullmatch(line):
             yield match[1], match[2], int(match[3]), match[4]
 
 
 def _complaints(ctx: AuditContext) -> tuple[str, ...]:
-    """Return apt's warnings and errors, each once. Raises ``Unread``."""
+    """Return apt's warnings and errors about its sources, each once. Raises ``Unread``."""
     return tuple(dict.fromkeys(line.strip() for line in ctx.text(SOURCES).splitlines()))
 
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 GB, MB = 10**9, 10**6
-LEAST_BYTES = 500 * MB  #: gpud's threshold for a degraded disk (github.com/leptonai/gpud)
-LEAST_SHARE = 0.10  #: gpud's other threshold
-LEAST_INODES = 0.01  #: share of a filesystem's inodes: a toolkit alone has 8,000 files
-MOST_DIGITS = 18  #: limit for a credible number: an exbibyte in KiB has 16 digits
-WORTH_NAMING_BYTES = 100 * MB  #: smallest removable file that the evidence lists
+LEAST_BYTES = 500 * MB  #: free bytes of a filesystem below which gpud calls a disk degraded (github.com/leptonai/gpud)
+LEAST_SHARE = 0.10  #: free share of a filesystem's size below which gpud calls a disk degraded
+LEAST_INODES = 0.01  #: minimum free share of a filesystem's inodes. A CUDA toolkit alone has 8,000 files.
+MOST_DIGITS = 18  #: maximum number of digits of a credible number in df's output. An exbibyte in KiB has 16 digits.
+WORTH_NAMING_BYTES = 100 * MB  #: minimum size in bytes of a removable file that the evidence lists
 
 #: Directories to which the stack, its installers and containers write.
 UNPACKED = ("/tmp", "/var/tmp")  # noqa: S108 - where installers unpack
@@ -35,14 +35,14 @@ INITRAMFS = Probe(
     "timeout -k 1 3 df -Pk -- /boot; stat -L -c %s -- /boot/initrd.img-* | sort -n | tail -n 1", root=True
 )
 
-#: Prints KiB and path of files that installers leave behind.
+#: Prints size in KiB and path of each file that installers left behind.
 LEFT_BEHIND = Probe(
     sh("for d in %s /var/cuda-repo-* /var/cache/apt/archives; do\n", CACHE)
     + '  [ -d "$d" ] && timeout -k 1 3 du -sk -- "$d"\ndone; exit 0'
 )
 
 #: Directories with programs and libraries of the stack, of packages and of builds. /tmp is left out: hardened hosts
-#: mount it noexec, and provisioning works with that.
+#: mount it noexec, and Hostwright works with such a mount.
 PROGRAMS = ("/", "/usr", "/usr/local", "/opt", "/var", "/var/lib", "/var/lib/dkms", "/var/lib/dpkg", "/var/lib/docker")
 SHARED = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - directories for all users
 EVERYBODY = "1777"  #: mode of directories that all users may write to (hier(7))
@@ -74,7 +74,7 @@ class Room:
 
     @property
     def share(self) -> float:
-        """Free share, 0 to 1."""
+        """Free share of the filesystem's size, 0 to 1."""
         return self.free / self.size
 
     @property
@@ -178,7 +178,7 @@ def _mounts(ctx: AuditContext) -> list[list[str]]:
 
 
 def _rooms(ctx: AuditContext, *, inodes: bool) -> tuple[Room, ...]:
-    """Return each filesystem once. Raises ``Unread`` if df printed nothing."""
+    """Return the filesystems that the stack writes to, each once. Raises ``Unread`` if df printed nothing."""
     blocks, _, nodes = f"\n{ctx.text(FREE)}".partition("\ninodes\n")
     rooms = _by_mount((nodes if inodes else blocks).splitlines(), unit=1 if inodes else 1024)
     if not rooms:
@@ -187,14 +187,14 @@ def _rooms(ctx: AuditContext, *, inodes: bool) -> tuple[Room, ...]:
 
 
 def _by_mount(lines: list[str], unit: int = 1024) -> tuple[Room, ...]:
-    """Return the rows of ``df``, in its blocks of ``unit`` bytes."""
+    """Return the filesystems in the output lines of ``df``, which counts blocks of ``unit`` bytes."""
     rows = (line.split(None, 5) for line in lines)
     by_mount = {row[5]: row for row in rows if len(row) == 6 and all(map(_is_number, row[1:4]))}
     return tuple(Room(mount, (int(row[2]) + int(row[3])) * unit, int(row[3]) * unit) for mount, row in by_mount.items())
 
 
 def _removable(ctx: AuditContext, rooms: tuple[Room, ...], short: list[Room]) -> Iterator[str]:
-    """Yield removable files on filesystems that are short of space, as information for the operator."""
+    """Yield the removable files on the filesystems in ``short``, which lack space, as information for the operator."""
     if not short or LEFT_BEHIND not in ctx.facts:
         return
     for line in ctx.facts[LEFT_BEHIND].text.splitlines():
@@ -337,7 +337,7 @@ DISK_RULES = (
         unless=r"hard link|own(?:er|ership)\b|[('\" ](?:/proc|/sys|/dev)/|mount|insert|modprobe|nvidia-container-cli"
         r"|new backup file",
         transient=False,
-        weight="root cause",  # whatever the tool prints after the line with the file
+        weight="root cause",  # also if the tool prints other errors after the line that names the file
         names=(
             r" to ['\"]\.?(?P<file>/[^'\"\n]+)['\"]",
             r"['\"]\.?(?P<file>/[^'\"\n]+)['\"]",

@@ -8,7 +8,7 @@ from hostwright.failures import AuditContext, FailureRule, Sign
 from hostwright.resources import MEMORY, memory_bytes
 from hostwright.standard.roles.base.failures.journal import kernel_sign
 
-#: Floppy, CD and loop devices report errors on healthy virtual machines.
+#: pattern of devices such as floppy, CD and loop devices, which report errors even on healthy virtual machines
 _NO_DISK = r"dev(?:ice)? (?:fd[0-9]|sr[0-9]|loop|nbd|mmcblk\w*(?:rpmb|boot))"
 
 _MACHINE_CHECK = (

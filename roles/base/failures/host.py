@@ -14,19 +14,25 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 CLOCK = Probe("date +%s")
-PRELOAD = "/etc/ld.so.preload"  #: libraries that the loader puts before those of every program
-#: prints the loader's messages about these libraries
+#: file with the libraries that the loader loads into every program, before the program's own libraries
+PRELOAD = "/etc/ld.so.preload"
+#: prints the loader's messages about the libraries in ``PRELOAD``
 PRELOADED = Probe(sh_file(__file__, "sh/preloaded.sh", file=PRELOAD))
-#: prints facts about the next boot, login or job; the script's first lines describe them
+#: prints facts about the next boot, logins and the last job; the script's first lines describe the output
 NEXT_BOOT = Probe(sh_file(__file__, "sh/nextboot.sh"), root=True)
-AHEAD_S = 60  #: a larger difference cannot be explained by network latency
+#: maximum seconds that a host's clock may be ahead of this machine's. Network latency cannot explain a larger
+#: difference.
+AHEAD_S = 60
 OFF_TARGETS = ("rescue.target", "emergency.target", "poweroff.target", "halt.target", "reboot.target", "kexec.target")
-AWAKE = ("ignore", "lock")  #: logind actions after which the host continues to run
-#: minimum limit of a user's processes and open files: a training with sixteen data loaders has as many threads
+AWAKE = ("ignore", "lock")  #: values of logind's IdleAction with which an idle host continues to run
+#: minimum number of processes, and of open files, that a user must be allowed. A training job with sixteen data loaders
+#: has that many threads.
 LEAST_OF_USER = 1024
-LEAST_OF_HOST = 8192  #: minimum limit of the processes of all users
-MOST_IN_HUGE_PAGES = 0.8  #: maximum share of the memory that huge pages may take; our choice
-_SPACE = ("as", "v")  #: limits on address space: CUDA reserves as much as the memory of the host and of all cards
+LEAST_OF_HOST = 8192  #: minimum number of processes that the host must allow for all users together
+MOST_IN_HUGE_PAGES = 0.8  #: maximum share of the host's memory that huge pages may take: our choice
+#: names of the limit on address space, in limits.conf and for ulimit. CUDA reserves as much address space as the host
+#: and all cards have memory.
+_SPACE = ("as", "v")
 _NEVER = (("vm.overcommit_memory", 2), ("kernel.modules_disabled", 1))
 _ELSEWHERE = Pattern(
     r"single|[sS1]|rescue|emergency|-b|init=/\S+|systemd\.unit=(?:rescue|emergency|poweroff|halt|reboot|kexec)\.target"
@@ -34,17 +40,18 @@ _ELSEWHERE = Pattern(
 _COUNT = Pattern("[0-9]{1,20}")
 _DELETED = Pattern(r"(?:Job|deleting job) ([^\s/]{1,100}\.(?:service|socket))/start")
 _LIMIT = Pattern(r"(?:[ \t](as|nproc|nofile)|-[SH]{0,2}([vun]))[ \t]+([0-9]{1,15})\b")
-#: systemd's messages about an ordering cycle, with its units
+#: pattern of systemd's messages about an ordering cycle and its units
 CYCLE = (
     r"Found ordering cycle on [^\n]*(?:\n[^\n]*(?:Found dependency on|ordering cycle|break cycle)[^\n]*){0,9}"
     r"|[^\n]*(?:to break ordering cycle|Unable to break cycle|Breaking ordering cycle)"
 )
-#: seconds; more than ``AHEAD_S``, because a host's clock may be read up to 75 s before ``AuditContext.now``
+#: maximum seconds that a host's clock may be behind this machine's. It exceeds ``AHEAD_S`` because the clock may be
+#: read up to 75 s before ``AuditContext.now``.
 BEHIND_S = 150
 
 
 def clock_off(ctx: AuditContext) -> Iterator[str]:
-    """The host's clock is a minute ahead of this machine's, or two and a half minutes behind."""
+    """The host's clock is more than a minute ahead of this machine's, or more than two and a half minutes behind."""
     answer = ctx.text(CLOCK).strip()
     if not (answer.isascii() and answer.isdigit() and len(answer) < 12):
         raise Unread("the command date printed no valid time")
@@ -84,7 +91,7 @@ def in_circle(ctx: AuditContext) -> Iterator[str]:
 
 
 def left_out(ctx: AuditContext) -> tuple[str, ...]:
-    """Return the units that systemd drops at boot to break a cycle; none if unknown."""
+    """Return the units that systemd drops at boot to break an ordering cycle; empty if they are unknown."""
     try:
         return tuple(match[1] for line in in_circle(ctx) if (match := _DELETED.search(line)))
     except Unread:
@@ -98,7 +105,7 @@ def requires_missing(ctx: AuditContext) -> Iterator[str]:
 
 
 def sshd_refuses(ctx: AuditContext) -> Iterator[str]:
-    """sshd -t rejects the current configuration; the running sshd was started with another."""
+    """``sshd -t`` rejects the current configuration; the running sshd was started with an earlier configuration."""
     yield from _of_next_boot(ctx, "sshd")
 
 
@@ -235,7 +242,7 @@ HOST_RULES = (
     ),
     FailureRule(
         "own-name-unresolved",
-        "",  # sudo only warns and continues
+        "",  # no pattern for texts: sudo only warns and continues
         "the host does not resolve its own name: sudo warns or waits at each call, and jobs of several processes or "
         "hosts (torchrun, MPI, NCCL's bootstrap, Slurm) do not find this host by name",
         "Add a line ADDRESS NAME to /etc/hosts, with the address at which other hosts reach this one and the output "

@@ -12,9 +12,9 @@ from hostwright.roles import Pattern, sh_file
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-LINES = 20  #: lines for each unit, and for the kernel
-MOST_UNITS = 12  #: failed units that are read
-#: words of kernel messages that a rule may match; the rules' own patterns are more precise
+LINES = 20  #: maximum number of journal lines to read for each failed unit, and for the kernel
+MOST_UNITS = 12  #: maximum number of failed units whose journals are read
+#: words that select kernel messages for the rules. The rules' own patterns are more precise.
 WORDS = (
     r"EDAC|Memory failure|[Mm]achine [Cc]heck|Hardware [Ee]rror|event severity|AER:|severity=Uncorrect|DPC:"
     r"|I/O error|medium error|target error|lost (async )?page write|offline device|Disk failure|failed command"
@@ -26,7 +26,7 @@ JOURNAL = Probe(sh_file(__file__, "sh/journal.sh", lines=LINES, most=MOST_UNITS,
 _FAILED = Pattern(r"failed (\S{1,200}) ?([\w-]{0,40})")
 _NEEDS = Pattern(r"needs (\S{1,200}): (.{1,200})")
 _UNIT = Pattern(r"unit (\S{1,200}): (.*)")
-_NO_WORDS = ("start-limit-hit", "success")  #: results without information
+_NO_WORDS = ("start-limit-hit", "success")  #: results of a failed unit that give no reason
 
 
 @once
@@ -71,11 +71,11 @@ def in_kernel_log(pattern: str, unless: str = "") -> Callable[[AuditContext], It
 
 
 def kernel_sign(pattern: str, unless: str = "") -> Sign:
-    """Return the sign of a rule that reads the kernel log."""
+    """Return the sign of a rule that matches a line of the kernel log."""
     return Sign("base", in_kernel_log(pattern, unless), (JOURNAL,), grave=False)
 
 
-#: Messages about units and limits without a more specific rule in a layer.
+#: Rules for messages about units and limits that no rule of a layer covers more specifically.
 UNIT_TEXTS = (
     FailureRule(
         "unit-masked",

@@ -7,11 +7,12 @@ from __future__ import annotations
 from hostwright.failures import FailureRule, ForPeople, Variant
 from hostwright.standard.roles.base.failures.trust import PROXY_REFUSES
 
-#: the server in an address, without a login
+#: pattern of the server in an address; a login before the server is skipped
 SERVER = r"https?://(?:[^/\s@'\"]{1,200}@)?(?P<server>[\w.-]{1,200})"
-#: line of a server's own request log
+#: pattern of a line in a server's own request log
 _SERVED = r"\"(?:GET|POST|PUT|HEAD|DELETE|OPTIONS|PATCH) /[^\n]{0,300} HTTP/"
-_AWAY = "(?:408|429|5[0-9]{2})"  #: timeout, too many requests, or the server's own error (RFC 9110, RFC 6585)
+#: pattern of HTTP statuses that may be temporary: timeout, too many requests, any server error (RFC 9110, RFC 6585)
+_AWAY = "(?:408|429|5[0-9]{2})"
 _ERRNO = r"(?:Network is unreachable|No route to host|[Cc]onnection (?:refused|timed out|reset))"
 
 #: Certificate, proxy and name rules come first: after these failures every tool also reports that it got no answer, and
@@ -112,7 +113,8 @@ WAY = (
     ),
 )
 
-#: Precedes the rules for missing Release files: after such an answer, apt also reports that the repository has none.
+#: Precedes the rules for missing Release files: after an answer without TLS, apt also
+#: reports that the repository has no Release file.
 PLAIN = FailureRule(
     "tls-answered-plainly",
     r"An unexpected TLS packet was received|SSL routines[^\n]{0,60}wrong version number"

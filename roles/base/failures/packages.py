@@ -28,7 +28,7 @@ from hostwright.standard.roles.base.failures.network import HANDSHAKE, NETWORK, 
 from hostwright.standard.roles.base.failures.rpm import RPM_RULES
 from hostwright.standard.roles.base.failures.trust.signatures import SIGNATURES
 
-#: a line with the reason why a package's script failed
+#: pattern of a line that gives the reason why a package's script failed
 WHY = (
     r"[^\n]*(?:[Ee]rror(?: |:)|ERROR|FATAL|[Ff]ailed|not found|No such |[Cc]annot|[Uu]nable to|denied|[Yy]ou must "
     r"|invalid (?:spec|user|group)|ungültige|"
@@ -36,22 +36,23 @@ WHY = (
     r"|[Pp]lease |workaround is)[^\n]*"
 )
 
-#: dpkg's words about a script that runs when a package is removed
+#: pattern of dpkg's message about a failed script that runs when a package is removed
 REMOVAL_ENDED = (
     r"(?:pre|post)-removal (?:package )?script (?:subprocess )?returned error exit status"
     r"|script pre-removal install[^\n]*erreur"
 )
 
-#: dpkg's words about a package's script
+#: pattern of dpkg's message about a failed script of a package
 SCRIPT_ENDED = (
     r"(?:pre|post)-(?:installation|removal) (?:package )?script (?:subprocess )?returned error exit status"
     r"|subprocess (?:new|installed|old) \S+ script returned error exit status"
 )
 
-#: a package of the driver
+#: pattern of a driver package's name
 _DRIVER = r"(?:lib)?(?:nvidia|cuda-drivers|xserver-xorg-video-nvidia)[\w.+-]{0,60}(?::\w{1,10})?"
 
-#: The inotify limit, a small /dev/shm and the limits of control groups are also reported as a full device.
+#: pattern of messages about a full device that do not concern a disk: the inotify limit, a small /dev/shm, and limits
+#: of control groups
 _NOT_FULL = r"directory watch|inotify|failed to watch|watcher|posix_fallocate failed|/dev/shm|</torch_|/sys/fs/cgroup"
 
 #: A full disk makes every tool fail with its own message, so this rule precedes all others.
@@ -300,7 +301,7 @@ PACKAGES = (
                 "name in this release of the distribution",
             ),
         ),
-        weight="consequence",  # apt reports this also after an update that found no mirror
+        weight="consequence",  # apt prints this message also after an update that found no mirror
     ),
     FailureRule(
         "apt-default-release",
@@ -315,7 +316,7 @@ PACKAGES = (
     ),
     FailureRule(
         "packages-on-hold",
-        # with our flag that permits changes of held packages, apt prints only the list
+        # with ``--allow-change-held-packages``, which Hostwright passes, apt prints only the list
         r"(?:The following held packages will be changed:\s+[^\n]+(?:\n[^\n]*){0,20}?\n[^\n]*)?"
         r"Held packages were changed and",
         "PACKAGES: on hold on this host (apt-mark hold), so apt does not change them without permission",

@@ -1,10 +1,12 @@
-"""Messages of dnf, yum and rpm, which users bring from hosts of Red Hat's family: the roles themselves use apt."""
+"""Failure messages of dnf, yum and rpm. Hostwright's roles use apt; users look these messages up for hosts of Red Hat's
+family.
+"""
 
 from __future__ import annotations
 
 from hostwright.failures import FailureRule, Variant
 
-#: a package of the driver from NVIDIA, RPM Fusion or negativo17
+#: pattern of a driver package's name, in the repositories of NVIDIA, RPM Fusion and negativo17
 _DRIVER = r"\S*(?:nvidia|cuda-drivers)\S*"
 
 RPM_RULES = (
@@ -159,7 +161,7 @@ RPM_RULES = (
             r"dependencies:\n\s*(?P<needed>[^\n]{1,100}?) is needed by (?:\(installed\) )?(?P<package>\S{1,120})",
         ),
         beside=r"nothing provides |, but none of the providers can be installed",
-        # conda and mamba print these words too
+        # conda and mamba print the same messages as dnf
         narrower=r"\b(?:conda|mamba|micromamba|LibMamba\w*|environment\.yml)\b",
         variants=(
             Variant(

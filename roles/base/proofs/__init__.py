@@ -1,4 +1,4 @@
-"""Proofs of every host: its disk, memory, processors and network, which can slow down a good GPU."""
+"""Proofs of every host: of its disk, memory, processors and network, any of which can slow down a good GPU."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from hostwright.standard.roles.base import Base
 from hostwright.standard.roles.base.proofs import judges
 from hostwright.standard.roles.base.proofs.sources import source
 
-#: Size of the test file: larger than the cache of a disk's controller (up to 8 GiB on large ones, 1 to 4 on most),
-#: small enough for a minute on the slowest disk that is not a finding.
+#: Size in bytes of the file that the disk test writes and reads. It exceeds the cache of most disk controllers (1 to 4
+#: GiB), and the slowest disk that passes the test needs less than a minute for it.
 DISK_BYTES = 4 * 1024**3
-#: Size of each of three arrays: STREAM requires four times the last-level cache. The largest current processor has 384
-#: MiB; with such caches only the comparison with peers counts.
+#: Size in bytes of each of the three arrays of the memory test. STREAM requires four times the last-level cache, so on
+#: processors with more than 128 MiB of cache only the comparison with peers counts.
 MEMORY_BYTES = 512 * 1024**2
 
-#: Seconds of the memory measurement with one processor, and again with all: our choice. The best round counts; a round
-#: takes a tenth of a second.
+#: Duration in seconds of the memory test with one processor, and of the test with all processors: our choice. The
+#: result is the best of the test's rounds, each of about 0.1 s.
 MEMORY_S = 2.5
-#: Port of the proof `network` while it runs; unassigned in IANA's registry.
+#: Port that the proof `network` uses while it runs. It is unassigned in IANA's registry.
 NETWORK_PORT = 29472
 
 _COMPILER = ("g++", "-std=c++14", "-O2", "-pthread", "-o", "{program}", "{source}")

@@ -1,5 +1,5 @@
-"""Findings from the figures of a host's disk, memory and processors. Pure; peers and baselines are compared
-elsewhere.
+"""Findings from the measurements of one host's disk, memory, processors and network. Other modules compare the
+measurements with those of peers and with baselines.
 """
 
 from __future__ import annotations
@@ -9,19 +9,21 @@ from collections.abc import Callable, Iterator
 from hostwright.proofs import Expected, Measurement, Measurements, ProofFinding, Severity
 from hostwright.roles import whole
 
-#: MB/s of large blocks, read or written: our choice. A single hard disk of 7,200 revolutions reaches 150 to 250; less
-#: than 100 means a degraded array, a controller without its cache, or a throttled volume.
+#: Minimum disk throughput in MB/s for large blocks, read or written: our choice. A single hard disk of 7,200
+#: revolutions per minute reaches 150 to 250. Less than the minimum means a degraded array, a controller without its
+#: cache, or a throttled volume.
 SLOW_DISK = 100.0
-#: MB/s: SATA's data rate (6 Gbit/s, 8 of 10 bits are data) less a tenth. A slower disk is not a solid-state disk, or is
-#: faulty.
+#: Minimum throughput of a solid-state disk in MB/s: SATA's data rate (6 Gbit/s, 8 of 10 bits are data) less a tenth. A
+#: slower disk is not a solid-state disk, or is faulty.
 SOLID_STATE = 540.0
 
-#: Share of a link's rate: our choice. TCP over four connections reaches nine tenths of the rate between idle hosts.
+#: Minimum share of a network link's rate: our choice. Four TCP connections between idle hosts reach nine tenths of the
+#: rate.
 LEAST_OF_LINK = 0.5
 
-#: scaling drivers whose ``powersave`` follows the load like ``performance``, with a delay (kernel,
-#: Documentation/admin-guide/pm/intel_pstate.rst and amd-pstate.rst, "active mode"); with any other driver,
-#: ``powersave`` is always the lowest frequency (cpufreq.rst)
+#: Frequency-scaling drivers whose governor ``powersave`` raises the frequency under load, only later than
+#: ``performance`` does (kernel, Documentation/admin-guide/pm/intel_pstate.rst and amd-pstate.rst, "active mode"). With
+#: any other driver, ``powersave`` is always the lowest frequency (cpufreq.rst).
 _FOLLOWS_LOAD = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")
 
 
@@ -73,8 +75,8 @@ def _governor(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def _limit(measured: Measurements) -> Iterator[ProofFinding]:
-    """Yield frequency limits. A limit below half of the frequency is a failure. A higher limit, such as disabled turbo,
-    may be the operator's choice and is a note.
+    """Yield findings about limits on the processors' frequency. A limit below half of the maximum frequency is a
+    failure. A higher limit, such as disabled turbo, may be the operator's choice and is a note.
     """
     for one in measured.named("frequency limit"):
         if one.number is not None and one.number < 100:
@@ -91,7 +93,9 @@ def _nodes(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def network(least: float) -> Callable[[Measurements, Expected], tuple[ProofFinding, ...]]:
-    """Return a judge that requires ``least`` MB/s to the next host and from the previous host."""
+    """Return a judge that requires a network throughput of ``least`` MB/s to the next host and from the previous host
+    of the proof.
+    """
 
     def judge(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
         others = {one.name: str(one.value) for one in measured if one.name in {"sent to", "received from"}}
@@ -104,7 +108,7 @@ def network(least: float) -> Callable[[Measurements, Expected], tuple[ProofFindi
 def _sent(measured: Measurements, name: str, other: str, least: float) -> Iterator[ProofFinding]:
     way = {"sent": f"to {other} it sends", "received": f"from {other} it receives"}[name]
     for one in measured.named(name):
-        carries = (whole(one.model.removesuffix(" Mb/s")) or 0) / 8  # 0: the kernel reports no link rate
+        carries = (whole(one.model.removesuffix(" Mb/s")) or 0) / 8  # 0 if the kernel does not report the link rate
         if one.number is None:
             yield ProofFinding(f"{way} no measurable data", one.device)
         elif one.number < least:

@@ -8,15 +8,16 @@ from functools import cache
 from pathlib import Path
 
 _BEGIN, _END = '#include "', '.h"\n'
-#: prefix and infix of the names of modules that a program may include
+#: prefix and infix of the full names of the modules that a host program may import
 _ROLES, _SHARED = "hostwright.standard.roles.", ".proofs.programs."
 
 
 def source(module: str, file: str, *others: str) -> str:
-    """Return the text of a file beside a module (its ``__file__``), with each quoted header included once.
+    """Return the text of ``file`` in the directory of ``module`` (a ``__file__``), with each quoted header included
+    once.
 
-    A header is searched in the module's directory, then in those of ``others``, then in this module's directory. Raises
-    ``FileNotFoundError`` if it is in none of these directories.
+    Headers are searched in the directories of ``module``, of ``others`` and of this file, in this order. Raises
+    ``FileNotFoundError`` if a header is in none of these directories.
     """
     return _whole(tuple(Path(name).parent for name in (module, *others, __file__)), file)
 
@@ -27,7 +28,9 @@ def _whole(folders: tuple[Path, ...], file: str) -> str:
 
 
 def _lines(folders: tuple[Path, ...], path: Path, known: set[str]) -> Iterator[str]:
-    """Yield the lines of a file with its headers included; ``known`` are the headers that are already included."""
+    """Yield the lines of the file at ``path`` with its headers included, except the ``known`` headers, which are
+    already included.
+    """
     for line in path.read_text("utf-8").splitlines(keepends=True):
         if line.startswith(_BEGIN) and line.endswith(_END):
             name = line.removeprefix(_BEGIN).removesuffix('"\n')
@@ -41,16 +44,16 @@ def _lines(folders: tuple[Path, ...], path: Path, known: set[str]) -> Iterator[s
 
 @cache
 def python_source(module: str, file: str) -> str:
-    """Return a Python program of the folder ``programs`` beside a module (its ``__file__``).
+    """Return the text of a Python program from the folder ``programs`` in the directory of ``module`` (a ``__file__``).
 
-    Modules of such folders that the program imports are included before it, each once, and its imports of Hostwright
-    are removed.
+    Each module of such a folder that the program imports is included once before the program, and the imports of
+    Hostwright's modules are removed.
     """
     return "from __future__ import annotations\n" + "".join(_parts(Path(module).parent / "programs" / file, set()))
 
 
 def _parts(path: Path, known: set[Path]) -> Iterator[str]:
-    """Yield the texts of the imported modules that are not ``known``, then the program's own text."""
+    """Yield the texts of the modules that a program imports, except the ``known`` ones, then the program's own text."""
     known.add(path)
     lines = path.read_text("utf-8").splitlines(keepends=True)
     for node in ast.parse("".join(lines)).body:

@@ -1,1 +1,1 @@
-"""States that roles of several layers yield."""
+"""Resources that roles of several layers use."""

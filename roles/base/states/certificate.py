@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from hostwright.resources import NO_IDENTITY, Absent, Change, Facts, Probe, Resource, Step
 from hostwright.roles import sh_file
 
-AUTHORITY = "authority.crt"  #: file beside the certificate, which users import into their browsers
+#: name of the authority's file beside the certificate, which users import into their browsers
+AUTHORITY = "authority.crt"
 
 
 @dataclass(frozen=True, slots=True)
 class OwnCertificate(Resource):
-    r"""A certificate with its key in the directory, for all names of the host, valid for at least 30 days.
+    r"""A certificate with its key in ``directory``, for all names of the host, valid for at least 30 days.
 
-    The authority is kept when the certificate is renewed, so browsers import it only once. It is restricted to the
-    names of this host and to addresses, even if its key is stolen.
+    The authority's own certificate is kept on renewal, so users import it only once. It can sign only for the names of
+    this host and for IP addresses, which limits the damage if its key is stolen.
 
     >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(OwnCertificate("/var/lib/proxy", (), "proxy"), {"problems": "ends within 30 days\n"}))
@@ -23,7 +24,7 @@ class OwnCertificate(Resource):
     """
 
     directory: str
-    names: tuple[str, ...]  #: names besides the host's own
+    names: tuple[str, ...]  #: further host names for the certificate, besides the names of the host
     purpose: str = field(metadata=NO_IDENTITY)  #: name of the role that owns the certificate
 
     @property

@@ -22,7 +22,7 @@ PROXIES = Probe(sh_file(__file__, "proxies.sh"), root=True)
 RELEASES = Probe(sh_file(__file__, "releases.sh"), root=True)
 RENAMED = Probe(sh_file(__file__, "renamed.sh"), root=True)
 
-#: keyrings of the distributions, whose repositories every role needs
+#: pattern of the keyrings for Debian's and Ubuntu's own repositories, which every role needs
 _OF_DISTRIBUTION = Pattern(r"/usr/share/keyrings/(debian|ubuntu)-archive-[\w-]+\.(gpg|pgp|asc)")
 _DEAD = Pattern(
     r"(?:[Cc]ould not connect to|[Uu]nable to connect to|[Ff]ailed to connect to|[Rr]esolv(?:e|ing)"
@@ -32,10 +32,10 @@ _REFUSED = Pattern(r"\b407 |Invalid response from proxy|HTTP code \d{3} from pro
 
 
 class Distrusted(NamedTuple):
-    """A repository that apt cannot verify with the keyrings of its source; ``line`` is the evidence.
+    """A repository that apt cannot verify with the keyrings in the repository's source entry; ``line`` is the evidence.
 
-    ``needed``: the stack or the distribution needs it. ``ours``: its source is the stack's. ``expired``: the keys are
-    present and all expired.
+    ``needed``: the stack or the distribution needs the repository. ``ours``: a role of the stack writes its source
+    list. ``expired``: the keyring has keys, and all have expired.
     """
 
     needed: bool
@@ -67,7 +67,7 @@ def _ours(ctx: AuditContext) -> set[str]:
 
 
 def _fault(state: str, now: datetime) -> str:
-    """Return what is wrong with a keyring; empty if nothing is, or if it is unknown."""
+    """Return the fault of a keyring as text; empty if the keyring has no fault, or if its state is unknown."""
     if state == "missing":
         return "is missing"
     if state.startswith("unreadable"):
@@ -131,7 +131,9 @@ def renamed(ctx: AuditContext) -> Iterator[str]:
 
 
 def _unread(ctx: AuditContext) -> list[tuple[str, frozenset[str]]]:
-    """Return parts of the addresses whose sources the stack's roles disable, each with the lists that stay enabled."""
+    """Return address parts of the repositories whose sources the stack's roles disable, each with the source lists that
+    stay enabled.
+    """
     states = (state for role in ctx.desired.roles for state in role.resources if isinstance(state, SourcesDisabled))
     return [(text, state.kept) for state in states for text in state.texts]
 

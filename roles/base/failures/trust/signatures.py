@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 
-#: Directories in which root's programs are searched, and single files that make root run or load something.
+#: Directories of root's search path, and single files from which root runs programs or loads libraries.
 PLACES = (
     "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/etc", "/etc/environment", "/etc/profile",
     "/etc/ld.so.preload", "/etc/ld.so.conf", "/etc/sudoers", "/opt", "/opt/hostwright", "/var/lib/hostwright",
 )  # fmt: skip
-#: Directories whose files configure apt, dpkg, DKMS, the loader, kernel modules and systemd; their direct entries count
-#: too.
+#: Directories that configure apt, dpkg, DKMS, the loader, kernel modules and systemd. The files directly in these
+#: directories are checked too.
 FOLDERS = (
     "/etc/apt", "/etc/apt/sources.list.d", "/etc/apt/apt.conf.d", "/etc/apt/preferences.d", "/etc/apt/auth.conf.d",
     "/etc/apt/keyrings", "/etc/apt/trusted.gpg.d", "/usr/share/keyrings", "/etc/dpkg", "/etc/dpkg/dpkg.cfg.d",
@@ -60,7 +60,7 @@ OTHERS_WRITE = FailureRule(
 )
 
 
-#: a repository in apt's messages
+#: pattern of a repository in apt's messages
 REPOSITORY = (
     r"(?:repository|GPG error:"
     r"|Failed to fetch) \W{0,2}(?P<repository>https?://[^\s'\"’]{1,200}(?: [a-z][\w/.-]{1,60}\b)?)"

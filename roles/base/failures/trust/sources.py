@@ -15,7 +15,9 @@ _FIELD = Pattern(r"([A-Za-z-]+)\s*:\s*(.*)")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A repository that apt reads, and its line. ``signed_by``: keyrings, or other values of that option."""
+    """A repository in apt's sources, with its file and line. ``signed_by``: keyring paths, or other values of that
+    option.
+    """
 
     file: str
     line: int
@@ -43,7 +45,7 @@ class Source:
 
 
 def parsed(file: str, numbered: Iterable[tuple[int, str]]) -> Iterator[Source]:
-    """Yield the enabled repositories of a file, from its lines with their numbers."""
+    """Yield the enabled repositories of a source file, given its numbered lines."""
     return _stanzas(file, numbered) if file.endswith(".sources") else _lines(file, numbered)
 
 
