@@ -1,4 +1,4 @@
-"""The NVIDIA driver and its daemons, without anything for a display."""
+"""The NVIDIA driver and its daemons, without components for a display."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ UNIT = f"/etc/systemd/system/{PERSISTENCED}"
 class Driver:
     """Variables of the role ``driver``; version and files come from the stack."""
 
-    force: bool = False  #: replace a driver that is in use, and end the display and the processes that use it
-    flags: tuple[str, ...] = ()  #: additional flags of the installer, such as --no-drm
-    #: addresses of all nodes of the rack, for IMEX; empty: its configuration file is not written
+    force: bool = False  #: true: replace a driver that is in use, and end the display and the processes that use it
+    flags: tuple[str, ...] = ()  #: additional options for the installer, such as --no-drm
+    #: addresses of all nodes of the rack, for IMEX; empty: the role does not write IMEX's configuration file
     imex_nodes: tuple[str, ...] = ()
 
 
@@ -64,11 +64,13 @@ def driver(v: Driver, ctx: RoleContext) -> Iterator[Resource]:
 
 
 def _own_daemon(ctx: RoleContext, installed: NvidiaRunfile) -> Iterator[Resource]:
-    """Yield account and unit of the persistence daemon, which a package would contain."""
+    """Yield the account and the unit of the persistence daemon, which the ``.run`` lacks and a package would
+    contain.
+    """
     service = ctx.render("driver/nvidia-persistenced.service.j2", user=USER)
     unit = File(UNIT, service, then=("systemctl daemon-reload",))
     yield SystemUser(USER, "NVIDIA persistence daemon")
     yield reloading(unit)
     yield reloading(WithDriver(installed, Service(PERSISTENCED)))
-    # A restart of the daemon disturbs no work, because a GPU in use stays initialised meanwhile.
+    # Restarting the daemon does not disturb work, because a GPU that is in use stays initialised.
     yield WithDriver(installed, RestartedAfter(PERSISTENCED, (UNIT,), (unit,)))

@@ -1,4 +1,4 @@
-"""The driver on a host, from any source: version, source, kind of kernel module."""
+"""Driver found on a host, whatever installed it: version, source, kind of kernel module."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PRECOMPILED = Pattern(r"(linux-modules-nvidia-[0-9]{3}(?:-server)?(?:-open)?)-[
 _FABRIC = ("nvidia-fabricmanager*",)
 _MANAGER, _IMEX = (Pattern(rf"{name}(?:-[0-9]{{3}})?") for name in ("nvidia-fabricmanager", "nvidia-imex"))
 _SUBNET = Pattern("nvlsm")
-_DEBIANS = "nvidia-alternative"  #: package that only the driver of Debian's own archive has
-#: packages that Debian's set needs, with names that no other driver uses
+_DEBIANS = "nvidia-alternative"  #: package that only the driver from Debian's own archive has
+#: name patterns of packages that Debian's driver needs; no other driver uses these names
 _BESIDE = ("firmware-nvidia-*", "nvidia-support")
-#: addresses at which NVIDIA publishes each ``.run``, in the current stacks' notation
+#: addresses at which NVIDIA publishes a ``.run``, with fields for its version and file name
 _RUNFILES = (
     "https://us.download.nvidia.com/tesla/{version}/{file}",
     "https://us.download.nvidia.com/XFree86/Linux-x86_64/{version}/{file}",
@@ -41,27 +41,29 @@ def _values(host: OnHost) -> FoundValues:
 
 
 def version_of(host: OnHost) -> str:
-    """Return the version of the driver's libraries, else of the loaded module; empty without a driver."""
+    """Return the version of the driver's libraries, else of the loaded module; empty if the host has no driver."""
     libraries = [version for (version, *_) in host.all("library") if _clean(version)]
     loaded = _clean(host.first("loaded"))
     return loaded if loaded in libraries or not libraries else libraries[0]
 
 
 def packages_of(host: OnHost) -> Mapping[str, str]:
-    """Return the packages of the driver, by name."""
+    """Return the installed packages of the driver, by name."""
     theirs = (name for name in sorted(host.debs) if named_like(name, DRIVER_PACKAGES))
     return {name: host.debs[name] for name in theirs if not named_like(name, NOT_DRIVER)}
 
 
 def source_of(host: OnHost) -> str:
-    """Return ``packages``, ``runfile``, or an empty text if neither left traces."""
+    """Return the driver's source, ``packages`` or ``runfile``; empty if the host has traces of neither."""
     if packages_of(host):
         return "packages"
     return "runfile" if host.all("installer") else ""
 
 
 def kind_of(host: OnHost) -> str:
-    """Return ``open`` or ``proprietary``, from the loaded module, else from the packages; empty if unknown."""
+    """Return the kind of module, ``open`` or ``proprietary``, from the loaded module, else from the packages; empty if
+    unknown.
+    """
     text = host.first("kernel")
     if "Kernel Module" in text:
         return "open" if "Open Kernel Module" in text else "proprietary"
@@ -72,7 +74,9 @@ def kind_of(host: OnHost) -> str:
 
 
 def precompiled_of(host: OnHost) -> str:
-    """Return the name of the precompiled module's packages, without the kernel's name; empty if there are none."""
+    """Return the name of the precompiled module's packages, without the kernel at their end; empty if there are
+    none.
+    """
     names = (match[1] for name in sorted(packages_of(host)) if (match := _PRECOMPILED.fullmatch(name)))
     return next(names, "")
 
@@ -106,7 +110,9 @@ def _adopted(host: OnHost, section: DriverSection) -> Adopted:
 
 
 def _packaged(host: OnHost, section: DriverSection) -> dict[str, Any]:
-    """Return the stack section's values for a driver from packages. A kernel's packages are given by their prefix."""
+    """Return the values of a stack's ``driver`` section for a driver from packages. Packages for one kernel are given
+    without that kernel in their names.
+    """
     of_kernels = ("linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*")
     packages = {name: text for name, text in packages_of(host).items() if not named_like(name, of_kernels)}
     packages |= {
@@ -123,7 +129,7 @@ def _packaged(host: OnHost, section: DriverSection) -> dict[str, Any]:
 
 
 def _parts(host: OnHost, version: str, *, packaged: bool) -> dict[str, Any]:
-    """Return Fabric Manager and IMEX, each only if it has the driver's version."""
+    """Return the values for Fabric Manager and IMEX, each only if its version is the driver's."""
     manager, imex, subnet = (_part(host, pattern) if packaged else None for pattern in (_MANAGER, _IMEX, _SUBNET))
     ours = [part if part and part["version"].startswith(f"{version}-") else None for part in (manager, imex)]
     return {"fabric_manager": ours[0] and {**ours[0], "subnet_manager": subnet}, "imex": ours[1]}
@@ -135,7 +141,7 @@ def _part(host: OnHost, pattern: Pattern) -> dict[str, Any] | None:
 
 
 def _from_runfile(host: OnHost, section: DriverSection) -> dict[str, Any]:
-    """Return the stack section's values for a driver from NVIDIA's ``.run``."""
+    """Return the values of a stack's ``driver`` section for a driver from NVIDIA's ``.run``."""
     kind, kinds = kind_of(host), kinds_of(version_of(host))
     module = kind if kind and len(kinds) > 1 else "auto"
     no_packages: dict[str, Any] = {"packages": {}, "precompiled": None, "components": (), "repository": None}

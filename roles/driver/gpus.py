@@ -1,4 +1,4 @@
-"""GPUs of a host: from nvidia-smi's report, from the last days of the kernel log, and on the PCI bus."""
+"""GPUs of a host, from nvidia-smi's report, from the last seven days of the kernel log, and from the PCI bus."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.xids.events import xid_events
 from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG, KernelLine, kernel_lines
 
-NO_PROGRAM = 127  #: exit status if nvidia-smi is not installed
+NO_PROGRAM = 127  #: exit status of the shell if nvidia-smi is not installed
 
 
 def same_model(one: str, other: str) -> bool:
-    """Return whether two names are of the same model.
+    """Return whether two names denote the same GPU model.
 
-    Some drivers prefix the vendor, and CUDA appends the profile of a MIG device.
+    Some drivers put the vendor before the name, and CUDA appends the profile of a MIG device.
 
     >>> same_model("NVIDIA A100-SXM4-80GB", "A100-SXM4-80GB")
     True
@@ -45,8 +45,8 @@ def smi(ctx: AuditContext) -> GpuReport:
 
 @once
 def kernel_log(ctx: AuditContext) -> tuple[KernelLine, ...]:
-    """Return the kernel's messages about GPUs in the last days. Raises ``Unread``."""
-    if ctx.answer(KERNEL_LOG).status == 1:  # status 1: no source has kernel messages
+    """Return the kernel's messages about GPUs in the last seven days. Raises ``Unread``."""
+    if ctx.answer(KERNEL_LOG).status == 1:  # exit status 1: neither the journal nor a file has kernel messages
         raise Unread("the journal, /var/log/kern.log and the log before it have no kernel messages")
     return kernel_lines(ctx.text(KERNEL_LOG), ctx.minute)
 

@@ -1,6 +1,6 @@
 """Compatibility rules for the driver: supported kernels, supported GPUs, kinds of kernel module.
 
-To add a release, add a row: refusals and suggestions are computed from the tables.
+To add a release, add a row to the tables. Refusals and suggestions are computed from them.
 
 Sources of the package sets: NVIDIA driver installation guide ("Compute-only", "Version locking"),
 NVIDIA/gpu-driver-container and Azure/azhpc-images (names before and since R580), Ubuntu server documentation and
@@ -21,14 +21,14 @@ from hostwright.standard.roles.driver.chips import NVIDIA, NVLINK5, RACK_CARDS, 
 from hostwright.standard.roles.driver.modules import branch_of
 from hostwright.standard.roles.driver.section import PINNING, DriverSection
 
-#: First branch whose packages in NVIDIA's repository carry no branch in their names; a package of apt preferences
-#: selects it.
+#: First branch whose packages in NVIDIA's repository carry no branch in their names. A package of apt preferences
+#: selects the branch instead.
 FIRST_PINNED = 580
-#: Packages that install the newest branch of NVIDIA's repository.
+#: Name patterns of packages that install the newest branch in NVIDIA's repository.
 _NEWEST = ("nvidia-open", "cuda-drivers", "nvidia-driver", "nvidia-driver-open", "nvidia-driver-cuda", "nvidia-*-dkms")
 
-#: part of a driver → names of the packages that contain it: in Debian and in NVIDIA's repository for Debian, then in
-#: Ubuntu
+#: part of a driver → name patterns of the packages that contain it: in Debian and in NVIDIA's repository for Debian,
+#: then in Ubuntu
 _PARTS = {
     "kernel module": ("*-dkms", "nvidia-dkms-*", "linux-modules-nvidia-*"),
     "libcuda.so.1": ("libcuda1", "libnvidia-compute*"),
@@ -40,7 +40,9 @@ _GUIDE = "NVIDIA driver installation guide"
 
 
 def packages_are_whole(driver_section: DriverSection) -> Iterator[Misfit]:
-    """Check that a package set contains all parts of a driver: apt preferences block every other driver package."""
+    """Check that the packages contain all parts of a driver, because apt preferences block every other driver
+    package.
+    """
     names = driver_section.packages
     if not names:
         return
@@ -64,8 +66,8 @@ def packages_are_whole(driver_section: DriverSection) -> Iterator[Misfit]:
 
 
 def packages_are_pinned(driver_section: DriverSection) -> Iterator[Misfit]:
-    """Check that a set from NVIDIA's repository fixes the branch: by package name before R580, by a pinning package
-    since.
+    """Check that packages from NVIDIA's repository fix the driver's branch: by their names before R580, by a pinning
+    package since.
     """
     section, driver, branch = driver_section, driver_section.version, driver_section.branch
     pins = [name.removeprefix(PINNING) for name in section.packages if name.startswith(PINNING)]
@@ -87,10 +89,10 @@ def packages_are_pinned(driver_section: DriverSection) -> Iterator[Misfit]:
 
 @dataclass(frozen=True, slots=True)
 class DriverRow:
-    """A driver release and the kernels on which its module builds unpatched; empty: no limit is known.
+    """A driver release, and the kernels on which its module builds without patches. Empty ``kernels``: no limit is
+    known.
 
-    ``offered``: suggestions may name the release. Rows that are not offered are for hosts that already have such a
-    driver.
+    ``offered``: whether suggestions may name the release. Other rows are for hosts that already have the release.
     """
 
     version: str
@@ -138,7 +140,7 @@ DRIVERS = (
     DriverRow("620.70.06", "", "NVIDIA driver documentation, R620"),
 )
 
-#: first driver branch of a generation → oldest and newest supported architecture
+#: first driver branch with this GPU support → oldest and newest supported architecture
 DRIVER_GPUS = {
     450: (Architecture.KEPLER, Architecture.AMPERE),
     510: (Architecture.MAXWELL, Architecture.AMPERE),
@@ -151,7 +153,9 @@ GPUS_SOURCE = "NVIDIA's lists of supported GPUs by driver branch"
 
 @dataclass(frozen=True, slots=True)
 class FirstDriver:
-    """Oldest driver for GPUs released after the rest of their architecture: PCI ids ``first`` to ``last``."""
+    """Oldest driver for GPUs that were released later than the rest of their architecture: those with PCI ids from
+    ``first`` to ``last``.
+    """
 
     first: int
     last: int
@@ -160,7 +164,7 @@ class FirstDriver:
     source: str
 
 
-BOARD = 8  #: cards of an HGX board
+BOARD = 8  #: number of cards on an HGX board
 
 FIRST_DRIVERS = (
     FirstDriver(0x2900, 0x29FF, "HGX B200", "570.133.20", "NVIDIA GPU Operator, platform support"),
@@ -181,9 +185,9 @@ def kernels_of(driver: str, section: DriverSection | None = None) -> str | None:
 
 
 def row_of(driver: str) -> DriverRow | None:
-    """Return the driver's row, else the row of the next newer release of its branch.
+    """Return the table's row for the driver, else the row of the next newer release of its branch.
 
-    An older release never builds on more kernels than a newer release.
+    The newer row is a safe answer: an older release never builds on more kernels than a newer release.
     """
     branch = [row for row in DRIVERS if modules.branch_of(row.version) == modules.branch_of(driver)]
     return next((row for row in branch if version(row.version) >= version(driver)), None)
@@ -197,7 +201,7 @@ def gpus_of(driver: str) -> tuple[Architecture, Architecture] | None:
 
 
 def drives_the_gpus(driver: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
-    """Check that the driver supports every GPU of the host."""
+    """Check that the driver supports the architecture of every GPU in the host."""
     driven = gpus_of(driver)
     for chip in chips(gpus):
         if driven and not driven[0] <= chip.architecture <= driven[1]:
@@ -210,7 +214,9 @@ def drives_the_gpus(driver: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | 
 
 
 def knows_the_cards(driver: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
-    """Check that the driver is new enough for GPUs released after the rest of their architecture."""
+    """Check that the driver is new enough for the host's GPUs that were released later than the rest of their
+    architecture.
+    """
     if drives_the_gpus(driver, gpus):
         return None
     for row in FIRST_DRIVERS:
@@ -222,14 +228,16 @@ def knows_the_cards(driver: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | 
 
 
 def has_the_module(driver: str, driver_section: DriverSection) -> Misfit | None:
-    """Check that the driver has the kind of kernel module that the stack names."""
+    """Check that the driver contains the kind of kernel module that the stack requires."""
     return modules.misfit(driver_section.kind, driver, ())
 
 
 def module_runs_the_gpus(
     driver: str, gpus: tuple[tuple[int, int], ...], driver_section: DriverSection | None = None
 ) -> Misfit | None:
-    """Check that one kind of the driver's kernel module (the stack's kind, if set) supports every GPU of the host."""
+    """Check that one kind of the driver's kernel module supports every GPU of the host; if the stack sets a kind, that
+    one.
+    """
     wanted = driver_section.kind if driver_section else "auto"
     if drives_the_gpus(driver, gpus) or modules.misfit(wanted, driver, ()):
         return None
@@ -268,7 +276,7 @@ def fabric_manager_is_of_the_driver(driver_section: DriverSection) -> Iterator[M
 def a_whole_board_has_its_subnet_manager(
     driver: str, gpus: tuple[tuple[int, int], ...], driver_section: DriverSection
 ) -> Misfit | None:
-    """Check that the stack has a subnet manager if the host has an NVLink 5 board (eight GPUs)."""
+    """Check that the stack has a subnet manager if the host has a whole NVLink 5 board (eight GPUs)."""
     manager = driver_section.fabric_manager
     boards = [gpu for gpu in gpus if {chip.name for chip in chips((gpu,))} & NVLINK5 and gpu[1] not in RACK_CARDS]
     if len(boards) < BOARD or manager is None or manager.subnet_manager:
@@ -302,7 +310,7 @@ def _on_gpus(driver: str) -> str:
 
 
 RULES = (
-    memory_is_enough,  # the compilation of the module needs memory
+    memory_is_enough,  # compiling the module needs memory
     disk_is_enough,
     drives_the_gpus,
     knows_the_cards,

@@ -27,7 +27,7 @@ from hostwright.roles import (
 )
 from hostwright.standard.roles.driver.modules import branch_of
 
-#: Packages of other NVIDIA drivers: names in Debian, Ubuntu and NVIDIA's repository.
+#: Name patterns of packages of any NVIDIA driver in Debian, Ubuntu and NVIDIA's repository.
 DRIVER_PACKAGES = (
     "nvidia-driver*", "nvidia-headless-*", "nvidia-kernel-*", "nvidia-dkms-*", "nvidia-open*", "nvidia-firmware-*",
     "nvidia-utils-*", "nvidia-compute-utils-*", "nvidia-legacy-*", "nvidia-tesla-*", "nvidia-alternative*",
@@ -38,29 +38,30 @@ DRIVER_PACKAGES = (
     "linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*",
 )  # fmt: skip
 
-#: Names that match ``DRIVER_PACKAGES`` but belong to the container toolkit's library.
+#: Name patterns that match ``DRIVER_PACKAGES`` but belong to the container toolkit's library.
 NOT_DRIVER = ("libnvidia-container*",)
 
-#: Prefix of NVIDIA's package of apt preferences, followed by a driver version or branch. Package names carry no branch
-#: since R580.
+#: Prefix of NVIDIA's packages of apt preferences, whose names end with a driver version or branch. Such a package
+#: selects the branch, because driver packages carry no branch in their names since R580.
 PINNING = "nvidia-driver-pinning-"
 
-#: Packages whose version may differ from the driver's: they only load modules and set modes.
+#: Name patterns of packages whose version may differ from the driver's: they only load modules and set modes.
 _LOOSE = ("nvidia-modprobe", "nvidia-persistenced", "nvidia-settings", "nvidia-xconfig", f"{PINNING}*")
-#: Packages that contain the open kernel module.
+#: Name patterns of packages that contain the open kernel module.
 OPEN_PACKAGES = ("nvidia-open*", "nvidia-kernel-open*", "nvidia-dkms-*-open", "linux-modules-nvidia-*-open*")
-#: the driver version inside a Debian version
+#: pattern of the driver version within a Debian version
 _UPSTREAM = Pattern(r"(?:[0-9]{1,4}:)?([0-9]{3}(?:\.[0-9]{1,9})+)(?:[-+~].{0,60})?")
 
 
-#: First branch in which packages beside the driver have no branch at the end of their names.
+#: First branch in which the packages beside the driver, such as Fabric Manager's, have no branch at the end of their
+#: names.
 _PLAIN_NAMES = 580
 
 
 class DriverPart(StackPart):
-    """A package beside the driver, from a ``.deb`` (``artifact``) or from the source of the driver's packages.
+    """A package that belongs to the driver, from a ``.deb`` (``artifact``) or from the source of the driver's packages.
 
-    ``package``: its name, if it differs from NVIDIA's name for the driver's branch.
+    ``package``: name of the package, if it differs from NVIDIA's name for the driver's branch.
     """
 
     package: Name | None = None
@@ -78,21 +79,22 @@ class FabricManager(DriverPart):
 
 
 class DriverSection(Section):
-    """The driver, from its ``.run`` (``artifact``) or from ``packages``: the whole set, each at an exact version.
+    """The driver, from its ``.run`` (``artifact``) or from ``packages``, which lists all packages with exact versions.
 
-    ``precompiled`` (Ubuntu's ``linux-modules-nvidia-580-server-open``): the module is compiled and signed for the
-    running kernel, in a package whose name ends with the kernel's. It loads under Secure Boot; nothing is built.
+    ``precompiled`` (Ubuntu's ``linux-modules-nvidia-580-server-open``): name prefix of a package with a compiled and
+    signed module for one kernel, whose name ends the package's. The module loads under Secure Boot, and nothing is
+    built on the host.
 
-    ``kernels``: kernels on which the module builds; default: the rule table. ``module``: kind of the kernel module;
-    ``auto`` selects the kind for the branch and the GPUs (``modules.py``), or the kind in the package set. Packages
-    come from ``repository``, or from these ``components`` of the distribution's archive.
+    ``kernels``: kernels on which the module builds; default: the rule table. ``module``: kind of the kernel module,
+    where ``auto`` selects the kind for the branch and the GPUs (``modules.py``), or the kind that the packages contain.
+    The packages come from ``repository``, or from these ``components`` of the distribution's archive.
     """
 
     vendor: ClassVar = "NVIDIA"
 
     version: ExactVersion
     module: Literal["auto", "open", "proprietary"] = "auto"
-    source: Literal["runfile", "packages"] | None = None  #: ``None``: the source whose fields the stack sets
+    source: Literal["runfile", "packages"] | None = None  #: ``None``: the source for which the stack sets fields
     artifact: Annotated[str, ArtifactName] | None = None
     packages: Annotated[Mapping[Name, DebianVersion], WithoutNulls] = {}
     precompiled: Name | None = None
@@ -100,7 +102,8 @@ class DriverSection(Section):
     repository: AptRepository | None = None
     kernels: Kernels | None = None
     fabric_manager: FabricManager | None = None
-    imex: DriverPart | None = None  #: for the compute trays of racks (GB200, GB300), which have no Fabric Manager
+    #: package of IMEX, for the compute trays of racks (GB200, GB300), which have no Fabric Manager
+    imex: DriverPart | None = None
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -153,7 +156,7 @@ class DriverSection(Section):
 
     @property
     def kind(self) -> str:
-        """Kind of the kernel module: of the package set if present, else ``module``."""
+        """Kind of the kernel module: the kind in the packages if they contain one, else ``module``."""
         if not self.packages:
             return self.module
         names = (*self.packages, f"{self.precompiled}-")
@@ -170,7 +173,7 @@ class DriverSection(Section):
 
     @property
     def imex_package(self) -> str:
-        """Package of IMEX, the service for memory shared between nodes of a rack."""
+        """Name of the package of IMEX, the service for memory shared between the nodes of a rack."""
         return self._package("nvidia-imex", self.imex)
 
     def _package(self, name: str, part: DriverPart | None) -> str:
@@ -186,12 +189,12 @@ class DriverSection(Section):
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Patterns of packages that stay installed although they match ``DRIVER_PACKAGES``."""
+        """Name patterns of packages that stay installed although they match ``DRIVER_PACKAGES``."""
         return (*NOT_DRIVER, *self.packages, *(f"{name}-[0-9]*" for name in self.precompiled_names))
 
     @property
     def precompiled_names(self) -> tuple[str, ...]:
-        """Names of the packages that form a precompiled module, without the kernel's name."""
+        """Names of the packages that form a precompiled module, without the kernel at their end."""
         if not self.precompiled:
             return ()
         objects = self.precompiled.replace("linux-modules-", "linux-objects-", 1)
@@ -201,13 +204,15 @@ class DriverSection(Section):
         return (*(f"!{pattern}" for pattern in self.kept), *DRIVER_PACKAGES)
 
     def never_unattended(self) -> tuple[str, ...]:
-        """The driver's packages. An upgrade of the libraries while the old module is loaded is the most frequent
-        failure of all.
+        """Name patterns of the driver's packages, which unattended-upgrades must not upgrade. An upgrade of the
+        libraries while the old module is loaded is the driver's most frequent failure.
         """
         return (*(f"{name}$" for name in self.packages), *(f"{name}-[0-9]" for name in self.precompiled_names))
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Disk space: the installer unpacks in the work directory. /boot counts because the initramfs is rebuilt."""
+        """Disk space for the driver. The installer unpacks in the work directory, and a rebuilt initramfs needs space
+        in /boot.
+        """
         places = {WORK: 5, "/usr": 5, CACHE: 1, "/var/lib/dkms": 1, BOOT: 0}
         if self.packages:
             places = {"/usr": 2, "/var/cache/apt": 1, "/var/lib/dkms": 1, BOOT: 0}

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-MAX_CHARACTERS = 200  #: maximum length of a string; the longest real strings are command lines in process names
-MAX_COUNT = 2**63 - 1  #: NVML's "no value" is 2**64 - 1, which is not a count
+MAX_CHARACTERS = 200  #: maximum length of a text value; the longest real texts are command lines of processes
+MAX_COUNT = 2**63 - 1  #: maximum of a count; NVML reports "no value" as 2**64 - 1
 MAX_SMALL_COUNT = 2**31 - 1  #: maximum of NVML's 32-bit counters: pages, rows, replays
 
 LOST, NEEDS_RESET, UNKNOWN_ERROR = "GPU is lost", "GPU requires reset", "Unknown Error"
 
-#: words in place of a value, in lowercase: from ``nvmlErrorString`` and nvidia-smi itself
+#: texts in place of a missing value, in lowercase: from ``nvmlErrorString`` and from nvidia-smi itself
 NO_VALUES = frozenset({
     "", "n/a", "none", "unknown", "err!", "not supported", "not found", "not available", "no data", "timeout",
     "uninitialized", "invalid argument", "insufficient permissions", "insufficient size", "insufficient memory",
@@ -37,38 +37,42 @@ _BUS = re.compile(r"([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\.([0-7]
 
 
 def line(element: Element | None, path: str = "") -> str:
-    """Return an element's text, or that of the element at ``path`` below it, on one line, cut to ``MAX_CHARACTERS``."""
+    """Return the text of an element, or of the element at ``path`` below it, as one line of at most
+    ``MAX_CHARACTERS``.
+    """
     child = element.find(path) if element is not None and path else element
     text = child.text if child is not None else None
     return " ".join((text or "")[: 10 * MAX_CHARACTERS].split())[:MAX_CHARACTERS].strip()
 
 
 def raw(element: Element | None, path: str = "") -> str:
-    """Return the text of ``line`` without brackets around it."""
+    """Return the text of an element as ``line`` does, without brackets around it."""
     words = line(element, path)
     return words[1:-1].strip() if words.startswith("[") and words.endswith("]") else words
 
 
 def text_of(element: Element | None, path: str = "") -> str:
-    """Return the text of ``raw``; empty if it is an error word in place of a value."""
+    """Return the text of an element as ``raw`` does; empty if it is an error word in place of a value."""
     words = raw(element, path)
     return "" if words.lower() in NO_VALUES else words
 
 
 def yes(element: Element | None, path: str = "") -> bool | None:
-    """Return true for ``Yes``, ``Enabled`` and ``Active``, false for ``No``, ``Disabled`` and ``Not Active``."""
+    """Return true for ``Yes``, ``Enabled`` and ``Active``, false for ``No``, ``Disabled`` and ``Not Active``, else
+    ``None``.
+    """
     words = raw(element, path).lower()
     return True if words in _TRUE else False if words in _FALSE else None
 
 
 def count(element: Element | None, path: str = "", most: int = MAX_COUNT) -> int | None:
-    """Return a whole number from 0 to ``most``, with or without ``bank(s)`` after it."""
+    """Return a whole number from 0 to ``most``, whose text may end with ``bank(s)``; ``None`` for any other text."""
     match = _COUNT.fullmatch(raw(element, path))
     return int(match[1]) if match and int(match[1]) <= most else None
 
 
 def size_bytes(element: Element | None, path: str = "") -> int | None:
-    """Return ``81559 MiB`` in bytes; at most 64 TiB, more than any GPU or process has."""
+    """Return the bytes of a text such as ``81559 MiB``; ``None`` for more than 64 TiB, which no GPU or process has."""
     match = _NUMBER.fullmatch(raw(element, path))
     if not match or match[2] not in _BYTES:
         return None
@@ -77,26 +81,28 @@ def size_bytes(element: Element | None, path: str = "") -> int | None:
 
 
 def degrees(element: Element | None, path: str = "") -> int | None:
-    """Return ``40 C`` as a number, from -100 to 250: T.Limit offsets are negative, and no GPU survives more."""
+    """Return the number in ``40 C``; ``None`` outside -100 to 250. T.Limit offsets are negative, and no GPU survives
+    more.
+    """
     value = _number(raw(element, path), "C")
     return int(value) if value is not None and value.is_integer() and -100 <= value <= 250 else None
 
 
 def watts(element: Element | None, path: str = "") -> float | None:
-    """Return ``67.03 W`` as a number; at most 100 kW, more than a whole rack."""
+    """Return the number in ``67.03 W``; ``None`` for more than 100 kW, which exceeds the power of a whole rack."""
     value = _number(raw(element, path), "W")
     return value if value is not None and 0 <= value <= 100_000 else None
 
 
 def lanes(element: Element | None, path: str = "") -> int | None:
-    """Return ``16x`` as a number; PCI Express has at most 32 lanes."""
+    """Return the number in ``16x``; ``None`` for more than 32, the maximum of PCI Express."""
     match = _LANES.fullmatch(raw(element, path))
     return int(match[1]) if match and 1 <= int(match[1]) <= 32 else None
 
 
 def bus_address(*texts: str) -> str:
-    """Return the first PCI address among the texts (``00000000:3B:00.0``) in Linux's form (``0000:3b:00.0``); else
-    empty.
+    """Return the first PCI address among the texts (``00000000:3B:00.0``) in Linux's form (``0000:3b:00.0``); empty if
+    no text is one.
     """
     for text in texts:
         match = _BUS.fullmatch(text)
@@ -106,7 +112,7 @@ def bus_address(*texts: str) -> str:
 
 
 def total(*parts: int | None) -> int | None:
-    """Return the sum of the known counts, ``None`` if all are unknown."""
+    """Return the sum of the known counts; ``None`` if all are unknown."""
     known = [part for part in parts if part is not None]
     return sum(known) if known else None
 

@@ -1,6 +1,6 @@
 """A ``<gpu>`` element of nvidia-smi's XML as a ``Gpu``, for all driver generations.
 
-Elements have changed their names and places over the years; each reader tries them from the newest to the oldest:
+Elements have changed their names and places over the years. Each reader tries the names from the newest to the oldest:
 
 - R535 renamed ``clocks_throttle_reasons`` to ``clocks_event_reasons`` and ``power_readings`` to
   ``gpu_power_readings``;
@@ -38,7 +38,7 @@ from hostwright.standard.roles.driver.nvsmi.fields import (
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-MAX_PROCESSES = 1024  #: limit for one GPU
+MAX_PROCESSES = 1024  #: maximum number of processes to read for one GPU
 _REASON = re.compile(r"clocks_(?:event|throttle)_reason_([a-z0-9_]{1,64})")
 _CACHES = ("register_file", "l1_cache", "l2_cache", "texture_memory", "texture_shm", "cbu")
 _NAMELESS = frozenset({"N/A", "[N/A]", "[Not Found]", "[Insufficient Permissions]", "[Unknown Error]"})
@@ -47,7 +47,7 @@ _RETIRED = "retired_pages/%s/retired_count"
 
 
 def read_gpu(index: int, gpu: Element) -> Gpu:
-    """Return the GPU in this element, the ``index``-th of the report. Never raises."""
+    """Return the GPU in this element, the ``index``-th of the report. Never raises; unreadable values are unknown."""
     now, slowdown, maximum, margin = _temperatures(gpu.find("temperature"))
     mig = yes(gpu, "mig_mode/current_mig")
     fabric, fabric_state, clique = _fabric(gpu.find("fabric"))
@@ -101,15 +101,15 @@ def read_gpu(index: int, gpu: Element) -> Gpu:
     )
 
 
-#: nvmlGpuFabricState_t, as nvidia-smi prints it
+#: names of the states in ``nvmlGpuFabricState_t``, as nvidia-smi prints them
 _FABRIC_STATES = {"Not Started", "In Progress", "Completed"}
 
 
 def _fabric(part: Element | None) -> tuple[bool | None, str, str]:
-    """Return whether the GPU joined its fabric, nvidia-smi's words for the state, and its clique (with the cluster in a
-    rack).
+    """Return whether the GPU joined its fabric, nvidia-smi's words for the state, and the GPU's clique (in a rack, with
+    the cluster before it).
 
-    GPUs without a fabric have no value (``N/A``), nor have GPUs before Hopper.
+    GPUs without a fabric, and GPUs before Hopper, have no value (``N/A``).
     """
     state, status = text_of(part, "state"), text_of(part, "status")
     if state not in _FABRIC_STATES:
@@ -136,7 +136,9 @@ def _sram_uncorrectable(counts: Element) -> int | None:
 
 
 def _ecc_by_bits(single: Element | None, double: Element | None) -> EccCounts:
-    """Return the counts of the layout before Turing: device memory is DRAM, all other parts are SRAM."""
+    """Return the ECC counts from the layout before Turing. Errors in device memory count as DRAM, all others as
+    SRAM.
+    """
 
     def both(path: str) -> tuple[int | None, int | None]:
         return count(single, path), count(double, path)
@@ -159,8 +161,8 @@ def _ecc_by_bits(single: Element | None, double: Element | None) -> EccCounts:
 def _temperatures(part: Element | None) -> tuple[int | None, int | None, int | None, int | None]:
     """Return the temperature, the slowdown and shutdown thresholds, and the distance from the limit.
 
-    If only T.Limit distances are given, a threshold is ``now + (distance now − distance there)``. The distance now
-    belongs to the hottest sensor, so thresholds may be off by a degree or two.
+    If the report has only T.Limit distances, a threshold is ``current temperature + (current distance - distance at the
+    threshold)``. The current distance belongs to the hottest sensor, so thresholds may be off by a degree or two.
     """
     now, margin = degrees(part, "gpu_temp"), degrees(part, "gpu_temp_tlimit")
 
@@ -217,13 +219,15 @@ def _processes(gpu: Element) -> Iterator[GpuProcess]:
 
 
 def _fault(gpu: Element) -> str:
-    """Return the driver's error words in place of values. Process names are ignored: they can be anything."""
+    """Return the error text that the driver reports in place of values; empty without an error. Process names are
+    ignored because they can be any text.
+    """
     parts = (part for part in gpu if part.tag not in ("processes", "accounted_processes"))
     words = {raw(element).lower() for part in parts for element in part.iter()}
     for fault in (LOST, NEEDS_RESET):
         if fault.lower() in words:
             return fault
-    # healthy GPUs report "Unknown Error" for single values (the speed of a missing fan), never for the memory
+    # A healthy GPU may report "Unknown Error" for single values (the speed of a missing fan), but never for its memory.
     return UNKNOWN_ERROR if raw(gpu, "fb_memory_usage/total").lower() == UNKNOWN_ERROR.lower() else ""
 
 

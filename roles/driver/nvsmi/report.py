@@ -1,9 +1,10 @@
 """nvidia-smi's report, for all driver generations, with NVLinks from ``nvidia-smi nvlink --status``.
 
-The status has a line for the GPU, ``GPU 0: Tesla V100-SXM2-32GB (UUID: GPU-…)``, and one for each of its links, ``Link
-0: 25.781 GB/s`` or ``Link 3: <inactive>``. Old versions omit the UUID. A GPU without NVLink may have no link lines: its
-links are unknown. A GPU without an active link ("all links are inActive") has none either: it gets as many links as
-other GPUs of its model on the host, else they are unknown.
+The status has a line for each GPU, ``GPU 0: Tesla V100-SXM2-32GB (UUID: GPU-…)``, followed by a line for each link of
+that GPU, ``Link 0: 25.781 GB/s`` or ``Link 3: <inactive>``. Old versions omit the UUID. If a GPU has no link lines,
+because it has no NVLink, its links are unknown. If the status reports "all links are inActive" for a GPU instead, the
+GPU gets as many inactive links as other GPUs of its model on the host have links. Without such GPUs, its links are
+unknown.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from dataclasses import replace
 
 from hostwright.roles import GpuLink
 
-MAX_LINKS = 64  #: limit for one GPU; Blackwell has 18
-_MAX_LINES = 16_384  #: 64 GPUs with all their links and as many other lines
+MAX_LINKS = 64  #: maximum number of links to read for one GPU; Blackwell has 18
+_MAX_LINES = 16_384  #: maximum number of lines to read: 64 GPUs with all their links, and as many other lines
 _CARD = re.compile(r"GPU ([0-9]{1,3}):(.*)")
 _UUID = re.compile(r"\(UUID: (GPU-[0-9A-Za-z-]{1,64})\)")
 _ALL_DOWN = re.compile(r"(?:NVML: ?)?Unable to retrieve NVLink information as all links are inactive", re.IGNORECASE)
@@ -38,7 +39,7 @@ _LINK = re.compile(r"Link ([0-9]{1,2}): *(?:([0-9]{1,6}(?:\.[0-9]{1,6})?) ?[GM]B
 
 
 def with_links(gpus: Sequence[Gpu], status: str) -> tuple[Gpu, ...]:
-    """Return the GPUs with their links from ``status``, matched by UUID, or by index if there is none."""
+    """Return the GPUs with their links from ``status``, matched by UUID, or by index if the status has no UUIDs."""
     links, down = _read(status)
     known = [replace(gpu, links=links.get(gpu.uuid) or links.get(str(gpu.index), ())) for gpu in gpus]
     most: dict[str, tuple[GpuLink, ...]] = {}
@@ -53,7 +54,9 @@ def with_links(gpus: Sequence[Gpu], status: str) -> tuple[Gpu, ...]:
 
 
 def _read(status: str) -> tuple[Mapping[str, tuple[GpuLink, ...]], frozenset[str]]:
-    """Return links by the GPU's UUID, or by its index as text; and the GPUs whose links are all inactive."""
+    """Return the links by GPU, and the GPUs whose links are all inactive. A GPU is named by its UUID, or by its index
+    as text.
+    """
     cards: dict[str, dict[int, bool]] = {}
     down: set[str] = set()
     name = ""
@@ -74,22 +77,23 @@ def _read(status: str) -> tuple[Mapping[str, tuple[GpuLink, ...]], frozenset[str
     return by_card, frozenset(down)
 
 
-MAX_GPUS = 64  #: limit for one host; real ones have at most 16
-MAX_REPORT_BYTES = 4 * 1024 * 1024  #: a GPU takes about 15 KB without its clocks
+MAX_GPUS = 64  #: maximum number of GPUs in one report; real hosts have at most 16
+#: maximum size of a report; a GPU takes about 15 KB without its list of supported clocks
+MAX_REPORT_BYTES = 4 * 1024 * 1024
 _MAX_NOTICES = 8
 
-#: limit for nvidia-smi's output before the supported clocks, most of it, are dropped
+#: maximum size of nvidia-smi's output before the supported clocks, which are most of it, are dropped
 _MAX_PRINTED_BYTES = 2 * MAX_REPORT_BYTES
 
-#: A complete report counts, whatever nvidia-smi's exit status is (14: the infoROM of a GPU is corrupted). The status
-#: then follows the report in a line.
+#: Prints nvidia-smi's report, then the NVLink status on one line. A complete report counts whatever nvidia-smi's exit
+#: status is (14: the infoROM of a GPU is corrupted).
 NVIDIA_SMI = Probe(sh_file(__file__, "report.sh", most=_MAX_PRINTED_BYTES), cap_bytes=MAX_REPORT_BYTES)
 NVLINKS = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 1 15 nvidia-smi nvlink --status")
 
 _ROOT = "nvidia_smi_log"
 _BEGIN = re.compile(rf"<\?xml\b|<!DOCTYPE\b|<{_ROOT}\b")
 _END = f"</{_ROOT}>"
-#: characters that XML must not contain; a process's name can have any bytes
+#: characters that XML must not contain, although the name of a process can have any bytes
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _PROCESS_NAME = re.compile(r"^([ \t]*<process_name>)(.*)(</process_name>[ \t\r]*)$", re.MULTILINE)
 _BARE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")
@@ -100,18 +104,19 @@ class GpuReport:
     """nvidia-smi's report on a host: the driver's version and the GPUs."""
 
     driver: str = ""
-    cuda: str = ""  #: newest CUDA that the driver supports, not the toolkit's version
+    cuda: str = ""  #: newest CUDA version that the driver supports, which may differ from the toolkit's version
     gpus: tuple[Gpu, ...] = ()
-    attached: int | None = None  #: number of GPUs that the driver holds, which may be more than the report describes
-    notices: tuple[str, ...] = ()  #: lines around the report, such as ``WARNING: infoROM is corrupted at gpu …``
+    attached: int | None = None  #: number of GPUs that the driver uses, which may be more than the report describes
+    #: lines before and after the report, such as ``WARNING: infoROM is corrupted at gpu …``
+    notices: tuple[str, ...] = ()
 
 
 def read_report(xml: str, links: str = "") -> GpuReport:
-    """Parse nvidia-smi's XML and its NVLink status. Raises ``ValueError`` if the text is not such a report."""
+    """Parse nvidia-smi's XML report and its NVLink status. Raises ``ValueError`` if ``xml`` is not such a report."""
     root, notices = _open(xml)
     gpus = [read_gpu(index, gpu) for index, gpu in enumerate(root.findall("gpu")[:MAX_GPUS])]
     return GpuReport(
-        # the second name is that of CUDA 14 and later
+        # CUDA 14 and later use the second name
         driver=text_of(root, "driver_version") or text_of(root, "kmd_version"),
         cuda=text_of(root, "cuda_version") or text_of(root, "cuda_umd_version"),
         gpus=with_links(gpus, links),
@@ -133,7 +138,8 @@ def _open(text: str) -> tuple[Element, tuple[str, ...]]:
     end += len(_END)
     around = (text[: begin.start()] + "\n" + text[end:]).replace("\ufeff", "").splitlines()
     notices = [" ".join(line[: 10 * MAX_CHARACTERS].split())[:MAX_CHARACTERS] for line in around if line.strip()]
-    if any(line.startswith("<") for line in notices):  # otherwise the last end tag would not be the root's
+    # without these lines, the document's last end tag would not be the root's
+    if any(line.startswith("<") for line in notices):
         raise ValueError("the report is inside other XML")
     return _parsed(text[begin.start() : end]), tuple(notices[:_MAX_NOTICES])
 
@@ -150,12 +156,14 @@ def _parsed(xml: str) -> Element:
 
 
 def _escaped(line: re.Match[str]) -> str:
-    """Escape process names, which may be anything: nvidia-smi may print them unescaped (cwltool pull request 1910)."""
+    """Return a report line with its process name escaped, because nvidia-smi may print any name unescaped (cwltool pull
+    request 1910).
+    """
     name = _BARE_AMPERSAND.sub("&amp;", line[2]).replace("<", "&lt;").replace(">", "&gt;")
     return line[1] + name + line[3]
 
 
 def _glimpse(text: str) -> str:
-    """Return the beginning of a text in at most 80 printable characters."""
+    """Return the beginning of a text, at most 80 printable characters, for error messages."""
     words = " ".join(text[:4096].split())[:80]
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in words)

@@ -1,4 +1,4 @@
-"""Proofs of GPUs through their driver: NUMA placement and DCGM's diagnosis; and the watch on their temperature."""
+"""Proofs of GPUs through their driver: NUMA placement, DCGM's diagnosis, and a limit for their temperature."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from hostwright.roles import RoleContext, sh_file
 from hostwright.standard.roles.driver import Driver
 from hostwright.standard.roles.driver.proofs import judges
 
-MARGIN = 5  #: degrees below the temperature at which the GPU slows down: our choice
-#: Degrees, for a GPU that reports no limit: our choice. GCM requires a limit from its user, gpud uses the limit that
-#: the GPU reports.
+MARGIN = 5  #: degrees Celsius below a GPU's slowdown temperature at which a running proof is stopped: our choice
+#: Temperature in degrees Celsius at which a running proof is stopped if the GPU reports no limit: our choice. GCM
+#: requires its user to set a limit, gpud uses the limit that the GPU reports.
 OTHERWISE = 85
-#: Level of `dcgmi diag`: 2 takes some two minutes (NVIDIA's DCGM user guide); 3 takes a quarter of an hour and repeats
-#: the toolkit's proofs.
+#: Level of `dcgmi diag`. Level 2 takes about two minutes (NVIDIA's DCGM user guide). Level 3 takes a quarter of an hour
+#: and repeats the proofs of the CUDA toolkit.
 LEVEL = 2
 
 WATCH = Watch(sh_file(__file__, "watch.sh", margin=MARGIN, otherwise=OTHERWISE))

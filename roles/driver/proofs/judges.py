@@ -1,4 +1,4 @@
-"""Findings from DCGM's diagnosis and from the GPUs' NUMA nodes. Pure."""
+"""Findings from DCGM's diagnosis and from the GPUs' NUMA nodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hostwright.standard.roles.driver.gpus import same_model
 
 
 def diagnostics(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return DCGM tests that did not pass; its warnings are notes, as in facebookresearch/gcm.
+    """Return findings about DCGM tests that did not pass. DCGM's warnings are notes, as in facebookresearch/gcm.
 
     A warning of a passed test is also a note, because DCGM could not run the whole test (NVIDIA/DCGM#284).
     """
@@ -28,10 +28,10 @@ def diagnostics(measured: Measurements, _expected: Expected) -> tuple[ProofFindi
 
 
 def placement(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return GPUs of another model than the inventory's, and, as notes, GPUs whose data crosses to another
-    processor.
+    """Return findings about GPUs whose model differs from the inventory's and, as notes, about GPUs whose data crosses
+    to another processor.
 
-    The notes apply only to hosts with several NUMA nodes.
+    The notes are only for hosts with several NUMA nodes.
     """
     far = tuple(_far(measured)) if (measured.number("numa nodes") or 0) > 1 else ()
     return (*_others(expected), *far)

@@ -1,1 +1,1 @@
-"""States that only the driver needs."""
+"""Resources that only the driver role uses."""

@@ -1,4 +1,4 @@
-"""DKMS builds the driver's module for the next kernel."""
+"""Resource that lets DKMS build the driver's module for the next kernel."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ grep -q ^AUTOINSTALL= %s || sed -i '$a AUTOINSTALL="yes"' %s
 
 @dataclass(frozen=True, slots=True)
 class AutoBuild(Resource):
-    """``AUTOINSTALL="yes"`` in the ``dkms.conf`` of this version, so that DKMS builds the module for kernels that apt
-    installs.
+    """``AUTOINSTALL="yes"`` in the ``dkms.conf`` of this driver version, so that DKMS builds the module for each kernel
+    that apt installs.
 
     Files that an operator wrote below ``/etc/dkms`` take precedence; the doctor reports them
     (``dkms-not-for-next-kernel``).

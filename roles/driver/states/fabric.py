@@ -43,14 +43,17 @@ IMEX = "nvidia-imex.service"
 
 _FIRST_BLACKWELL = "0x2900"
 
-#: Kernel modules of the bridges: the subnet manager sends through ``ib_umad``; the other two are the adapter's drivers.
+#: Kernel modules for the bridges of an NVLink 5 board. The subnet manager sends through ``ib_umad``; the other two are
+#: drivers of the ConnectX adapter.
 BRIDGE_MODULES = ("mlx5_core", "mlx5_ib", "ib_umad")
 BRIDGES_AT_BOOT = "/etc/modules-load.d/hostwright-fabric.conf"
 CHANNEL_OPTION = "/etc/modprobe.d/hostwright-imex.conf"
 NODES = "/etc/nvidia-imex/nodes_config.cfg"
 CHANNEL = "/dev/nvidia-caps-imex-channels/channel0"
 
-#: An NVLink 5 board has no NVSwitch on its PCI bus. Its bridges are ConnectX devices, identified by their product data.
+#: Prints the NVSwitches of the loaded driver, the bridges of an NVLink 5 board, and the modules for the bridges that
+#: are not loaded or not on disk. Such a board has no NVSwitch on its PCI bus. Its bridges are ConnectX devices,
+#: identified by their product data.
 FABRIC = Probe(sh_file(__file__, "fabric.sh", first=_FIRST_BLACKWELL, modules=BRIDGE_MODULES), root=True, shared=True)
 _ROW = Pattern(r"(?:nvswitch|bridge) [0-9A-Za-z:.]{1,16}")
 
@@ -58,8 +61,8 @@ _ROW = Pattern(r"(?:nvswitch|bridge) [0-9A-Za-z:.]{1,16}")
 class Fabric(StrEnum):
     """Kind of connection between the GPUs of a host."""
 
-    NONE = "none"  #: nothing, or bridges between pairs of GPUs
-    SWITCHES = "switches"  #: NVSwitches on the PCI bus
+    NONE = "none"  #: no connection, or bridges between pairs of GPUs
+    SWITCHES = "switches"  #: NVSwitches on the host's PCI bus
     NVLINK5 = "nvlink5"  #: NVLink 5 switches behind ConnectX bridges
     RACK = "rack"  #: switches of a rack, managed outside the host
 
@@ -69,7 +72,7 @@ MANAGED = (Fabric.SWITCHES, Fabric.NVLINK5)
 
 
 def nvswitches(facts: Facts) -> int:
-    """Return the number of NVSwitches on the PCI bus: NVIDIA's bridges of class 0x0680."""
+    """Return the number of NVSwitches on the PCI bus, which are NVIDIA's bridge devices of class 0x0680."""
     return sum(1 for device in pci_devices(facts) if device.vendor == NVIDIA and device.kind >> 8 == 0x0680)
 
 
@@ -84,7 +87,9 @@ def fabric_of(facts: Facts) -> Fabric:
 
 
 def _lines(kind: str, facts: Facts) -> tuple[str, ...]:
-    """Return the modules of an NVLink 5 board that are not loaded (``lacks``) or not on disk (``missing``)."""
+    """Return the modules of an NVLink 5 board that are not loaded (``kind`` is ``lacks``) or not on disk
+    (``missing``).
+    """
     lines = facts[FABRIC].text.splitlines()
     return tuple(name for name in BRIDGE_MODULES if f"{kind} {name}" in lines)
 
@@ -96,7 +101,7 @@ def modules_lacking(facts: Facts) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class JoinedBy(Condition):
-    """Condition: the connection between the host's GPUs is ``fabric``."""
+    """Condition: the connection between the host's GPUs is of the kind ``fabric``."""
 
     fabric: Fabric
 
@@ -109,7 +114,7 @@ class JoinedBy(Condition):
 
 @dataclass(frozen=True, slots=True)
 class HasNvSwitch(Condition):
-    """Condition: the host has switches that Fabric Manager configures."""
+    """Condition: the host has NVSwitches that Fabric Manager configures."""
 
     def probes(self) -> tuple[Probe, ...]:
         return (PCI, FABRIC)
@@ -122,7 +127,7 @@ class HasNvSwitch(Condition):
 class BridgeModules(Resource):
     """The modules for the bridges of an NVLink 5 board are loaded.
 
-    Ubuntu ships some of them in ``linux-modules-extra`` of the running kernel, which is installed if a module is
+    Ubuntu ships some of these modules in the running kernel's ``linux-modules-extra``, which is installed if one is
     missing.
     """
 
@@ -143,7 +148,9 @@ class BridgeModules(Resource):
         return Change(what, have, "loaded", (load,))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # other programs may use the ConnectX devices; the next boot loads only configured modules
+        # the modules stay loaded: other programs may use the ConnectX devices, and the next boot loads only configured
+        # modules
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +159,7 @@ class SubnetManagerNamed(Resource):
     CUDA fails.
     """
 
-    driver: str  #: version of the driver
+    driver: str  #: version of the stack's driver
 
     def probes(self) -> tuple[Probe, ...]:
         return ()
@@ -171,9 +178,9 @@ class SubnetManagerNamed(Resource):
 
 @dataclass(frozen=True, slots=True)
 class ImexChannel(Resource):
-    """The device file of the first channel between the nodes of a rack.
+    """The device file of the first IMEX channel, through which the nodes of a rack share memory.
 
-    The driver creates it at load time only with ``NVreg_CreateImexChannel0``.
+    The driver creates the file when it is loaded, but only with the option ``NVreg_CreateImexChannel0``.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -186,11 +193,11 @@ class ImexChannel(Resource):
         return Change("IMEX channel", "no channel0", CHANNEL, (step,))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # the file disappears with the module
+        return ()  # the file disappears when the driver's module is unloaded
 
 
 def before_the_driver(wanted: DriverSection) -> Iterator[Resource]:
-    """Yield the configuration that the driver's module reads when it is loaded."""
+    """Yield the module options that must be configured before the driver's module is loaded."""
     if wanted.imex:
         text = "# Written by Hostwright. Programs that share memory with other nodes of the rack open channel 0.\n"
         option = f"{text}options nvidia NVreg_CreateImexChannel0=1\n"
@@ -198,10 +205,13 @@ def before_the_driver(wanted: DriverSection) -> Iterator[Resource]:
 
 
 def fabric_states(ctx: RoleContext, wanted: DriverSection, nodes: tuple[str, ...], driver: Loadable) -> Iterator[When]:
-    """Yield Fabric Manager for hosts with switches, the subnet manager for NVLink 5, IMEX for racks."""
+    """Yield the resources for the host's fabric: Fabric Manager for hosts with switches, the subnet manager for NVLink
+    5, IMEX for racks.
+    """
     if wanted.fabric_manager:  # without Fabric Manager, CUDA fails on an HGX board (error 802)
         yield from (When(JoinedBy(Fabric.NVLINK5), one) for one in _bridged(ctx, wanted, wanted.fabric_manager))
-        # A restart of the unit ends jobs. It happens only with a new version of the driver, which disturbs jobs anyway.
+        # A restart of the unit ends jobs. It happens only with a new version of the driver, which ends jobs in any
+        # case.
         package = _package(ctx.stack, wanted, wanted.fabric_manager, wanted.fabric_manager_package, FABRIC_MANAGER)
         managed = (*package, WithDriver(driver, Service(FABRIC_MANAGER)))
         yield from (When(HasNvSwitch(), one) for one in managed)
@@ -215,7 +225,9 @@ def fabric_states(ctx: RoleContext, wanted: DriverSection, nodes: tuple[str, ...
 
 
 def _bridged(ctx: RoleContext, wanted: DriverSection, manager: FabricManager) -> Iterator[Resource]:
-    """Yield the states that Fabric Manager needs on an NVLink 5 board. Its unit starts the subnet manager."""
+    """Yield the resources that Fabric Manager needs on an NVLink 5 board. Fabric Manager's unit starts the subnet
+    manager.
+    """
     if manager.subnet_manager is None:
         yield SubnetManagerNamed(wanted.version)
         return
@@ -228,7 +240,9 @@ def _bridged(ctx: RoleContext, wanted: DriverSection, manager: FabricManager) ->
 
 
 def _package(stack: Stack, wanted: DriverSection, part: DriverPart, name: str, unit: str) -> Iterator[Resource]:
-    """Yield the package, from its ``.deb`` or the driver's source, and a restart of ``unit`` after an upgrade."""
+    """Yield the package ``name``, from its ``.deb`` or the driver's source, and a restart of ``unit`` after an
+    upgrade.
+    """
     if part.artifact:
         yield DebFile(stack.artifact(part.artifact), name, part.version, unit)
         return

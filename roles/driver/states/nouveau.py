@@ -1,4 +1,4 @@
-"""Open drivers that hold NVIDIA GPUs until a reboot: nouveau and nova."""
+"""Open-source drivers that hold NVIDIA GPUs until a reboot: nouveau and nova."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hostwright.resources import KERNEL_GONE, Facts, Probe, Reboot, Resource
 
-#: Prints NVIDIA devices bound to an open driver: ``0000:3b:00.0 nouveau``. nova is nouveau's successor.
+#: Prints NVIDIA devices bound to an open-source driver: ``0000:3b:00.0 nouveau``. nova is nouveau's successor.
 NOUVEAU = Probe(
     'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; [ "$v" != 0x10de ] || '
     "for n in /sys/bus/pci/drivers/nouveau /sys/bus/pci/drivers/nova*; do "
@@ -25,7 +25,7 @@ def boots_first(facts: Facts) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NouveauGone(Resource):
-    """No open driver holds an NVIDIA GPU. A blacklisted driver releases its GPU only at a reboot."""
+    """No open-source driver holds an NVIDIA GPU. A driver that is blacklisted now releases its GPU only at a reboot."""
 
     def probes(self) -> tuple[Probe, ...]:
         return (NOUVEAU,)

@@ -1,4 +1,4 @@
-"""Other drivers (a distribution's, nouveau): removed from hosts with this role, left alone on others."""
+"""Other drivers (a distribution's, nouveau), which the driver role removes; hosts without the role keep them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No NVIDIA driver from a ``.run``, whether complete or partial; a distribution's driver is left alone.
+"""Removal of an NVIDIA driver from a ``.run``, whether complete or partial. A distribution's driver is left alone.
 
 Files that belong to no package reveal such a driver: libraries named after a driver's version, the installer's
 programs, records and blacklist, DKMS entries and their modules. Files with less specific names count only together with
@@ -56,7 +56,7 @@ exit 0
 
 
 def provisioned(facts: Facts) -> bool:
-    """Return whether the host's record lists this role. Reads ``RELEASE``."""
+    """Return whether the host's release record lists this role. Reads ``RELEASE``."""
     return RELEASE in facts and "driver" in release.read(facts).get("roles", {})
 
 
@@ -65,9 +65,9 @@ class Remains:
     """Remains of a driver from a ``.run`` on a host."""
 
     loaded: str  #: version of the loaded module, ``unknown`` if it reports none; empty if no module is loaded
-    dkms: tuple[str, ...]  #: versions that DKMS would build for the next kernel
+    dkms: tuple[str, ...]  #: driver versions that DKMS would build for the next kernel
     files: tuple[str, ...]
-    marks: tuple[str, ...]  #: Hostwright's records of the driver
+    marks: tuple[str, ...]  #: paths of Hostwright's records of the driver
 
     @classmethod
     def read(cls, text: str) -> Remains:
@@ -80,15 +80,15 @@ class Remains:
         return cls(loaded, tuple(by_key["dkms"]), tuple(by_key["file"]), tuple(by_key["mark"]))
 
     def others(self, *, provisioned: bool) -> bool:
-        """Return whether somebody else installed the driver: this role has no record, or a mark shows that the driver
-        preceded the role.
+        """Return whether somebody else installed the driver: the role was never applied to the host, or a mark shows
+        that the driver was there before the role.
         """
         ours = provisioned or {steps.INSTALLING, steps.RECORD}.intersection(self.marks)
         return bool(self.version) and (f"{steps.RECORD}.theirs" in self.marks or not ours)
 
     @property
     def version(self) -> str:
-        """Version of the driver's library, with a leading space; empty without a library."""
+        """Version of the driver's library with a space before it, for use in sentences; empty without a library."""
         found = (_LIBRARY.fullmatch(path) for path in self.files)
         return next((f" {match[1]}" for match in found if match), "")
 
@@ -106,12 +106,14 @@ class Remains:
 class DriverGone(Resource):
     """No trace of a driver from a ``.run``: no module in the kernel or on disk, no DKMS entry, file or record.
 
-    With ``force``, processes and displays that use the GPU are ended. Without it, a module in use stays loaded and the
-    step fails with the names of its users; a host with a display is refused. The installer's logs stay.
+    With ``force``, processes and displays that use the GPU are ended. Without ``force``, a module in use stays loaded
+    and the step fails with the names of the module's users, and a host with a display is refused. The installer's logs
+    are kept.
     """
 
     force: bool = field(default=False, metadata=NO_IDENTITY)
-    allowed: bool = field(default=False, metadata=NO_IDENTITY)  #: ``driver_force`` of the inventory
+    #: ``driver_force`` of the inventory: the removal may disturb users of the GPU
+    allowed: bool = field(default=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
         return (STATE, DISPLAY, RELEASE)

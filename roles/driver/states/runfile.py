@@ -1,8 +1,8 @@
 """The NVIDIA driver from its ``.run`` installer: installed, built by DKMS, loaded, all at one version.
 
-Four versions are compared: user-space libraries, module on disk for the running kernel, loaded module, and the stack's.
-If the driver has two kinds of module, their kinds are compared too. The difference selects the action, from the least
-to the most disruptive: load, rebuild the module, run the installer, reboot.
+Four versions are compared: user-space libraries, module on disk for the running kernel, loaded module, and the stack's
+driver. If the driver has two kinds of module, the kinds are compared too. The difference selects the action, from the
+least to the most disruptive: load the module, rebuild it, run the installer, reboot.
 """
 
 from __future__ import annotations
@@ -51,37 +51,37 @@ from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, boots_first
 from hostwright.standard.roles.driver.states.removal import DriverGone, provisioned
 
-#: paths that may be set aside, regardless of the host's output: driver libraries in a directory of the loader
+#: pattern of libraries that may be moved aside, whatever the host prints: driver libraries in a directory of the loader
 _OTHER = Pattern(r"/(?:[^/]+/)+lib(?:cuda|nvidia-[a-z0-9-]+)\.so\.[0-9.]+")
-#: paths that may be set aside, regardless of the host's output: driver modules of any kernel
+#: pattern of modules that may be moved aside, whatever the host prints: driver modules of any kernel
 _STRAY = Pattern(
     r"(?:/usr)?/lib/modules/(?:[^/.][^/]*/)+nvidia(?:-uvm|-modeset|-drm|-peermem)?\.ko(?:\.(?:gz|xz|zst))?"
 )
 _VERSION = Pattern(r"[0-9]{1,9}(?:\.[0-9]{1,9})+")
 
-#: Shared library directories. If a library in one of them is wrong, the file must be removed, not the line that names
-#: the directory.
+#: Shared library directories of the system. For a wrong library in one of them, the advice is to remove the file, not
+#: the ld.so.conf line that names the directory.
 _SYSTEM = Pattern(r"(?:/usr(?:/local)?)?/lib(?:64)?(?:/x86_64-linux-gnu)?")
 
 #: Description of the disturbance, for the plan: the installer unloads the loaded module.
 REPLACES = "replaces the driver"
 
-#: kinds of the loaded module that the state probe prints
+#: kind of the loaded module as the state probe prints it → ``Kind``
 _KINDS: Mapping[str, Kind] = {"open": "open", "proprietary": "proprietary"}
 
-#: Libraries that every GPU program needs; the record of the installation covers all other files.
+#: Libraries that every GPU program needs. All other files are checked only against the record of the installation.
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 _NEEDED_PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced")
 
 
 @dataclass(frozen=True, slots=True)
 class Shadow:
-    """A library that the loader opens in place of the driver's. Every ldconfig puts it first again."""
+    """A library that the loader opens in place of the driver's. Each run of ldconfig puts it first in the cache."""
 
-    path: str  #: path in the loader's cache
-    file: str  #: file to which the path leads
-    package: str  #: package of the file; empty: none
-    named_by: str  #: file and line that name its directory to ldconfig; empty: none
+    path: str  #: path of the library in the loader's cache
+    file: str  #: file to which ``path`` leads
+    package: str  #: package that contains ``file``; empty if no package does
+    named_by: str  #: ``FILE:LINE`` that names the library's directory to ldconfig; empty if no line does
 
     @classmethod
     def read(cls, text: str) -> Shadow:
@@ -97,7 +97,7 @@ class Shadow:
 
     @property
     def cure(self) -> str:
-        """The repair, as the beginning of a sentence."""
+        """The repair as an imperative clause: ``remove PATH``."""
         if self._by_line:
             return f"remove that line from {self.named_by.rpartition(':')[0]}"
         of_package = self.package and not self._leads
@@ -105,7 +105,9 @@ class Shadow:
 
     @property
     def _leads(self) -> bool:
-        """Whether the path is a link. On newer systems /lib itself is a link and does not count."""
+        """Whether the path is a link to another file. Newer systems have /lib as a link to /usr/lib, which does not
+        count.
+        """
         return self.file.removeprefix("/usr") != self.path.removeprefix("/usr")
 
     @property
@@ -115,30 +117,32 @@ class Shadow:
 
 @dataclass(frozen=True, slots=True)
 class DriverState:
-    """The driver on a host; missing parts are empty."""
+    """The driver on a host. Fields are empty for missing parts."""
 
     module: str  #: version of the module on disk for the running kernel
     loaded: str  #: version of the loaded module
-    libraries: tuple[str, ...]  #: the file that the loader would open for each library
-    lost: tuple[str, ...]  #: files that are missing or differ from the installed ones
-    dkms: bool  #: DKMS has built this version for the running kernel
-    source: bool  #: DKMS can build this version for the next kernel
+    libraries: tuple[str, ...]  #: the file that the loader would open for each library of ``LIBRARIES``
+    lost: tuple[str, ...]  #: driver files that are missing, or differ from the files that the installer wrote
+    dkms: bool  #: whether DKMS has built this version for the running kernel
+    source: bool  #: whether DKMS can build this version for the next kernel
     uvm: bool
-    cut: bool  #: an installation did not finish
+    cut: bool  #: whether an installation was interrupted
     record: bool
-    ours: str = ""  #: version that Hostwright recorded as installed
-    theirs: bool = False  #: somebody else installed the recorded version
-    #: libraries of other versions and of no package: opened by the loader, or in the directory of a library that the
-    #: loader opens
+    ours: str = ""  #: driver version that Hostwright recorded as installed
+    theirs: bool = False  #: whether the recorded version was installed by somebody else
+    #: driver libraries of other versions and of no package: those that the loader opens, and those in the directory of
+    #: a library that the loader opens
     others: tuple[str, ...] = ()
-    #: modules of another version and of no package that take precedence over DKMS's, and their siblings
+    #: modules of another version and of no package that modprobe prefers to DKMS's, and the driver's other modules
+    #: beside them
     strays: tuple[str, ...] = ()
-    #: modules of packages that take precedence over DKMS's: ``PATH, of the package NAME``
+    #: modules of packages that modprobe prefers to DKMS's: ``PATH, of the package NAME``
     packaged: tuple[str, ...] = ()
-    preferred: tuple[str, ...] = ()  #: lines of ``depmod.d`` that prefer another directory: ``FILE:LINE``
-    holders: tuple[str, ...] = ()  #: foreign modules that use the driver's, which must be unloaded before
-    shadows: tuple[Shadow, ...] = ()  #: libraries that come first in the loader's cache, regardless of links
-    unlinked: tuple[str, ...] = ()  #: links to recorded libraries that are missing or have another target
+    #: lines of ``depmod.d`` that give another directory precedence over DKMS's: ``FILE:LINE``
+    preferred: tuple[str, ...] = ()
+    holders: tuple[str, ...] = ()  #: modules other than the driver's that use its module and must be unloaded first
+    shadows: tuple[Shadow, ...] = ()  #: libraries that are first in the loader's cache in place of the driver's
+    unlinked: tuple[str, ...] = ()  #: links to the driver's libraries that are missing or lead elsewhere
     kind: Kind | None = None  #: kind of the module on disk
     loaded_kind: Kind | None = None  #: kind of the loaded module
 
@@ -175,7 +179,7 @@ class DriverState:
 
     @property
     def version(self) -> str:
-        """Version of the libraries, else of the module; empty if there is neither."""
+        """Version of the driver's libraries, else of its module; empty without both."""
         name = self.libraries[0].rpartition("/")[2].removeprefix("libcuda.so.")
         known = name if _VERSION.fullmatch(name) else ""
         return known or self.module or self.loaded
@@ -185,10 +189,11 @@ class DriverState:
         return not (self.module or self.loaded or any(self.libraries))
 
     def lost_to(self, version: str, *, provisioned: bool) -> tuple[str, ...]:
-        """Return a text about the foreign driver that an installation of this version would remove; empty without one.
+        """Return a text about a driver that somebody else installed and that installing ``version`` would remove; empty
+        if there is none.
 
-        The driver cannot be restored, because its installer is not available. ``provisioned``: this role was applied to
-        the host before.
+        That driver could not be restored, because its installer is not available. ``provisioned``: this role was
+        applied to the host before.
         """
         former = self.version
         mine = self.cut or (former == self.ours and not self.theirs) or (provisioned and not self.ours)
@@ -197,7 +202,7 @@ class DriverState:
 
     @property
     def half_upgraded(self) -> str:
-        """Sentence for libraries and loaded module of different versions; empty if they match."""
+        """Sentence that libraries and loaded module have different versions; empty if the versions are equal."""
         library = self.libraries[0].rpartition("/")[2].removeprefix("libcuda.so.")
         if not self.loaded or not _VERSION.fullmatch(library) or library == self.loaded:
             return ""
@@ -207,13 +212,13 @@ class DriverState:
         )
 
     def linked(self, version: str) -> bool:
-        """Return whether the loader finds each library's file of this version under its name."""
+        """Return whether the loader opens the file of this version for each library in ``LIBRARIES``."""
         names = (path.rpartition("/")[2] for path in self.libraries)
         return all(name == wanted[:-1] + version for name, wanted in zip(names, LIBRARIES, strict=True))
 
     def winning(self, version: str) -> tuple[str, ...]:
-        """Return the other libraries that the loader opens now or after the next ldconfig, which links to the newest
-        file.
+        """Return libraries of other versions that the loader opens, now or after the next run of ldconfig, which links
+        a library's name to its newest file.
         """
         wanted = numbers(version)
         return tuple(
@@ -231,7 +236,7 @@ class DriverState:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers of a driver's version; none if the text is not a version."""
+    """Return the parts of a driver version as numbers; empty if the text is not a version."""
     return tuple(map(int, version.split("."))) if _VERSION.fullmatch(version) else ()
 
 
@@ -239,16 +244,16 @@ def numbers(version: str) -> tuple[int, ...]:
 class NvidiaRunfile(Resource):
     """This version of the driver, installed by its own installer with DKMS, and loaded.
 
-    With ``force``, the driver is replaced even if processes or a display use the GPU; they are ended. Without
-    ``force``, a host with a display is refused if the installer has to run, and replacing a loaded driver is a change
-    that ``disturbs``.
+    With ``force``, the driver is replaced even if processes or a display use the GPU, and these are ended. Without
+    ``force``, the role refuses a host with a display if the installer has to run, and replacing a loaded driver is a
+    change that ``disturbs``.
     """
 
     artifact: Artifact
     version: str
     flags: tuple[str, ...] = ()
     force: bool = field(default=False, metadata=NO_IDENTITY)
-    #: ``driver_force`` of the inventory: do not wait for users of the GPU and do not list them
+    #: ``driver_force`` of the inventory: replace the driver without listing the users of the GPU or waiting for them
     allowed: bool = field(default=False, metadata=NO_IDENTITY)
     module: str = "auto"  #: kind of the kernel module: ``open``, ``proprietary``, or ``auto`` (by branch and GPUs)
 
@@ -286,7 +291,8 @@ class NvidiaRunfile(Resource):
 
     def losses(self, facts: Facts) -> tuple[str, ...]:
         state = DriverState.read(facts[self.state_probe].text)
-        if driver_packages(facts) or not self._install_reasons(state, facts):  # packages can be installed again
+        # a driver from packages can be installed again
+        if driver_packages(facts) or not self._install_reasons(state, facts):
             return ()
         return state.lost_to(self.version, provisioned=provisioned(facts))
 
@@ -314,7 +320,7 @@ class NvidiaRunfile(Resource):
         return other and not self._install_reasons(state, facts)
 
     def _install_reasons(self, state: DriverState, facts: Facts) -> list[str]:
-        """Return why the installer must run; empty if it need not. Wrong links alone are repaired without the
+        """Return the reasons to run the installer; empty if there are none. Wrong links alone are repaired without the
         installer.
         """
         foreign = driver_packages(facts)
@@ -329,7 +335,9 @@ class NvidiaRunfile(Resource):
         ]
 
     def _wrong(self, kind: Kind | None, facts: Facts) -> bool:
-        """Return whether a module's kind differs from the host's kind; never true for a driver with only one kind."""
+        """Return whether the module's kind differs from the kind that the host needs. False for drivers with only one
+        kind.
+        """
         return kind is not None and len(kinds_of(self.version)) > 1 and kind != self.kind(facts)
 
     def _install(self, state: DriverState, have: str, facts: Facts) -> Change | Deferred | Refusal:
@@ -363,8 +371,8 @@ class NvidiaRunfile(Resource):
         return Change(what, have, want, todo, artifacts=(self.artifact.name,), disturbs=disturbs, warnings=aside)
 
     def _shadowed(self, state: DriverState, facts: Facts) -> Refusal | None:
-        """Refuse if another library is first in the loader's cache, because the next ldconfig would undo any step. A
-        driver package's library is removed anyway.
+        """Refuse the host if a foreign library is first in the loader's cache, because the next run of ldconfig would
+        undo any repair. Libraries of driver packages do not count, because the role removes these packages.
         """
         if not state.shadows or driver_packages(facts):
             return None
@@ -384,7 +392,7 @@ class NvidiaRunfile(Resource):
         return Change("NVIDIA driver", have, want, (step,), warnings=kept_aside("the driver", winning))
 
     def _module(self, state: DriverState, facts: Facts) -> Planned | None:
-        """Plan DKMS's build of the module from the installed sources; the loaded module stays loaded."""
+        """Plan to build the module from the installed sources with DKMS. The loaded module stays loaded."""
         wrong = state.module != self.version or state.strays or state.packaged
         if state.dkms and not wrong:
             return None
@@ -411,8 +419,8 @@ class NvidiaRunfile(Resource):
         return self._kernel_change(have, facts, todo) if todo else None
 
     def _load(self, state: DriverState) -> tuple[Step, ...]:
-        """Return the step that loads the modules. No step if a module of another version is loaded, because the modules
-        would not work together.
+        """Return the step that loads the modules. If a module of another version is loaded, no step is returned,
+        because modules of two versions do not work together.
         """
         complete = state.loaded == self.version and state.uvm
         return () if complete or state.loaded not in {"", self.version} else (Step(steps.LOAD, timeout_s=300),)
@@ -432,7 +440,9 @@ class NvidiaRunfile(Resource):
         return Change(what, have, want, todo, warnings=warnings)
 
     def _shown(self, facts: Facts) -> str:
-        """Return the refusal for a host with a display, because a display cannot be drained."""
+        """Return the text of the refusal for a host with a display; empty without a display. A display cannot be
+        drained.
+        """
         shown = "" if self.force else display(facts)
         if not shown:
             return ""
@@ -451,19 +461,19 @@ def _preferring(state: DriverState) -> tuple[str, ...]:
 
 
 def driver_packages(facts: Facts, kept: tuple[str, ...] = NOT_DRIVER) -> tuple[str, ...]:
-    """Return the installed packages of other drivers, without those that match ``kept``."""
+    """Return the installed packages of other NVIDIA drivers, except those that match ``kept``."""
     return tuple(row.name for row in dpkg_rows(facts, NamedLike(DRIVER_PACKAGES, kept)))
 
 
 class Loadable(Protocol):
-    """A driver's state, from any source."""
+    """Resource that installs a driver, from any source, and reports the driver's state."""
 
     @property
     def state_probe(self) -> Probe:
         """Probe whose output ``DriverState`` parses."""
 
     def probes(self) -> tuple[Probe, ...]:
-        """Probes that ``waits_for_reboot`` reads."""
+        """Probes whose answers ``waits_for_reboot`` reads."""
 
     def waits_for_reboot(self, facts: Facts, /) -> bool:
         """Return whether the driver cannot run before a reboot."""
@@ -472,7 +482,7 @@ class Loadable(Protocol):
 @dataclass(frozen=True, slots=True)
 class WithDriver(Resource):
     """A resource that works only with the stack's driver loaded. If the driver needs a reboot, the resource is applied
-    after it.
+    after the reboot.
     """
 
     driver: Loadable

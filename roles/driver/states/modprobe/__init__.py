@@ -1,7 +1,7 @@
 """Lines of ``modprobe.d`` and of the kernel's command line that block the driver's modules.
 
-Files of other owners stay in place. Lines of files in /etc are commented out. For a file elsewhere, a file of the same
-name in /etc/modprobe.d takes precedence (modprobe.d(5)).
+In /etc, such lines are commented out, and the rest of the file is kept. A file elsewhere is overridden by a file of the
+same name in /etc/modprobe.d, which takes precedence (modprobe.d(5)).
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ from hostwright.resources import (
 from hostwright.roles import Pattern, sh, sh_file
 
 ETC = "/etc/modprobe.d"
-#: Order of modprobe.d(5): a file hides files of the same name in later directories.
+#: Directories in modprobe.d(5)'s order: a file hides files of the same name in later directories.
 DIRECTORIES = (ETC, "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
-NEEDED = ("nvidia", "nvidia_uvm")  #: CUDA needs both
-FAMILY = (*NEEDED, "nvidia_modeset", "nvidia_drm")  #: the last two are for displays
-MARK = "# commented out by Hostwright: "  #: prefix of a foreign line; without characters special to sed or grep
+NEEDED = ("nvidia", "nvidia_uvm")  #: modules that CUDA needs
+FAMILY = (*NEEDED, "nvidia_modeset", "nvidia_drm")  #: modules of the driver; the last two are for displays
+#: prefix of a commented-out line, without characters that are special to sed or grep
+MARK = "# commented out by Hostwright: "
 
-#: prints a file's lines, unless a file of the same name in an earlier directory hides it
+#: shell function ``unmasked``: prints the rows ``FILE:TEXT`` whose file is not hidden by a file of the same name in an
+#: earlier directory
 UNMASKED = sh_file(__file__, "unmasked.sh")
 MODPROBE = Probe(UNMASKED + sh_file(__file__, "modprobe.sh", directories=" ".join(DIRECTORIES)), shared=True)
 _MARKED = Probe(sh("grep -ls %s %s/*.conf; :", f"^{MARK}", ETC), shared=True)
@@ -41,9 +43,9 @@ _OPTIONS = Pattern(r"/[^:\n]{1,300}:[0-9]{1,7}:\s*options\s+nvidia\s(.*)")
 _MODE = Pattern(r"\bNVreg_DeviceFileMode=(0[xX][0-9a-fA-F]{1,4}|[0-9]{1,6})\b")
 _EXCLUDED = Pattern(r"\bNVreg_(?:ExcludedGpus|AssignGpus|GpuBlacklist)=\S")
 _WORD = Pattern(r"kernel ((?:module_|modprobe\.)blacklist=\S+)")
-#: commands that load no module: ``install nvidia /bin/false``
+#: pattern of commands that load no module: ``/bin/false`` in ``install nvidia /bin/false``
 _LOADS_NOTHING = Pattern(r"(?:/usr)?(?:/bin/)?(?:false|true|:|exit|echo|logger)\b.*|:")
-#: file name prefixes of Debian's renamed modules: open, proprietary
+#: prefixes of the file names of Debian's renamed modules: open, proprietary
 _ON_DISK = ("nvidia_current_open", "nvidia_current")
 _FAILS = Pattern(r".*(?:;|&&)\s*(?:(?:/usr)?/bin/)?false\s*")
 
@@ -59,7 +61,7 @@ class ConfigLine:
     value: str
 
     def concerns(self, module: str) -> bool:
-        """Return whether the line applies to this module. The name in a blacklist line is not a pattern."""
+        """Return whether the line applies to this module. In a blacklist line, the name is not a pattern."""
         pattern = as_module(self.pattern)
         return pattern == module if self.keyword == "blacklist" else fnmatchcase(module, pattern)
 
@@ -68,14 +70,15 @@ class ConfigLine:
 
 
 def as_module(name: str) -> str:
-    """Return a module name in the kernel's spelling."""
+    """Return a module's name with underscores, as the kernel spells it."""
     return name.replace("-", "_")
 
 
 def forbidding(text: str, *, renamed: bool = False) -> tuple[ConfigLine, ...]:
-    """Return the lines in the output of ``MODPROBE`` that block a module, from files that block a needed module.
+    """Return the ``modprobe.d`` lines that block one of the driver's modules, of those files that block a needed
+    module. ``text`` is the output of ``MODPROBE``.
 
-    ``renamed``: the driver is Debian's (`DriverSection.renamed`), whose ``install`` lines load its modules.
+    ``renamed``: the driver is Debian's (`DriverSection.renamed`), whose ``install`` lines do load its modules.
     """
     rows = [ConfigLine(m[1], int(m[2]), m[3], m[4], m[5].strip()) for m in map(_ROW.fullmatch, text.splitlines()) if m]
     rows.sort(key=lambda row: (row.path.rpartition("/")[2], row.number))  # modprobe reads files in the order of names
@@ -85,7 +88,9 @@ def forbidding(text: str, *, renamed: bool = False) -> tuple[ConfigLine, ...]:
 
 
 def private_devices(text: str) -> tuple[str, ...]:
-    """Return the lines in the output of ``MODPROBE`` that restrict /dev/nvidia* to root or a group."""
+    """Return the ``modprobe.d`` lines that restrict /dev/nvidia* to root or a group, from the output of
+    ``MODPROBE``.
+    """
     found = []
     for line in text.splitlines():
         row = _OPTIONS.fullmatch(line)
@@ -96,20 +101,21 @@ def private_devices(text: str) -> tuple[str, ...]:
 
 
 def excluded(text: str) -> tuple[str, ...]:
-    """Return the lines in the output of ``MODPROBE`` that exclude GPUs from the driver."""
+    """Return the ``modprobe.d`` lines that exclude GPUs from the driver, from the output of ``MODPROBE``."""
     rows = ((line, _OPTIONS.fullmatch(line)) for line in text.splitlines())
     return tuple(line for line, row in rows if row and _EXCLUDED.search(row[1]))
 
 
 def _against(module: str, rows: Sequence[ConfigLine], renamed: bool) -> Iterator[ConfigLine]:
-    """Yield the lines that block this module. Of several ``install`` lines, only the first counts."""
+    """Yield the lines that block this module. If a module has several ``install`` lines, only the first counts."""
     commands = 0
     for row in rows:
         if row.concerns(module):
             commands += row.keyword == "install"
             match row.keyword:
                 case "alias":
-                    against = _called(row.value, renamed) != module  # the alias stands for another driver's module
+                    # an alias for another driver's module blocks this module
+                    against = _called(row.value, renamed) != module
                 case "install":
                     against = commands == 1 and bool(_LOADS_NOTHING.fullmatch(row.value))
                     against = against or _for_another(row.value, module, renamed)
@@ -129,7 +135,9 @@ def _called(name: str, renamed: bool) -> str:
 
 
 def _for_another(value: str, module: str, renamed: bool) -> bool:
-    """Return whether an install command fails (it ends in ``false``) or only runs modprobe for other modules."""
+    """Return whether an install command does not load this module: it ends in ``false``, or only runs modprobe for
+    other modules.
+    """
     if _FAILS.fullmatch(value):
         return True
     commands = [command.split() for command in value.translate({ord(sign): ";" for sign in "&|"}).split(";")]
@@ -149,7 +157,9 @@ def blacklisted_by(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def at_this_boot(text: str) -> tuple[str, ...]:
-    """Return the blocking words of the running kernel, from the output of ``MODPROBE``."""
+    """Return the words that block a needed module on the running kernel's command line, from the output of
+    ``MODPROBE``.
+    """
     return blacklisted_by([match[1] for match in map(_WORD.fullmatch, text.splitlines()) if match])
 
 
@@ -157,7 +167,7 @@ def at_this_boot(text: str) -> tuple[str, ...]:
 class ModulesAllowed(Resource):
     """No line in ``modprobe.d`` blocks nvidia or nvidia-uvm."""
 
-    renamed: bool = field(default=False, metadata=NO_IDENTITY)  #: see `forbidding`
+    renamed: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the driver is Debian's, as for `forbidding`
 
     def probes(self) -> tuple[Probe, ...]:
         return (MODPROBE,)
@@ -176,7 +186,9 @@ class ModulesAllowed(Resource):
         return Change("modules at boot", have, "nvidia and nvidia-uvm may be loaded", steps, warnings=_warnings(paths))
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
-        """Report words that block a module, on the running kernel's command line and in GRUB's configuration."""
+        """Return notes for words that block a module on the running kernel's command line or in GRUB's
+        configuration.
+        """
         text = facts[MODPROBE].text
         return (
             *(f"the kernel's command line has {word}, which blocks the driver's module; remove it from "
@@ -207,7 +219,7 @@ def _warnings(paths: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LinesBack(Resource):
-    """No line in ``modprobe.d`` is commented out by Hostwright."""
+    """No line in ``modprobe.d`` is commented out by Hostwright: each such line is restored."""
 
     def probes(self) -> tuple[Probe, ...]:
         return (_MARKED,)
