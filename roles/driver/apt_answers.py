@@ -1,4 +1,6 @@
-"""Results of simulated apt upgrades, and apt's policy for drivers: one program reads both for all checks."""
+"""Results of simulated apt upgrades, and apt's policy for driver packages. One program reads both for all host
+checks.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Any
 from hostwright.roles import RoleContext, sh_file, whole
 from hostwright.standard.roles.driver.section import DriverSection
 
-#: Names of driver packages in the archives of Debian, Ubuntu and NVIDIA.
+#: Names of driver packages in the archives of Debian, Ubuntu and NVIDIA, whose policy is read.
 OTHER_DRIVERS = (
     "nvidia-driver", "nvidia-driver-470", "nvidia-kernel-dkms", "nvidia-dkms-470", "libcuda1", "libnvidia-ml1",
     "libnvidia-compute-470", "cuda-drivers", "nvidia-smi", "nvidia-utils-470",
@@ -20,7 +22,7 @@ _MARK = "== hostwright "
 
 @dataclass(frozen=True, slots=True)
 class AptAnswer:
-    """Output and exit status of apt."""
+    """Output and exit status of one apt command."""
 
     rc: int
     stdout: str
@@ -28,7 +30,9 @@ class AptAnswer:
 
 
 def apt_answers(root_once: Callable[[str], Any], context: RoleContext) -> Mapping[str, AptAnswer]:
-    """Return the output of simulated upgrades, and apt's policy for driver packages. Raises ``AssertionError``."""
+    """Return the answers of apt by name: two simulated upgrades, and the policy for driver packages. Raises
+    ``AssertionError``.
+    """
     driver = context.find(DriverSection)
     packages = tuple(driver.packages) if driver else ()
     names = dict.fromkeys((*OTHER_DRIVERS, *packages))
@@ -41,7 +45,9 @@ def apt_answers(root_once: Callable[[str], Any], context: RoleContext) -> Mappin
 
 
 def _answers(printed: str) -> Iterator[tuple[str, AptAnswer]]:
-    """Yield each answer with its name. Parts between marks alternate: name and output, then exit status and errors."""
+    """Yield the name and the answer of each apt command. Between two marks stands a name with output, or an exit status
+    with errors.
+    """
     parts = [part.partition("\n")[::2] for part in printed.split(_MARK)[1:]]
     for (name, out), (status, errors) in zip(parts[::2], parts[1::2], strict=False):
         if (rc := whole(status)) is not None:

@@ -1,7 +1,7 @@
-"""PCI device ids of NVIDIA's GPUs: chip, architecture, compute capability.
+"""PCI device ids of NVIDIA's GPUs, with chip, architecture and compute capability.
 
 The ranges come from the PCI ID database (pci-ids.ucw.cz, file pci.ids), where each chip has its own block of ids. They
-determine what a driver or library can run on; they do not identify products.
+determine which GPUs a driver or library supports; they do not identify products.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ NVIDIA = 0x10DE  #: PCI vendor id
 
 
 class Architecture(IntEnum):
-    """GPU architectures, oldest first."""
+    """GPU architectures, from the oldest to the newest."""
 
     KEPLER = 1
     MAXWELL = 2
@@ -32,7 +32,7 @@ class Architecture(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A block of PCI device ids of one chip, ``first`` to ``last``."""
+    """A block of PCI device ids of one chip, from ``first`` to ``last``."""
 
     first: int
     last: int
@@ -85,7 +85,8 @@ CHIPS = (
     Chip(0x2B80, 0x2BFF, "GB202", _BLACKWELL, (12, 0)),
     Chip(0x2C00, 0x2C7F, "GB203", _BLACKWELL, (12, 0)),
     Chip(0x2D00, 0x2DFF, "GB206", _BLACKWELL, (12, 0)),
-    Chip(0x2E12, 0x2E12, "GB10", _BLACKWELL, (12, 1)),  # DGX Spark: README of 610.57.04 for aarch64, supported chips
+    # DGX Spark; from the list of supported chips in the README of 610.57.04 for aarch64
+    Chip(0x2E12, 0x2E12, "GB10", _BLACKWELL, (12, 1)),
     Chip(0x2F00, 0x2F7F, "GB205", _BLACKWELL, (12, 0)),
     Chip(0x3180, 0x31FF, "GB110", _BLACKWELL, (10, 3)),
 )
@@ -93,12 +94,13 @@ CHIPS = (
 
 #: chips of boards with NVLink 5 switches behind ConnectX bridges
 NVLINK5 = frozenset({"GB100", "GB110"})
-#: PCI ids of GPUs in compute trays of GB200 and GB300 racks: README of open-gpu-kernel-modules, supported chips
+#: PCI ids of GPUs in compute trays of GB200 and GB300 racks, from the list of supported chips in the README of
+#: open-gpu-kernel-modules
 RACK_CARDS = frozenset({0x2941, 0x31C2, 0x31C3})
 
 
 def chip(device_id: int) -> Chip | None:
-    """Return the chip with this PCI device id, ``None`` if the table does not have it.
+    """Return the chip with this PCI device id; ``None`` if the table lacks the id.
 
     >>> chip(0x1EB8).name  # Tesla T4
     'TU104'
@@ -108,6 +110,6 @@ def chip(device_id: int) -> Chip | None:
 
 @cache
 def chips(gpus: tuple[tuple[int, int], ...]) -> tuple[Chip, ...]:
-    """Return the different chips among display controllers, given by PCI ids (vendor, device)."""
+    """Return the different chips among a host's display controllers, given by PCI ids (vendor, device)."""
     known = (chip(device) for vendor, device in gpus if vendor == NVIDIA)
     return tuple(dict.fromkeys(chip for chip in known if chip is not None))

@@ -1,4 +1,5 @@
-"""The two kinds of NVIDIA's kernel module, open and proprietary: kinds in each branch, kinds that a GPU needs.
+"""The two kinds of NVIDIA's kernel module, open and proprietary: kinds in each driver branch, and kinds that a GPU
+needs.
 
 Sources: NVIDIA's driver installation guide, "Kernel Modules" (its editions for R610 and R620), and the README of
 open-gpu-kernel-modules. The installer's options come from nvidia-installer's ``option_table.h``; the first release with
@@ -15,16 +16,16 @@ from hostwright.standard.roles.driver.chips import Architecture, chips
 Kind = Literal["open", "proprietary"]
 Gpus = tuple[tuple[int, int], ...]  #: PCI ids (vendor, device) of display controllers
 
-FIRST_OPEN = 515  #: first branch with the open module
-OPEN_PREFERRED = 560  #: first branch whose installer prefers the open module
-ONLY_OPEN = 620  #: first branch with only the open module
-TYPE_OPTION = 555  #: first branch whose installer has --kernel-module-type
-#: First release whose installer builds the module itself, loads it for a test and then passes it to DKMS. Before, DKMS
-#: builds and signs the module, and the installer drops DKMS if a signing key is given.
+FIRST_OPEN = 515  #: first driver branch with the open module
+OPEN_PREFERRED = 560  #: first driver branch whose installer prefers the open module
+ONLY_OPEN = 620  #: first driver branch that has only the open module
+TYPE_OPTION = 555  #: first driver branch whose installer has --kernel-module-type
+#: First driver release whose installer builds the module itself, loads it for a test and then passes it to DKMS. With
+#: earlier releases, DKMS builds and signs the module, and the installer ignores DKMS if a signing key is given.
 BUILDS_ITSELF = (520, 56, 6)
-SKIPS_LOAD = (550, 40, 7)  #: first release whose installer has --skip-module-load
+SKIPS_LOAD = (550, 40, 7)  #: first driver release whose installer has --skip-module-load
 
-#: PCI ids of Grace Hopper (GH200 96 GB and 480 GB, GH200 144 GB), which needs the open module
+#: PCI ids of Grace Hopper (GH200 96 GB, 144 GB and 480 GB), which needs the open module
 GRACE_HOPPER = frozenset({0x2342, 0x2348})
 
 _SOURCE = "NVIDIA driver installation guide, kernel modules"
@@ -37,7 +38,7 @@ def branch_of(driver: str) -> int:
 
 
 def kinds_of(driver: str) -> tuple[Kind, ...]:
-    """Return the kinds of module in a driver, the preferred kind first."""
+    """Return the kinds of module that a driver contains, the preferred kind first."""
     branch = branch_of(driver)
     if branch < FIRST_OPEN:
         return ("proprietary",)
@@ -47,7 +48,7 @@ def kinds_of(driver: str) -> tuple[Kind, ...]:
 
 
 def needed_by(gpus: Gpus) -> dict[Kind, str]:
-    """Return the kinds of module that these GPUs require, each with a GPU that requires it."""
+    """Return the kinds of module that these GPUs require, each with the name of a GPU that requires it."""
     needed: dict[Kind, str] = {}
     for gpu in gpus:
         for chip in chips((gpu,)):
@@ -61,7 +62,8 @@ def needed_by(gpus: Gpus) -> dict[Kind, str]:
 
 
 def module_kind(wanted: str, driver: str, gpus: Gpus) -> Kind:
-    """Return the kind of module for these GPUs: ``wanted``, or for ``auto`` the required kind, else the preferred kind.
+    """Return the kind of module for these GPUs: ``wanted``, unless it is ``auto``; then the required kind, else the
+    preferred kind.
 
     >>> module_kind("auto", "580.159.04", ((0x10DE, 0x1DB4),))  # V100
     'proprietary'
@@ -102,7 +104,7 @@ def _lacking(driver: str) -> str:
 
 
 def installer_flags(driver: str, kind: Kind) -> tuple[str, ...]:
-    """Return the ``.run``'s options for this kind of module; none if the driver has only one kind."""
+    """Return the ``.run``'s options that select this kind of module; empty if the driver has only one kind."""
     if len(kinds_of(driver)) == 1:
         return ()
     if branch_of(driver) >= TYPE_OPTION:
@@ -111,9 +113,11 @@ def installer_flags(driver: str, kind: Kind) -> tuple[str, ...]:
 
 
 def signing_flags(driver: str, secret: str, certificate: str) -> tuple[str, ...]:
-    """Return the ``.run``'s options for signing the module that it builds; none without a key, or if DKMS builds it.
+    """Return the ``.run``'s options with which it signs the module that it builds; empty without a key, or if DKMS
+    builds the module.
 
-    Without them a silent installation does not sign, and under Secure Boot its test load ends the installation.
+    Without these options a silent installation does not sign the module. Under Secure Boot the installer's test load of
+    the module then fails, which ends the installation.
     """
     if not secret or _release(driver) < BUILDS_ITSELF:
         return ()
@@ -121,9 +125,9 @@ def signing_flags(driver: str, secret: str, certificate: str) -> tuple[str, ...]
 
 
 def unloaded_flags(driver: str) -> tuple[str, ...]:
-    """Return the ``.run``'s options for an installation without loading a module, even if nouveau holds a GPU.
+    """Return the ``.run``'s options that skip loading the module, so that it installs even if nouveau holds a GPU.
 
-    None for a release without these options.
+    Empty for a release without such options.
     """
     return ("--skip-module-load", "--no-nouveau-check") if _release(driver) >= SKIPS_LOAD else ()
 
@@ -133,5 +137,5 @@ def _release(driver: str) -> tuple[int, ...]:
 
 
 def kind_of_license(license_: str) -> Kind | None:
-    """Return a module's kind by its licence in modinfo's words; ``None`` for any other text."""
+    """Return the kind of a module from its licence as modinfo prints it; ``None`` for any other text."""
     return _LICENSES.get(license_)

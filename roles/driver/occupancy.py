@@ -1,4 +1,4 @@
-"""Users of NVIDIA's GPUs: processes that have a device file open, and containers with access to the files."""
+"""Users of NVIDIA's GPUs: processes that have a GPU's device file open, and containers with access to these files."""
 
 from __future__ import annotations
 

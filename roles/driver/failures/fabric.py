@@ -1,4 +1,4 @@
-"""Signs of failures in the connection of cards: without Fabric Manager, CUDA fails on a board with switches."""
+"""Signs of failures in the connection between cards. Without Fabric Manager, CUDA fails on a board with NVSwitches."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def nothing_to_do(ctx: AuditContext) -> Iterator[str]:
 def not_joined(ctx: AuditContext) -> Iterator[str]:
     """A card reports its fabric as incomplete or failed, although Fabric Manager runs or the host needs none."""
     if _switches(ctx) and UNITS.unit(ctx, FABRIC_MANAGER).active != "active":
-        return  # Fabric Manager is starting, or another rule reports it
+        return  # Fabric Manager is still starting, or another rule reports its failure
     outside = [gpu for gpu in smi(ctx).gpus if gpu.fabric is False]
     yield from (f"{card(gpu)}: fabric {gpu.fabric_state}" for gpu in outside)
     if outside and (lacking := modules_lacking(ctx.facts)):
@@ -63,7 +63,7 @@ def not_joined(ctx: AuditContext) -> Iterator[str]:
 
 
 def apart(ctx: AuditContext) -> Iterator[str]:
-    """Cards of the fabric are in different cliques, so that they can reach each other only over PCIe."""
+    """Cards of the fabric are in different cliques, so cards of two cliques can reach each other only over PCIe."""
     by_clique: dict[str, list[int]] = {}
     for gpu in smi(ctx).gpus:
         if gpu.fabric and gpu.clique:
@@ -79,12 +79,12 @@ def _switches(ctx: AuditContext) -> bool:
 
 
 def is_of_fabric(row: Installed) -> bool:
-    """Return whether the package is an installed one of Fabric Manager."""
+    """Return whether the package is Fabric Manager's and installed."""
     return row.present and named_like(row.name, PACKAGES)
 
 
 def _others(ctx: AuditContext, driver: str) -> list[tuple[str, str]]:
-    """Return Fabric Manager's packages with another version than the driver's."""
+    """Return Fabric Manager's installed packages whose version differs from the driver's."""
     rows = ctx.packages_where(is_of_fabric)
     return [(row.name, row.version) for row in rows if row.version.partition("-")[0] != driver]
 

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 MARKER = "/usr/lib/nvidia/alternate-install-present"
-MARKED = Absent(MARKER).probes()[0]  #: the probe that the role uses as well
+MARKED = Absent(MARKER).probes()[0]  #: probe for the marker, which the driver role uses as well
 _CLIENT = Pattern(r"NVRM: API mismatch: .*version ([0-9]{2,4}(?:\.[0-9]{1,3}){1,2})")
 
-#: programs that install, build and read the driver
+#: programs that install, build or read the driver
 _PROGRAMS = (
     "nvidia-smi",
     "nvidia-modprobe",
@@ -63,7 +63,7 @@ _PROGRAMS = (
 )
 HIDDEN = Probe(sh_file(__file__, "hidden.sh", programs=_PROGRAMS))
 
-STUB = r"libnvidia-ml\.so in GDK package is a stub"  #: output of CUDA's stub of that library
+STUB = r"libnvidia-ml\.so in GDK package is a stub"  #: pattern of the output of CUDA's stub of libnvidia-ml
 
 
 def x_server(ctx: AuditContext) -> Iterator[str]:
@@ -112,7 +112,7 @@ def mixed(ctx: AuditContext) -> Iterator[str]:
     state = ours(ctx)
     if state is None or state.lost or state.cut or _agree(state) or why_unbuilt(ctx) not in {"", MISSING}:
         return
-    # other rules report these failures, which provisioning does not fix
+    # other rules report these failures, which provisioning does not repair
     if state.shadows or any((*compat_first(ctx), *module_of_package(ctx))):
         return
     if state.module or not all(state.libraries):  # another rule reports a missing module
@@ -189,7 +189,7 @@ def persistenced_stopped(ctx: AuditContext) -> Iterator[str]:
 
 
 def _agree(state: DriverState) -> bool:
-    """Return whether libraries and the module on disk have the same version."""
+    """Return whether the libraries and the module on disk have the same version."""
     return {state.module, *library_versions(state)} == {state.module} != {""}
 
 

@@ -57,17 +57,17 @@ from hostwright.standard.roles.driver.states.others import NOUVEAU_OFF
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Prints ``kernel NAME HEADERS VERSION`` for each bootable kernel: HEADERS is yes or no, VERSION that of its nvidia
-#: module; ``modules NAME …`` for a kernel without an image in /boot; ``service`` if DKMS builds modules at boot, which
-#: it does not on Debian and Ubuntu. ``empty FILE`` for an empty image or initramfs, or an initramfs that only this
-#: kernel lacks; ``holds FILE`` for an initramfs that contains an nvidia module and is older than the kernel's;
-#: ``nouveau FILE`` for one that contains nouveau and is older than the role's blacklist.
+#: Prints ``kernel NAME HEADERS VERSION`` for each bootable kernel, where HEADERS is yes or no and VERSION that of the
+#: kernel's nvidia module; ``modules NAME …`` for a kernel without an image in /boot; ``service`` if DKMS builds modules
+#: at boot, which it does not on Debian and Ubuntu; ``empty FILE`` for an empty image or initramfs, or an initramfs that
+#: only this kernel lacks; ``holds FILE`` for an initramfs that contains an nvidia module and is older than the kernel's
+#: module; ``nouveau FILE`` for an initramfs that contains nouveau and is older than the role's blacklist.
 KERNELS = Probe(
     sh_file(__file__, "kernels.sh", blacklist=NOUVEAU_OFF), root=True
-)  # an initramfs is readable only by root on many hosts
+)  # as root, because only root can read an initramfs on many hosts
 
-#: Prints ``there NAME`` for each open driver that the running kernel has as a module, ``off NAME`` if modprobe's
-#: blacklist has it (by a file, or on the kernel's command line).
+#: Prints ``there NAME`` for each open-source driver that the running kernel has as a module, and ``off NAME`` for each
+#: one that a file or the kernel's command line blacklists for modprobe.
 OPEN_DRIVERS = Probe(
     """c=$(timeout 10 modprobe -c) || exit 1
 for m in nouveau nova_core nova_drm; do
@@ -76,8 +76,8 @@ for m in nouveau nova_core nova_drm; do
 done; exit 0"""
 )
 
-#: Prints ``FILE:NUMBER:TEXT`` for each line that gives NVIDIA's cards to vfio-pci or loads that early; no other file
-#: has such lines. ``built-in NAME`` if the kernel contains such a driver, or it is loaded.
+#: Prints ``FILE:NUMBER:TEXT`` for each line that gives NVIDIA's cards to vfio-pci, or loads vfio-pci before the driver,
+#: and ``built-in NAME`` for vfio-pci or pci-stub if it is loaded or part of the kernel.
 VFIO = Probe(
     sh(
         "grep -anHsE -m 20 %s /etc/modprobe.d/*.conf /run/modprobe.d/*.conf /usr/lib/modprobe.d/*.conf /etc/modules"
@@ -97,30 +97,31 @@ UNATTENDED = Probe(
     " '^(Unattended-Upgrade::(Package-Blacklist|Automatic-Reboot)|APT::Periodic::)'; exit 0"
 )
 
-#: Prints ``moves NAME OLD NEW`` or ``removes NAME``: changes that an upgrade would make to driver packages, unless all
-#: are held.
+#: Prints ``moves NAME OLD NEW`` or ``removes NAME`` for each driver package that an upgrade would change. Prints
+#: nothing if all are held.
 MOVING = Probe(sh_file(__file__, "moving.sh", names=" ".join(DRIVER_PACKAGES)))
 
-NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"  #: the role's own
-PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"  #: the role's own
+NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"  #: file of the driver role that blacklists nouveau
+#: file of the driver role that keeps other drivers away
+PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"
 
 _KERNEL = Pattern(r"(kernel|modules) ([\w.+~-]{1,100}) (yes|no) ([\w.+~-]{0,60})")
 _STUB = Pattern(r"(vfio[-_]pci|pci[-_]stub)\.ids=")
 _GIVEN = Pattern(r"(?i)10de:([0-9a-fA-F]{4})")
 _SETTING = Pattern(r'([\w:-]{1,100}) "([^"]*)";')
-#: an assignment in a line that compares the vendor's number before (udev(7))
+#: pattern of an assignment that takes a card from the driver, after a comparison with NVIDIA's vendor number (udev(7))
 _TAKES = Pattern(
     r'(?:ATTRS?|SYSFS)\{vendor\}=="0x10de".*\{(?:remove|driver_override)\}="[^"]'
     r"|options[ \t]+bbswitch[ \t].*load_state=0"
 )
 _SLOT = Pattern(r"\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b")
-#: lines that give the card to the NVIDIA driver itself
+#: pattern of lines that give a card to the NVIDIA driver itself
 _FOR_US = Pattern(
     r"set-override \S+ nvidia\s*$|[\s\"'=]nvidia[\s\"'>].*driver_override|driver_override.*\bnvidia\b"
     r"|/drivers/nvidia/bind"
 )
 _CLASS = Pattern(r"ATTRS?\{class\}==\"([^\"]{1,40})\"")
-_DISPLAYS = ("0x030000", "0x030200")  #: VGA and 3D controllers (PCI code and ID assignment)
+_DISPLAYS = ("0x030000", "0x030200")  #: PCI class codes of VGA and 3D controllers (PCI code and ID assignment)
 _BLACKLIST = "Unattended-Upgrade::Package-Blacklist::"
 _MOVED = Pattern(r"(?:moves|removes) ([a-z0-9.+-]{1,100})(?: (\S{1,100}) (\S{1,100}))?")
 _SCHEDULED = Pattern(r"(?m)^scheduled USEC ([0-9]{9,10})[0-9]{6}$")
@@ -140,7 +141,7 @@ def removed(ctx: AuditContext) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel of the host, and the parts of the driver that belong to it."""
+    """A kernel on the host, and the parts of the driver for this kernel."""
 
     version: str
     image: bool  #: whether the kernel has an image in /boot
@@ -158,13 +159,13 @@ def kernels_in(text: str) -> tuple[Kernel, ...]:
 
 
 def booted_next(kernels: Sequence[Kernel], boot_loader: str) -> NextBoot:
-    """Return the next boot, from the output of ``BOOT_LOADER``."""
+    """Return the kernel that boots next, as far as it is known, from the output of ``BOOT_LOADER``."""
     return next_boot(boot_loader, [kernel.version for kernel in kernels if kernel.image])
 
 
 def lacks_driver(kernel: Kernel, versions: Collection[str], tree: DkmsTree, driver: DriverSection) -> str:
-    """Return why a kernel would boot without this driver; empty if it would not. ``versions`` are those of the driver's
-    libraries.
+    """Return why the driver would be missing after a boot of this kernel; empty if it would not. ``versions``: versions
+    of the driver's libraries.
     """
     if kernel.module:
         return "" if kernel.module in versions else f"its module is {kernel.module}"
@@ -204,8 +205,8 @@ def next_without_driver(ctx: AuditContext) -> Iterator[str]:
 
 
 def other_kernel(kernels: Sequence[Kernel], boot: NextBoot, running: str) -> Kernel | None:
-    """Return the kernel that boots next; ``None`` for the running kernel. If the choice is unknown, assume the newest
-    kernel.
+    """Return the kernel that boots next; ``None`` if it is the running kernel. If the boot loader's choice is unknown,
+    the newest kernel is assumed.
     """
     newest = next((kernel.version for kernel in kernels if kernel.image), running)
     taken = boot.kernel or (newest if _numbers(newest) > _numbers(running) else running)
@@ -220,7 +221,9 @@ def initramfs_old(ctx: AuditContext) -> Iterator[str]:
 
 
 def in_initramfs(text: str) -> tuple[str, ...]:
-    """Return the initramfs files in the output of ``KERNELS`` with an older nvidia module."""
+    """Return the initramfs files that contain an older nvidia module than the one on disk, from the output of
+    ``KERNELS``.
+    """
     files = (line.removeprefix("holds ") for line in text.splitlines() if line.startswith("holds /"))
     return tuple(f"{file} holds an nvidia module, and is older than that on the disk" for file in files)
 
@@ -259,13 +262,13 @@ def given_to_vfio(ctx: AuditContext) -> Iterator[str]:
 
 
 def for_vfio(text: str, cards: Collection[int], boot: NextBoot) -> tuple[str, ...]:
-    """Return the lines in the output of ``VFIO``, and the words of the next boot, that give one of these cards to
-    vfio-pci before the driver is loaded.
+    """Return the lines in the output of ``VFIO``, and the words of the next boot's command line, that give one of these
+    cards to vfio-pci before the driver is loaded.
     """
     lines = [line for line in text.splitlines() if line[:1] == "/"]
     given = [line for line in lines if _gives(line, cards)]
     loads = [line for line in lines if not _GIVEN.search(line)]
-    # the settings of modprobe.d do not apply to built-in drivers
+    # settings in modprobe.d do not apply to drivers that are part of the kernel
     stubs = {line.removeprefix("built-in ") for line in text.splitlines()}
     words = [
         f"{boot.where}: {word}"
@@ -287,7 +290,7 @@ def removed_by_udev(ctx: AuditContext) -> Iterator[str]:
 
 
 def taking_cards(text: str) -> tuple[str, ...]:
-    """Return the udev rules in the output of ``UDEV`` that remove all cards from the bus at each boot."""
+    """Return the udev rules that remove all cards from the bus at each boot, from the output of ``UDEV``."""
     return tuple(line for line in text.splitlines() if _TAKES.search(line) and _of_displays(line))
 
 
@@ -299,7 +302,9 @@ def given_elsewhere(ctx: AuditContext) -> Iterator[str]:
 
 
 def overridden(text: str) -> tuple[str, ...]:
-    """Return the lines in the output of ``UDEV`` that take a card, by its slot, from the driver at each boot."""
+    """Return the lines that take a card, named by its slot, from the driver at each boot, from the output of
+    ``UDEV``.
+    """
     lines = text.splitlines()
     cards = {line.removeprefix("card ") for line in lines if line.startswith("card ")}
     named = ((line, {slot[0] for slot in _SLOT.finditer(line.partition(":")[2])}) for line in lines if line[:1] == "/")
@@ -369,7 +374,7 @@ def reboots(ctx: AuditContext) -> Iterator[str]:
 
 
 def _unattended(ctx: AuditContext) -> list[tuple[str, str]]:
-    """Return apt's settings of unattended-upgrades; none if it is not installed or disabled."""
+    """Return apt's settings for unattended-upgrades; empty if it is not installed or not enabled."""
     row = ctx.packages.get("unattended-upgrades")
     matches = (_SETTING.fullmatch(line) for line in ctx.text(UNATTENDED).splitlines())
     settings = [(match[1], match[2]) for match in matches if match]
@@ -386,7 +391,7 @@ def loose_driver(ctx: AuditContext) -> Iterator[str]:
 
 
 def _moving(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the driver packages that an upgrade would change, each with a sentence."""
+    """Yield the driver packages that a simulated upgrade would change, each with a sentence about the change."""
     for match in filter(None, map(_MOVED.fullmatch, text.splitlines())):
         name = match[1]
         if named_like(name, DRIVER_PACKAGES) and not named_like(name, NOT_DRIVER):
@@ -404,7 +409,7 @@ def not_pinned(ctx: AuditContext) -> Iterator[str]:
 
 
 def _numbers(kernel: str) -> tuple[int, ...]:
-    """Return the sort key that boot loaders use for kernels: 5, 15, 0, 91 for 5.15.0-91-generic."""
+    """Return the numbers by which boot loaders sort kernels: 5, 15, 0, 91 for 5.15.0-91-generic."""
     return tuple(int(number[0]) for number in Pattern("[0-9]{1,9}").finditer(kernel))
 
 

@@ -41,21 +41,23 @@ if TYPE_CHECKING:
 
 FIRMWARE = Probe(sh_file(__file__, "firmware.sh"))
 
-NO_PROGRAM = 127  #: exit status of a probe whose program is not on the host
+NO_PROGRAM = 127  #: exit status of a probe whose program is not installed on the host
 
-#: the kernel's message about a module without a trusted signature (kernel/module/signing.c, security/lockdown)
+#: pattern of the kernel's message about a module without a trusted signature (kernel/module/signing.c,
+#: security/lockdown)
 _REFUSED = (
     r"Loading of unsigned module is rejected|Loading of module with (unavailable key|unsupported crypto) is rejected"
     r"|unsigned module loading is restricted|PKCS#7 signature not signed with a trusted key"
 )
-#: the module's message when it unloads because it found no card (nvidia.ko, nv.c)
+#: pattern of the module's message when it unloads because it found no card (nvidia.ko, nv.c)
 _NO_DEVICE = (
     r"NVRM: No NVIDIA (graphics adapter|GPU|devices?) (found|probed)|NVRM: The NVIDIA probe routine (failed|was not"
     r" called)|NVRM: None of the NVIDIA (devices|graphics adapters) were"
 )
 _ADDRESS = r"([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)"
 _UNSUPPORTED_CARD = Pattern(f"NVRM: The NVIDIA GPU {_ADDRESS}")
-#: line after such a message, with the branch or kind of module that the card needs
+#: pattern of the line after a message about an unsupported card, with the driver branch or kind of module that the card
+#: needs
 _NEEDS_ANOTHER = Pattern(
     r"NVRM: {1,4}((?:installed in this system )?(?:is not supported by|requires use of|is supported through).*)"
 )
@@ -102,10 +104,9 @@ def gpu_unsupported(ctx: AuditContext) -> Iterator[str]:
 
 
 def _another_works(ctx: AuditContext, line: str) -> bool:
-    """Return whether nvidia-smi lists a card of the model in the line.
+    """Return whether nvidia-smi lists a card of the same model as the card in this log line.
 
-    If nvidia-smi lists such a card, the driver supports the model, and the card of the line is faulty
-    (NVIDIA/aicr#1858).
+    If so, the driver supports the model, and the card of the log line is faulty (NVIDIA/aicr#1858).
     """
     match = _PCI_ID.search(line)
     others = [device for device in gpu_ids(ctx.facts) if not match or device != int(match[1], 16)]
@@ -186,13 +187,13 @@ def devices_missing(ctx: AuditContext) -> Iterator[str]:
 
 
 def _explained(ctx: AuditContext) -> bool:
-    """Return whether another rule explains why the module has no card: nouveau, no card, or an unsupported card."""
+    """Return whether another rule explains why the module found no card: nouveau, no card, or an unsupported card."""
     if ctx.text(NOUVEAU).strip() or not _cards(ctx):
         return True
     try:
         return any(gpu_unsupported(ctx))
     except Unread:
-        return False  # a log that cannot be read explains nothing
+        return False  # an unreadable log gives no explanation
 
 
 def _cards(ctx: AuditContext) -> int:
@@ -201,7 +202,7 @@ def _cards(ctx: AuditContext) -> int:
 
 
 def _listed(ctx: AuditContext) -> int:
-    """Return the number of cards that nvidia-smi lists. A card that the driver cannot start has no device file."""
+    """Return the number of cards that nvidia-smi lists; only these have a device file."""
     try:
         return len(smi(ctx).gpus)
     except Unread:
@@ -216,7 +217,9 @@ def _lost(ctx: AuditContext) -> bool:
 
 
 def _of_silent_cards(ctx: AuditContext, lines: tuple[str, ...], pattern: Pattern) -> dict[str, str]:
-    """Return slot → line, for lines that match ``pattern`` and are about a card that nvidia-smi does not describe."""
+    """Return PCI slot → log line, for lines that match ``pattern`` and are about a card that nvidia-smi does not
+    describe.
+    """
     try:
         here = {slot(gpu.bus) for gpu in smi(ctx).gpus if gpu.fault != LOST}
     except Unread:
@@ -310,7 +313,8 @@ LOAD_RULES = (
         r"|WPR2 already up|Cannot initialize GSP|GSP task exception|GSP_INIT_DONE|RmInitAdapter failed! \(",
         names=(r"GPU (?:at )?(?:PCI:)?(?P<card>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)",),
         variants=(
-            # 0x61: RM_INIT_FIRMWARE_FETCH_FAILED; 0x62 and 0x63: RM_INIT_FIRMWARE_INIT_FAILED, by the branch
+            # 0x61 is RM_INIT_FIRMWARE_FETCH_FAILED. RM_INIT_FIRMWARE_INIT_FAILED is 0x62 or 0x63, depending on the
+            # branch.
             Variant(
                 r"RmInitAdapter failed! \(0x61:",
                 "the driver cannot start {the card CARD|a card}: the firmware of its own release for the card's "

@@ -12,8 +12,9 @@ from hostwright.roles import Pattern, sh
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Prints each entry for this machine in the cache's order, then each directory with its links resolved, except a link
-#: at /usr/local itself. If the cache cannot be read, the probe fails, so that this does not count as an empty cache.
+#: Prints each cache entry for this machine's architecture in the cache's order, then each directory with its links
+#: resolved, except a link at /usr/local itself. The probe fails if the cache cannot be read, which must not count as an
+#: empty cache.
 LOADER = Probe(
     r"""all=$(/sbin/ldconfig -p) || exit 1
 entries=$(printf '%s\n' "$all" | sed -nE \
@@ -29,7 +30,7 @@ exit 0"""
 )
 
 
-PRELOAD = "/etc/ld.so.preload"  #: file with libraries that every program loads first
+PRELOAD = "/etc/ld.so.preload"  #: file that lists libraries which every program loads before its own
 #: Prints ``FILE:DIRECTORY`` for each directory that a file names for ldconfig, and ``PRELOAD:LIBRARIES``.
 CONF = Probe(sh("grep -aHsE '^[[:space:]]*/' /etc/ld.so.conf /etc/ld.so.conf.d/*.conf %s", PRELOAD))
 _PRELOADED = Pattern(r"/\S*/lib(?:cuda|nvidia-ml)\.so[.0-9]*")
@@ -37,7 +38,7 @@ _PRELOADED = Pattern(r"/\S*/lib(?:cuda|nvidia-ml)\.so[.0-9]*")
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """An entry of the loader's cache. ``real`` is its path with the links in its directory resolved."""
+    """An entry of the loader's cache. ``real``: its path, with links in the directory part resolved."""
 
     name: str
     path: str
@@ -51,7 +52,9 @@ class Cached:
 
 
 def cached(ctx: AuditContext) -> tuple[Cached, ...]:
-    """Return the cache's entries in its order: the loader opens the first one of each name. Raises ``Unread``."""
+    """Return the entries of the loader's cache in its order; the loader opens the first entry of each name. Raises
+    ``Unread``.
+    """
     rows = [line.split("\t") for line in ctx.text(LOADER).splitlines()]
     real = {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "directory" and row[2].startswith("/")}
     entries = (row for row in rows if len(row) == 3 and row[0] == "entry" and row[2].startswith("/"))
@@ -59,8 +62,8 @@ def cached(ctx: AuditContext) -> tuple[Cached, ...]:
 
 
 def named_by(ctx: AuditContext, entry: Cached) -> str:
-    """Return the end of a sentence with the file that names an entry's directory for ldconfig; empty without such a
-    file.
+    """Return the end of a sentence with the file that names the entry's directory to ldconfig; empty if no file
+    does.
     """
     if CONF not in ctx.facts or not ctx.facts[CONF].ok:
         return ""
@@ -71,7 +74,7 @@ def named_by(ctx: AuditContext, entry: Cached) -> str:
 
 
 def preloaded(ctx: AuditContext) -> Iterator[str]:
-    """Yield libraries with the driver's names that every program loads first."""
+    """Yield the libraries in /etc/ld.so.preload that have names of driver libraries."""
     rows = (line.partition(":") for line in ctx.text(CONF).splitlines()) if ctx.answer(CONF).ok else ()
     for file, _, libraries in rows:
         if file == PRELOAD:

@@ -1,7 +1,7 @@
-"""Logs of the driver's build and installer on a host, read only if the layer differs from the stack.
+"""Logs of the driver's build and installer on a host. They are read only if the driver differs from the stack.
 
-DKMS's make.log is read if the running kernel has no module, then the log of the layer's last job if that failed, and
-NVIDIA's installer's own log if no job of the layer ended after it.
+The order is: DKMS's make.log if the running kernel has no module; then the log of the driver role's last job if that
+job failed; then NVIDIA's installer's own log, unless a job of the role ended after it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from hostwright.standard.roles.driver.states.steps import LOG
 
 LAYER = "driver"
 
-#: Prints the installer's version and the end of its log, unless a job of the role driver ended later: then that job's
-#: log is newer.
+#: Prints the installer's version and the end of the installer's log, unless a job of the driver role ended later, whose
+#: own log is then newer.
 INSTALLER_LOG = Probe(
     sh('f=%s; [ -s "$f" ] || exit 0\nfor s in %s/*/status; do\n', LOG, jobs.JOBS_DIR)
     + """  if [ "$s" -nt "$f" ] && grep -qs '"role": "driver"' "${s%status}job.json"; then exit 0; fi
@@ -28,34 +28,38 @@ tail -n 80 "$f" | tail -c 16000; exit 0""",
 )
 LOG_PROBES = (INSTALLER_LOG, LAST_JOBS, jobs.RUNNING)
 
-_VERSION = "installer version: "  #: prefix in the third line of the log
-_COMPLETE = "is now complete"  #: the installer's last line after a success
-BUILD_FAILED = "dkms-build"  #: rule for compiler messages that no other rule matches
+_VERSION = "installer version: "  #: prefix of the installer's version in the third line of its log
+_COMPLETE = "is now complete"  #: part of the last line of the installer's log after a success
+BUILD_FAILED = "dkms-build"  #: name of the rule for compiler messages that no other rule matches
 
 When = Callable[[AuditContext], bool]
 
 
 def always(ctx: AuditContext) -> bool:  # noqa: ARG001
-    """Return true: the default condition of ``in_log``, which adds no requirement."""
+    """Return true. This is the default condition of ``in_log``: the message alone suffices."""
     return True
 
 
 def log_cause(ctx: AuditContext) -> tuple[str, str]:
-    """Return the rule whose message is in the newest log of the driver's layer, and the line with the message.
+    """Return the name of the rule whose message is in the newest log of the driver role, and the line with the message.
 
-    Both are empty without such a message, or if the layer is as desired. Raises ``Unread``, also while a job runs on
-    the host.
+    Both are empty if no rule matches, or if the driver is as the stack requires. Raises ``Unread``, also while a job
+    runs on the host.
     """
     return logs.log_cause(ctx, LAYER, _texts)
 
 
 def from_log(ctx: AuditContext, name: str) -> Iterator[str]:
-    """Yield the line in the newest log of the layer that matches this rule, if the layer differs. Raises ``Unread``."""
+    """Yield the line in the driver role's newest log that matches the rule ``name``, if the driver differs from the
+    stack. Raises ``Unread``.
+    """
     return logs.from_log(ctx, LAYER, name, _texts)
 
 
 def in_log(name: str, *, when: When = always, grave: bool = True, provision: bool = False) -> Sign:
-    """Return the sign of a rule that is recognised only by its message, in the log of a layer that still differs."""
+    """Return the sign of a rule that only a message in a log reveals. The log counts while the driver differs from the
+    stack.
+    """
 
     def seen(ctx: AuditContext) -> Iterator[str]:
         """The layer differs from the stack, and its newest log (of its last job, of the installer, or DKMS's make.log)
@@ -69,8 +73,8 @@ def in_log(name: str, *, when: When = always, grave: bool = True, provision: boo
 
 
 def _texts(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
-    """Yield the layer's logs, the newest and most precise first. Each comes with the rule for messages that no other
-    rule matches.
+    """Yield the logs of the role, the newest and most precise first, each with the name of the rule for messages that
+    no other rule matches.
     """
     if errors := build_errors(ctx):
         yield "\n".join(errors), BUILD_FAILED
@@ -79,6 +83,8 @@ def _texts(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
 
 
 def _installers(log: str, version: str) -> str:
-    """Return the installer's log from its first error on; empty if it succeeded or installed another driver."""
+    """Return the installer's log from its first error on; empty if the installer succeeded or installed another
+    version.
+    """
     of, _, _ = log.removeprefix(_VERSION).partition("\n") if log.startswith(_VERSION) else (version, "", "")
     return "" if of.strip() != version or _COMPLETE in log or "ERROR: " not in log else log[log.index("ERROR: ") :]

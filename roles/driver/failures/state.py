@@ -1,5 +1,5 @@
-"""State shared by the driver's signs: DKMS's tree, missing builds, incompatibilities, kernel messages since the
-boot.
+"""Facts that several signs of the driver share: DKMS's tree, missing builds, incompatibilities, kernel messages since
+the boot.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaR
 from hostwright.standard.roles.driver.xids.events import loaded_at
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
-#: Prints ``tree VERSION`` for each nvidia in DKMS's tree, ``built VERSION KERNEL``, and for the remains of a failed
-#: build ``log VERSION`` with make.log's first line, and ``error VERSION`` with its lines about errors; ``broken
-#: MODULE/VERSION`` for any module without source; ``other MODULE/VERSION`` like ``log`` for modules other than
-#: nvidia's.
+#: Prints, for each nvidia version in DKMS's tree, ``tree VERSION`` and ``built VERSION KERNEL``. For the remains of a
+#: failed build of nvidia, ``log VERSION`` with the first line of make.log, and ``error VERSION`` with its lines about
+#: errors. For any module without source, ``broken MODULE/VERSION``. For failed builds of other modules, ``other
+#: MODULE/VERSION`` with the first line of make.log.
 DKMS_TREE = Probe(sh_file(__file__, "dkms_tree.sh"), root=True)
 
-#: Prints the boot time of the host, in seconds since 1970.
+#: Prints the time of the host's last boot, in seconds since 1970.
 BOOTED = Probe("sed -n 's/^btime //p' /proc/stat")
-#: Tolerance: the log has the clock's times at writing, but the boot time is computed with the current clock.
+#: Tolerance for the time of a log line about the boot: the line has the clock's time at its writing, but the boot time
+#: is computed from the current clock.
 BOOT_SLACK = timedelta(seconds=30)
 
 _TREE = Pattern(r"tree ([\w.+~-]{1,60})")
@@ -41,33 +42,35 @@ _ERROR = Pattern(r"error ([\w.+~-]{1,60}) (.*)")
 
 @dataclass(frozen=True, slots=True)
 class DkmsTree:
-    """DKMS's state of nvidia: added versions, successful builds (version, kernel), and failed builds."""
+    """The state of nvidia's module in DKMS: added versions, successful builds (version, kernel), and failed builds."""
 
     versions: tuple[str, ...]
     built: frozenset[tuple[str, str]]
-    failed: frozenset[tuple[str, str]]  #: version and kernel, from the make.log of a failed build
-    errors: tuple[tuple[str, str], ...]  #: version and the compiler's messages
-    broken: tuple[str, ...] = ()  #: ``MODULE/VERSION`` of any module without source
-    others: tuple[tuple[str, str], ...] = ()  #: ``MODULE/VERSION`` of other modules whose build failed, and the kernel
-    hindered: tuple[str, ...] = ()  #: obstacles to DKMS's build of nvidia's module for the next kernel
+    failed: frozenset[tuple[str, str]]  #: version and kernel of each failed build, from its make.log
+    errors: tuple[tuple[str, str], ...]  #: version and compiler's messages of failed builds
+    #: ``MODULE/VERSION`` of each module in the tree, nvidia's or another, that lacks its source
+    broken: tuple[str, ...] = ()
+    #: ``MODULE/VERSION`` of each other module whose build failed, and the kernel
+    others: tuple[tuple[str, str], ...] = ()
+    hindered: tuple[str, ...] = ()  #: obstacles to building nvidia's module for the next kernel with DKMS
     unlisted: tuple[str, ...] = ()  #: files of nvidia's module for the running kernel that depmod's index lacks
 
 
 @once
 def driver_of(ctx: AuditContext) -> DriverState:
-    """Return the state of the driver. Raises ``Unread``."""
+    """Return the state of the host's driver. Raises ``Unread``."""
     return DriverState.read(ctx.text(installed_by(ctx).state_probe))
 
 
 def installed_by(ctx: AuditContext) -> NvidiaRunfile | NvidiaPackages:
-    """Return the resource that installs the driver. Raises ``Unread``."""
+    """Return the role's resource that installs the stack's driver. Raises ``Unread``."""
     if ctx.section(DriverSection).packages:
         return wanted(ctx, "driver", NvidiaPackages)
     return wanted(ctx, "driver", NvidiaRunfile)
 
 
 def dkms_tree(ctx: AuditContext) -> DkmsTree:
-    """Return DKMS's tree. Raises ``Unread``."""
+    """Return the state of nvidia's module in DKMS's tree on the host. Raises ``Unread``."""
     return read_tree(ctx.text(DKMS_TREE))
 
 
@@ -92,7 +95,7 @@ def wanted_version(ctx: AuditContext) -> str:
 
 
 def running_kernel(ctx: AuditContext) -> str:
-    """Return the kernel from ``uname -r``. Raises ``Unread`` if the output is not a kernel version."""
+    """Return the running kernel's name from ``uname -r``. Raises ``Unread`` if the output is not a kernel version."""
     kernel = ctx.text(UNAME).strip().partition(" ")[0]
     if not Pattern(r"[0-9][\w.+~-]{0,99}").fullmatch(kernel):
         raise Unread("uname -r does not print a kernel version")
@@ -100,24 +103,30 @@ def running_kernel(ctx: AuditContext) -> str:
 
 
 def foreign(ctx: AuditContext) -> tuple[str, ...]:
-    """Return packages of another driver, which explain any other problem of the stack's driver. Raises ``Unread``."""
+    """Return the packages of another driver, which would explain any other problem with the stack's driver. Raises
+    ``Unread``.
+    """
     ctx.require(DPKG)
     return driver_packages(ctx.facts, ctx.section(DriverSection).kept)
 
 
 def ours(ctx: AuditContext) -> DriverState | None:
-    """Return the driver's state; ``None`` without a driver, or with packages of another driver. Raises ``Unread``."""
+    """Return the driver's state; ``None`` if the host has no driver, or packages of another driver. Raises
+    ``Unread``.
+    """
     state = driver_of(ctx)
     return None if state.absent or foreign(ctx) else state
 
 
 def library_versions(state: DriverState) -> tuple[str, ...]:
-    """Return the version of each library's file; empty if the loader finds none."""
+    """Return the versions in the file names of the driver's libraries; empty if the loader finds none."""
     return tuple(path.rpartition("/")[2].partition(".so.")[2] for path in state.libraries)
 
 
 def unbuilt(ctx: AuditContext) -> bool:
-    """Return whether the driver's user space is installed without a module of its version for the running kernel."""
+    """Return whether the driver's libraries and programs are installed, but no module of their version for the running
+    kernel.
+    """
     state = driver_of(ctx)
     if state.absent:
         return False
@@ -133,7 +142,7 @@ def build_errors(ctx: AuditContext) -> tuple[str, ...]:
 
 
 def unfit(ctx: AuditContext, rule: str) -> tuple[str, ...]:
-    """Return why the given compatibility rule refuses the host; empty if stack and host are compatible."""
+    """Return why the compatibility rule ``rule`` refuses the host; empty if stack and host are compatible."""
     for probe in HOST_PROBES:
         ctx.require(probe)
     running_kernel(ctx)  # raises Unread if the kernel is unknown
@@ -148,9 +157,9 @@ def _misfits(stack: Stack, rules: tuple[RoleRules, ...], facts: Facts) -> tuple[
 
 
 def since_boot(ctx: AuditContext) -> Iterator[KernelLine]:
-    """Yield the kernel's lines since the module was last loaded or, if the log has no load, since the boot.
+    """Yield the kernel's log lines since the module was last loaded or, if the log has no load, since the boot.
 
-    Lines without a time are ignored: they may be older. Raises ``Unread``.
+    Lines without a time are left out, because they may be older. Raises ``Unread``.
     """
     lines = kernel_log(ctx)
     begin = max(loaded_at(lines) or _booted(ctx), _booted(ctx))
@@ -158,14 +167,16 @@ def since_boot(ctx: AuditContext) -> Iterator[KernelLine]:
 
 
 def matching(ctx: AuditContext, pattern: str) -> tuple[str, ...]:
-    """Return the kernel's lines since the last load or boot that match ``pattern``, each once. Raises ``Unread``."""
+    """Return the kernel's log lines since the last load or boot that match ``pattern``, each once. Raises
+    ``Unread``.
+    """
     sought = Pattern(pattern)
     return tuple(dict.fromkeys(line.text for line in since_boot(ctx) if sought.search(line.text)))
 
 
 def said_since_boot(ctx: AuditContext, pattern: str) -> tuple[str, ...]:
-    """Return the lines of ``matching``; empty if the log cannot be read. Use it for messages that only support other
-    evidence.
+    """Return the lines that ``matching`` returns; empty if the log cannot be read. Use it for messages that only
+    support other evidence.
     """
     try:
         return matching(ctx, pattern)

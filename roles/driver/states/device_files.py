@@ -1,4 +1,4 @@
-"""The driver's device files, and their links in ``/dev/char``, which containers need to keep their GPUs."""
+"""The driver's device files, and their links in ``/dev/char``, without which running containers lose their GPUs."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from dataclasses import dataclass
 from hostwright.resources import Change, Facts, Probe, Resource, Step, few
 from hostwright.roles import Pattern, sh_file
 
-#: Prints rows ``device``, ``link``, ``major``, ``loaded``, ``card``, ``cap``, the module's settings, and ``find -ls``.
+#: Prints rows that begin with ``device``, ``link``, ``major``, ``loaded``, ``card`` or ``cap``, the module's settings,
+#: and the output of ``find -ls``.
 DEVICES = Probe(sh_file(__file__, "devices.sh"), shared=True)
 
 #: Creates missing device files of the loaded driver.
 MAKE_DEVICES = sh_file(__file__, "make_devices.sh")
 
-#: a line of ``find -ls`` below /dev: mode, owner and group, the two numbers of a device file, path
+#: pattern of a line of ``find -ls`` below /dev: mode, owner and group, the two numbers of a device file, path
 _LISTED = Pattern(
     r" *[0-9]+ +[0-9]+ (?P<mode>[-bcdlps][-rwxsStT]{9})[.+]? +[0-9]+ +\S+ +\S+"
     r" +(?:(?P<major>[0-9]{1,7}), *(?P<minor>[0-9]{1,7})|[0-9]+)"
     r" .{5,20} (?P<path>/dev/nvidia[a-z0-9/-]{0,60})(?: -> .*)?"
 )
 _NUMBER = Pattern(r"[0-9]{1,7}")
-_EVERYBODY = 0o666  #: default mode of the files (NVreg_DeviceFileMode)
-_CONTROL, _MODESET = 255, 254  #: minor numbers (nvidia-modprobe-utils.h)
+_EVERYBODY = 0o666  #: default mode of the driver's device files (NVreg_DeviceFileMode)
+#: minor numbers of the control file and of nvidia-modeset's file (nvidia-modprobe-utils.h)
+_CONTROL, _MODESET = 255, 254
 _ACCESS = "/dev/nvidia-caps/nvidia-cap"
 
 
@@ -34,10 +36,12 @@ class _File:
     path: str
     major: str
     minor: int
-    mode: int | None = None  #: ``None``: any
+    mode: int | None = None  #: required mode; ``None`` if any mode is accepted
 
     def flaw(self, listed: dict[str, tuple[str, str, str]]) -> str:
-        """Return what is wrong with the file on the host, else an empty string."""
+        """Return what is wrong with this file on the host; empty if nothing is. ``listed`` has the files found below
+        /dev.
+        """
         if self.path not in listed:
             return f"no {self.path}"
         mode, major, minor = listed[self.path]
@@ -54,9 +58,9 @@ class _File:
 class DeviceFiles(Resource):
     """The device files of the loaded driver, each with its number and mode.
 
-    A setuid nvidia-modprobe creates the files on first use. With it, the file of nvidia-modeset may be missing, and so
-    may both files of nvidia-uvm, but not only one of them. With ``NVreg_ModifyDeviceFiles=0`` the host's administrator
-    manages the files, and this resource changes nothing.
+    If nvidia-modprobe is setuid, it creates the files on first use. Then the file of nvidia-modeset may be missing, and
+    so may both files of nvidia-uvm, but not only one of them. With ``NVreg_ModifyDeviceFiles=0`` the host's
+    administrator manages the files, and this resource changes nothing.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -71,17 +75,17 @@ class DeviceFiles(Resource):
         return Change("device files of the driver", few([*flaws]), "as the driver has them", (Step(script),))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # the files disappear with the module
+        return ()  # the files disappear when the driver's module is unloaded
 
 
-#: Creates links in /dev/char for new device files, on hosts with nvidia-ctk, which maintains such links.
+#: Creates links in /dev/char for new device files, on hosts with nvidia-ctk.
 _LINKED = """\
 if command -v nvidia-ctk >/dev/null; then nvidia-ctk system create-dev-char-symlinks --create-all >/dev/null; fi
 """
 
 
 def device_flaws(facts: Facts) -> tuple[str, ...]:
-    """Return what is wrong with the driver's device files: ``no PATH``, or ``PATH is …``."""
+    """Return the faults of the driver's device files, as ``no PATH`` or ``PATH is …``."""
     text = facts[DEVICES].text
     rows = [line.partition(" ")[::2] for line in text.splitlines()]
     if ("ModifyDeviceFiles:", "0") in rows:
@@ -136,4 +140,4 @@ class DeviceLinks(Resource):
         return Change("links in /dev/char", f"none to {', '.join(missing)}", "one to each NVIDIA device", (step,))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # other containers may need the links when systemd reloads; they disappear at the next boot
+        return ()  # running containers may need the links when systemd reloads; the links disappear at the next boot

@@ -1,4 +1,4 @@
-"""Reasons not to disturb a host (Secure Boot, a display, processes and containers on the GPU), and its GPUs."""
+"""A host's GPUs, and reasons not to disturb the host: Secure Boot, a display, processes and containers on the GPUs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 NVIDIA = 0x10DE  #: PCI vendor id
 
 _DKMS = "/var/lib/dkms/mok.pub"
-#: Certificate → private key with which DKMS signs modules: Ubuntu's, and dkms 3's on other distributions.
+#: Certificate → private key with which DKMS signs modules: the pair of Ubuntu, and the pair of dkms 3 elsewhere.
 _KEYS = {"/var/lib/shim-signed/mok/MOK.der": "/var/lib/shim-signed/mok/MOK.priv", _DKMS: "/var/lib/dkms/mok.key"}
 SECURE_BOOT = Probe(
     sh_file(
@@ -36,7 +36,7 @@ SECURE_BOOT = Probe(
     shared=True,
 )
 
-#: The command with which dkms 3 creates its key at the first build.
+#: Command with which dkms 3 creates its key pair at the first build.
 _MAKE_KEY = (
     'openssl req -new -x509 -nodes -days 36500 -subj "/CN=DKMS module signing key" -newkey rsa:2048 '
     f"-keyout {_KEYS[_DKMS]} -outform DER -out {_DKMS}"
@@ -45,20 +45,20 @@ _MAKE_KEY = (
 #: Prints the display manager's unit and X servers.
 DISPLAY = Probe(sh_file(__file__, "display.sh"), root=True, shared=True)
 
-PERSISTENCE = "nvidia-persistenced"  #: left out of systemctl queries: it runs on every healthy host
+PERSISTENCE = "nvidia-persistenced"  #: Name of the persistence daemon's service, which runs on every healthy host.
 
-#: Services that hold the device files, in the order in which they are stopped for a replacement.
+#: Services that hold the driver's device files, in the order in which they are stopped before the driver is replaced.
 OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-imex", "nvidia-fabricmanager", PERSISTENCE)
 _ASKED_ABOUT = "|".join(f"{name}.service" for name in OUR_SERVICES if name != PERSISTENCE)
 
-#: Prints ``pid unit name`` for each process that has an NVIDIA device file open; ``-`` for a process outside a service,
-#: ``ops/jupyter.service`` or ``ops/-`` for a process of user ``ops``. Then follow services that have no such file open,
-#: but that systemd stops together with one of ours. Services bound to the persistence daemon are resolved only by the
-#: step, before it stops anything.
+#: Prints ``pid unit name`` for each process that has an NVIDIA device file open. The unit is ``-`` for a process
+#: outside a service, and ``ops/jupyter.service`` or ``ops/-`` for a process of user ``ops``. Then follow services
+#: without such an open file that systemd stops together with one of the driver's services. Services bound to the
+#: persistence daemon are left out; the step that stops services resolves them.
 HOLDERS = Probe(
     sh_file(__file__, "sh/holders.sh")
     + sh_file(__file__, "sh/bound.sh")
-    # inline, because a call of `holders` would cost another process
+    # inline, because calling `holders` would cost another process
     + "ours= last=\nfor link in $(find /proc/[0-9]*/fd -lname '/dev/nvidia*' 2>/dev/null); do\n"
     + 'p=${link#/proc/} p=${p%%/*}; [ "$p" != "$last" ] || continue; last=$p\n'
     'read -r n <"/proc/$p/comm" || continue\nservice "$p"\n'
@@ -71,15 +71,15 @@ HOLDERS = Probe(
     shared=True,
 )
 
-#: Prints a line for each container that has the GPU's device files, as ``_CONTAINER`` parses it.
+#: Prints a line for each container that has the GPUs' device files. ``_CONTAINER`` matches the line.
 GPU_CONTAINERS = Probe(
     sh_file(__file__, "sh/containers.sh"),
     root=True,
-    cap_bytes=512 * 1024,  # 60,000 processes in containers
+    cap_bytes=512 * 1024,  # enough for 60,000 processes in containers
     shared=True,
 )
 
-#: Probes for users of the GPUs, which changes that disturb running work need.
+#: Probes for users of the GPUs. Each change that disturbs running work needs them.
 BUSY_PROBES = (HOLDERS, GPU_CONTAINERS)
 
 _UNIT = Pattern(r"[A-Za-z0-9:_.@\\-]{1,255}\.service")
@@ -91,7 +91,7 @@ _CONTAINER = Pattern(
 
 
 def display(facts: Facts) -> str:
-    """Return the display manager or X server on the host, else an empty string."""
+    """Return the name of the host's display manager or X server; empty without one."""
     return ", ".join(facts[DISPLAY].strip().splitlines())
 
 
@@ -99,8 +99,8 @@ def users(facts: Facts) -> tuple[str, ...]:
     """Return the users of the GPUs, as text: ``python3 train.py (4711)``, ``train.service (4712)``, ``container
     3f2a1b2c3d4e (pid 812) web``, ``jupyter.service of ops (4713)``.
 
-    Services that can be stopped are left out. A process in a container is listed as the container, and a process of a
-    system unit as the unit, because the unit must be stopped to end it.
+    Services that can be stopped are left out. A process in a container is listed as the container. A process of a
+    system unit is listed as the unit, because the unit must be stopped to end the process.
     """
     rows = (row for line in facts[HOLDERS].text.split("\n") if len(row := line.split(" ", 2)) == 3)
     ours = {f"{name}.service" for name in OUR_SERVICES}
@@ -116,7 +116,7 @@ def users(facts: Facts) -> tuple[str, ...]:
 
 
 def _unit(text: str) -> str:
-    """Return the text for a system unit or a user's unit; empty for any other process."""
+    """Return the text for a process's unit, of the system or of a user; empty for a process outside a unit."""
     unit = text.rpartition("/")[2]
     return f"{unit}{_person(text)}" if _UNIT.fullmatch(unit) and ("/" not in text or _person(text)) else ""
 
@@ -127,7 +127,7 @@ def _person(text: str) -> str:
 
 
 def _container(match: Match) -> str:
-    """Return the text for a container. Other probes' texts for it begin with the same words, by which the owner is
+    """Return the text for a container. It begins as in the outputs of other probes, by which the container's owner is
     found.
     """
     names = [one for one in (match["id"], match["called"]) if one != "-"] or [f"of {match['name']}"]
@@ -135,7 +135,7 @@ def _container(match: Match) -> str:
 
 
 def unsigned_refused(facts: Facts) -> str:
-    """Return why a module built by DKMS would not load, and what the operator must do; else an empty string."""
+    """Return why a module built by DKMS would not load, and what the operator must do; empty if it would load."""
     state, _, key = facts[SECURE_BOOT].strip().partition(" ")
     if state not in ("on", "made", "pending"):
         return ""
@@ -152,10 +152,10 @@ def unsigned_refused(facts: Facts) -> str:
 
 
 def signing_key(facts: Facts) -> tuple[str, str]:
-    """Return the private key and the certificate with which DKMS signs modules, if Secure Boot is on and they are
-    enrolled.
+    """Return the private key and the certificate with which DKMS signs modules, if Secure Boot is on and the
+    certificate is enrolled.
 
-    Else both are empty. Reads ``SECURE_BOOT``.
+    Otherwise both are empty. Reads ``SECURE_BOOT``.
     """
     state, _, certificate = facts[SECURE_BOOT].strip().partition(" ")
     known = state == "enrolled" and certificate in _KEYS
@@ -163,13 +163,13 @@ def signing_key(facts: Facts) -> tuple[str, str]:
 
 
 def gpu_ids(facts: Facts) -> tuple[int, ...]:
-    """Return the PCI device ids of NVIDIA's GPUs."""
+    """Return the PCI device ids of the host's NVIDIA GPUs."""
     return tuple(device.device for device in display_controllers(facts) if device.vendor == NVIDIA)
 
 
 def has_cards(root_run: Callable[[str], Any]) -> bool:
-    """Return whether the PCI bus shows a GPU, for checks. A check that needs a GPU returns ``no_gpu()`` on a host
-    without one.
+    """Return whether the PCI bus has a GPU. A host check that needs a GPU returns ``no_gpu()`` on a host without
+    one.
     """
     return bool(gpu_ids(Facts({PCI: Answer(0, root_run(PCI.script).stdout)})))
 
@@ -196,9 +196,9 @@ class GpuPresent(Resource):
 
 @dataclass(frozen=True, slots=True)
 class AllGpusPresent(Resource):
-    """All NVIDIA GPUs that the inventory names, on the PCI bus. A missing GPU is only reported."""
+    """All NVIDIA GPUs that the inventory counts, on the PCI bus. Missing GPUs are only reported."""
 
-    number: int  #: ``hostwright_gpus``
+    number: int  #: number of GPUs from the inventory (``hostwright_gpus``)
 
     def probes(self) -> tuple[Probe, ...]:
         return (PCI,)
@@ -235,5 +235,7 @@ class ReloadTakesGpus(Condition):
 
 
 def reloading(resource: Resource) -> Disturbing:
-    """Return the resource as disturbing: its steps reload systemd, as enabling a unit does."""
+    """Return the resource as one that disturbs running work, because its steps reload systemd, as enabling a unit
+    does.
+    """
     return Disturbing(resource, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())

@@ -1,7 +1,8 @@
-"""The NVIDIA driver from packages: exactly this set, held, with the module of its version in the kernel.
+"""The NVIDIA driver from packages: exactly the stack's packages, held, with the module of their version in the kernel.
 
-Versions are compared as in ``runfile.py``. dpkg lists the installed packages. After the old module was unloaded, apt
-installs the set in one run, in which DKMS builds the module. Damaged packages are installed again at their versions.
+Versions are compared as in ``runfile.py``, and dpkg lists the installed packages. After the old module is unloaded, one
+run of apt installs all packages, in which DKMS builds the module. Damaged packages are installed again at their
+versions.
 """
 
 from __future__ import annotations
@@ -45,12 +46,14 @@ from hostwright.standard.roles.driver.states.runfile import LIBRARIES, REPLACES,
 
 COMPONENTS = "/etc/apt/sources.list.d/hostwright-driver.list"
 
-#: Packages of a set that contain the module of the running kernel: built by DKMS, or precompiled.
+#: Name patterns of packages that contain the module of the running kernel: built by DKMS, or precompiled.
 _MODULE = ("*-dkms", "nvidia-dkms-*", "linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*")
 
 
 def sources(section: DriverSection, stack: Stack) -> Iterator[Resource]:
-    """Yield the apt source of the package set: a signed repository, or components of the distribution's archive."""
+    """Yield the apt source of the driver's packages: a signed repository, or components of the distribution's
+    archive.
+    """
     if section.components:
         yield AptComponents(COMPONENTS, section.components)
     if section.repository:
@@ -59,20 +62,20 @@ def sources(section: DriverSection, stack: Stack) -> Iterator[Resource]:
 
 @dataclass(frozen=True, slots=True)
 class NvidiaPackages(Resource):
-    """This set of packages, each at its exact version and held; its module built for the running kernel and loaded.
+    """These driver packages, each at its exact version and held; their module built for the running kernel and loaded.
 
-    ``force`` and ``allowed`` are as for ``NvidiaRunfile``. Without ``force``, a host with a display is refused if a
-    loaded module must be unloaded.
+    ``force`` and ``allowed`` have the same effect as in ``NvidiaRunfile``. Without ``force``, a host with a display is
+    refused if a loaded module must be unloaded.
     """
 
-    packages: tuple[str, ...]  #: ``name=version``
+    packages: tuple[str, ...]  #: packages to install, each as ``name=version``
     version: str  #: version of the driver
-    source: str = ""  #: path of the source list that has them; empty: the host's sources
+    source: str = ""  #: path of the source list that provides the packages; empty: the host's own sources
     force: bool = field(default=False, metadata=NO_IDENTITY)
     allowed: bool = field(default=False, metadata=NO_IDENTITY)
     #: package mirror to install from; ``None``: the host's apt sources
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
-    #: names of the precompiled module's packages, without the kernel's name
+    #: names of the precompiled module's packages, without the kernel at their end
     precompiled: tuple[str, ...] = ()
 
     @property
@@ -80,8 +83,8 @@ class NvidiaPackages(Resource):
         return Debs(self.packages, hold=True, source=self.source, mirror=self.mirror)
 
     def _modules(self, facts: Facts) -> tuple[str, ...]:
-        """Return the packages of the precompiled module for the running kernel. Their versions differ from the
-        driver's.
+        """Return the packages of the precompiled module for the running kernel. These have other versions than the
+        driver's packages.
         """
         kernel = facts[UNAME].text.strip().partition(" ")[0] if UNAME in facts else ""
         return tuple(f"{name}-{kernel}" for name in self.precompiled) if kernel else ()
@@ -107,11 +110,13 @@ class NvidiaPackages(Resource):
         return self._installed(state, facts)
 
     def _installed(self, state: DriverState, facts: Facts) -> Planned | None:
-        """Plan the remaining steps for a host on which the packages are installed and held."""
+        """Plan the steps that remain on a host whose packages are installed and held."""
         return self._links(state, facts) or self._module(state, facts) or self._loaded(state, facts)
 
     def _install(self, change: Change, state: DriverState, facts: Facts) -> Planned:
-        """Plan the installation, for which the module is unloaded first. A change of holds alone disturbs nothing."""
+        """Plan the installation, before which the module is unloaded. A change that only sets holds does not disturb
+        running work.
+        """
         table = dpkg_table(facts)
         words = [word.partition("=")[::2] for word in (*self.packages, *self._modules(facts))]
         if all((row := table.get(name)) and row.present and version in {"", row.version} for name, version in words):
@@ -140,12 +145,14 @@ class NvidiaPackages(Resource):
         )
 
     def _unsigned(self, facts: Facts) -> str:
-        """Return why a module built by DKMS would not load; empty if it would, or if it is precompiled and signed."""
+        """Return why a module built by DKMS would not load under Secure Boot; empty if it would load, or if the module
+        is precompiled and signed.
+        """
         built = any(named_like(word.partition("=")[0], ("*-dkms", "nvidia-dkms-*")) for word in self.packages)
         return unsigned_refused(facts) if built else ""
 
     def _again(self, facts: Facts, *, module: bool) -> Step:
-        """Return the step that reinstalls some packages of the set: those with the module if ``module``, else all
+        """Return the step that reinstalls packages of the driver: those that contain the module if ``module``, else all
         others.
         """
         table = dpkg_table(facts)
@@ -164,7 +171,7 @@ class NvidiaPackages(Resource):
         return Change("NVIDIA driver", str(state), want, (self._again(facts, module=False),))
 
     def _module(self, state: DriverState, facts: Facts) -> Planned | None:
-        """Plan to reinstall the module's package; a loaded module of this version stays loaded."""
+        """Plan to reinstall the package that contains the module. A loaded module of this version stays loaded."""
         if state.module == self.version:
             return None
         want = f"{self.version}, of its package"
@@ -202,12 +209,12 @@ class NvidiaPackages(Resource):
         return boots_first(facts) or isinstance(self.plan(facts), Reboot)
 
     def packages_for(self, facts: Facts | None, /) -> tuple[str, ...]:
-        """Return all packages of the set; none if their own repository provides them."""
+        """Return all packages of the driver; empty if the stack names a repository for them."""
         modules = self._modules(facts) if facts is not None and not self.source else ()
         return (*self._debs.packages_for(facts), *modules)
 
     def packages_from(self, list_file: str, /) -> tuple[str, ...]:
-        """Return all packages of the set if the source list ``list_file`` provides them."""
+        """Return all packages of the driver if the source list ``list_file`` provides them, else an empty tuple."""
         return self._debs.packages_from(list_file)
 
     def from_mirror(self, mirror: PackageMirror, /) -> NvidiaPackages:
@@ -229,7 +236,7 @@ class NvidiaPackages(Resource):
 
 
 def _shown(facts: Facts, what: str) -> str:
-    """Return the refusal for a host with a display; empty without a display."""
+    """Return the text of the refusal for a host with a display; empty without a display."""
     shown = display(facts)
     sentence = f"the driver must be {what} and the GPU drives a display ({shown}): "
     return f"{sentence}stop it first, or set driver_force: true to stop it" if shown else ""
@@ -246,7 +253,7 @@ class DriverPackagesGone(Resource):
     packages: tuple[str, ...]
     force: bool = field(default=False, metadata=NO_IDENTITY)
     allowed: bool = field(default=False, metadata=NO_IDENTITY)
-    patterns: tuple[str, ...] = ()  #: patterns of further packages: modules of all kernels
+    patterns: tuple[str, ...] = ()  #: name patterns of further packages to remove: modules for all kernels
 
     def probes(self) -> tuple[Probe, ...]:
         return (*DebsGone(self.packages).probes(), LOADED, DISPLAY)

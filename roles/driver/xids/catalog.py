@@ -12,7 +12,7 @@ from enum import Enum, auto
 
 
 class Action(Enum):
-    """Actions in NVIDIA's catalog, by its own names; the value is a plain sentence."""
+    """Actions in NVIDIA's Xid catalog, by its own names; the value is a plain sentence."""
 
     IGNORE = "no action needed for this Xid alone"
     RESTART_APP = "start the program again"
@@ -32,23 +32,24 @@ class Action(Enum):
 
 
 class Concern(Enum):
-    """What an Xid affects."""
+    """What an Xid affects: the host, a program, or nothing."""
 
     NODE = auto()  #: the host, which must get no work until it is repaired
-    PROGRAM = auto()  #: one program, or nothing until now
+    PROGRAM = auto()  #: one program, or nothing yet
     NOBODY = auto()  #: nothing: a test message, or a comment on another Xid
 
 
 @dataclass(frozen=True, slots=True)
 class Xid:
-    """A row of the catalog."""
+    """A row of NVIDIA's Xid catalog."""
 
     meaning: str
     action: Action
     concern: Concern
 
 
-#: Azure/azurehpc-health-checks, customTests/azure_gpu_xid.nhc: each of these in the last two hours fails a node
+#: Xids for which Azure's node check fails a node if one is in the log of the last two hours
+#: (Azure/azurehpc-health-checks, customTests/azure_gpu_xid.nhc)
 AZURE_FAILS_A_NODE = frozenset((48, 56, 57, 58, 62, 63, 64, 65, 68, 69, 73, 74, 79, 80, 81, 92, 119, 120))
 POWER_CABLE = 54
 OFF_THE_BUS = 79
@@ -138,7 +139,7 @@ def _concern(number: int, action: Action) -> Concern:
     if number in _COMMENTS:
         return Concern.NOBODY
     if action in {Action.IGNORE, Action.RESTART_APP}:
-        return Concern.PROGRAM  # NVIDIA recommends no repair, even if Azure fails the node
+        return Concern.PROGRAM  # NVIDIA recommends no repair for these, even if Azure fails the node
     return Concern.NODE if number in AZURE_FAILS_A_NODE or action in _FOR_THE_NODE else Concern.PROGRAM
 
 
@@ -149,5 +150,5 @@ UNKNOWN = Xid("this Xid is not in the catalog", Action.CONTACT_SUPPORT, Concern.
 
 
 def meaning_of(number: int) -> Xid:
-    """Return the meaning of this number; an unknown number counts as concerning a program."""
+    """Return the catalog's row for this Xid; an unknown Xid counts as concerning one program."""
     return CATALOG.get(number, UNKNOWN)

@@ -1,4 +1,4 @@
-"""Xids, NVIDIA's error reports about a GPU in the kernel log. Pure functions.
+"""Xids, which are NVIDIA's error reports about a GPU, parsed from lines of the kernel log.
 
 ``hostwright.standard.roles.driver.xids.catalog`` has the meaning of each number.
 """
@@ -13,25 +13,26 @@ from hostwright.roles import GpuEvent, Pattern
 from hostwright.standard.roles.driver.xids.catalog import NVLINK5, meaning_of
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
-TEXT_CHARACTERS = 200  #: limit for the rest of an Xid's line
+TEXT_CHARACTERS = 200  #: maximum length of the text after an Xid's number
 
-#: ``NVRM: Xid (PCI:0000:3b:00): 79, pid=1, …``. Drivers before 2013 wrote ``(0000:3b:00)`` or ``(3b:00)``; since Ampere
-#: the MIG instance follows. The Xid must begin the line: other kernel lines quote text of programs.
+#: Pattern of an Xid's line: ``NVRM: Xid (PCI:0000:3b:00): 79, pid=1, …``. Drivers before 2013 wrote ``(0000:3b:00)`` or
+#: ``(3b:00)``; since Ampere, the MIG instance follows the address. The Xid must begin the line, because other kernel
+#: lines quote text of programs.
 _XID = Pattern(r"(?s)NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]{4,20})(?: [^()]{0,40})?\): ([0-9]{1,3})(?:,\s*(.*))?")
 _NONFATAL = Pattern(r"[A-Z0-9_]{1,40} {1,4}Nonfatal\b")
 _ADDRESS = Pattern(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.[0-7])?")
-#: first message of the module when it is loaded; releases before 384 begin with the second
+#: first message of the driver's module when it is loaded; releases before 384 begin with the second one
 _LOADING = ("Nvlink Core is being initialized", "NVRM: loading NVIDIA UNIX")
 
 
 def event(number: int, bus: str, at: str, text: str, count: int = 1) -> GpuEvent:
-    """Return an Xid in the kernel log with its meaning and the action that NVIDIA recommends."""
+    """Return the event for an Xid in the kernel log, with the Xid's meaning and the action that NVIDIA recommends."""
     xid = meaning_of(number)
     return GpuEvent(number, bus, at, text, count, xid.meaning, xid.action.value)
 
 
 def xid_events(lines: Iterable[KernelLine]) -> tuple[GpuEvent, ...]:
-    """Return the Xids in these lines, one for each GPU and number, in the order of their first occurrence."""
+    """Return the Xids in these lines, one event for each GPU and number, in the order of their first occurrence."""
     events: dict[tuple[str, int], GpuEvent] = {}
     for line in lines:
         match = _XID.fullmatch(line.text)
@@ -63,9 +64,10 @@ def slot(address: str) -> str:
 
 
 def loaded_at(lines: Iterable[KernelLine]) -> datetime | None:
-    """Return the time of the last load of the module, if these lines contain it.
+    """Return the time at which the driver's module was last loaded; ``None`` if these lines do not contain it.
 
-    A power cycle, a reboot and a reload all load the module, so earlier Xids have already had their remedy.
+    A power cycle, a reboot and a reload of the module all load it, so Xids before that time have already had their
+    remedy.
     """
     times = [[line.at for line in lines if line.at and mark in line.text] for mark in _LOADING]
     return max(times[0] or times[1], default=None)

@@ -1,6 +1,6 @@
-"""The driver's own recovery action for a GPU: Xid 154, and nvidia-smi's "GPU Recovery Action". Pure.
+"""The driver's own recovery action for a GPU, from Xid 154 or nvidia-smi's "GPU Recovery Action".
 
-The numbers are those of ``nvmlDeviceGpuRecoveryAction_t``. Drivers name the same number differently (``0x2`` is "Node
+The numbers are those of ``nvmlDeviceGpuRecoveryAction_t``. Drivers give one number different names (``0x2`` is "Node
 Reboot Required" in R570 and "OS Reboot" in R610), so a known number takes precedence over the words.
 """
 
@@ -12,7 +12,7 @@ from hostwright.roles import Pattern
 
 
 class Recovery(Enum):
-    """A recovery action; the value is a short text."""
+    """A recovery action that the driver requests; the value is a short text."""
 
     NONE = "nothing"
     RESET = "GPU reset"
@@ -25,7 +25,7 @@ class Recovery(Enum):
 
 
 _BY_NUMBER = dict(enumerate((Recovery.NONE, Recovery.RESET, Recovery.REBOOT, Recovery.DRAIN, Recovery.DRAIN_AND_RESET)))
-#: words that identify an action, most specific row first; a row matches if all its words occur
+#: words that identify a recovery action, most specific row first; a row matches if all its words occur
 _BY_WORDS: tuple[tuple[tuple[str, ...], Recovery], ...] = (
     (("imex",), Recovery.IMEX),
     (("system",), Recovery.SYSTEM),
@@ -34,7 +34,7 @@ _BY_WORDS: tuple[tuple[tuple[str, ...], Recovery], ...] = (
     (("drain",), Recovery.DRAIN),
     (("reboot",), Recovery.REBOOT),
     (("reset",), Recovery.RESET),
-    (("flr",), Recovery.RESET),  # a function-level reset: "PF FLR" of R610
+    (("flr",), Recovery.RESET),  # "PF FLR" in R610: a function-level reset
     (("none",), Recovery.NONE),
 )
 _CHANGED = Pattern(
@@ -44,7 +44,7 @@ _CHANGED = Pattern(
 
 
 def recovery_of_words(words: str) -> Recovery | None:
-    """Return the action for nvidia-smi's words; ``None`` for unknown words.
+    """Return the recovery action for nvidia-smi's words; ``None`` for unknown words.
 
     >>> recovery_of_words("Drain and Reset").value
     'drain and reset'
@@ -54,7 +54,7 @@ def recovery_of_words(words: str) -> Recovery | None:
 
 
 def recovery_of_xid(text: str) -> Recovery | None:
-    """Return the action in the message of Xid 154; ``None`` for any other text.
+    """Return the recovery action from the message of Xid 154; ``None`` for any other text.
 
     >>> recovery_of_xid("GPU recovery action changed from 0x0 (None) to 0x2 (OS Reboot)").value
     'node reboot'

@@ -36,7 +36,8 @@ def _braked(ctx: AuditContext) -> Iterator[str]:
 
 def _persistence_off(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi reports persistence mode as off, although nvidia-persistenced runs."""
-    if UNITS.unit(ctx, PERSISTENCED).active != "active":  # the unit is then the problem, which another rule reports
+    # the inactive unit is then the problem, which another rule reports
+    if UNITS.unit(ctx, PERSISTENCED).active != "active":
         return
     for gpu in smi(ctx).gpus:
         if gpu.persistence is False:

@@ -16,12 +16,13 @@ from hostwright.standard.roles.driver.states.fabric import FABRIC, Fabric, fabri
 from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.xids.events import slot
 
-#: Prints ``gpu PATH`` for each card in /sys, ``acs ADDRESS`` for devices with ACS source validation, ``virtual``.
-ACS = Probe(sh_file(__file__, "acs.sh"), root=True)  # without root, lspci does not show ACS bits
-#: An H100 (H800) PCIe or NVL has more links than its bridges use: a healthy card with all three bridges reports 6 of 18
-#: links as inactive (Azure/azurehpc-health-checks#162; some drivers list 17).
+#: Prints ``gpu PATH`` for each card in /sys, ``acs ADDRESS`` for each device with ACS source validation, and
+#: ``virtual`` on a virtual machine.
+ACS = Probe(sh_file(__file__, "acs.sh"), root=True)  # as root, because lspci shows ACS bits only to root
+#: Pattern of an H100 (H800) PCIe or NVL, which has more links than its bridges use. A healthy card with all three
+#: bridges reports 6 of 18 links as inactive (Azure/azurehpc-health-checks#162; some drivers list 17).
 _HOPPER_CARD = Pattern(r"\bH[18]00\b.*\b(?:PCIe|NVL)\b")
-BRIDGED_LINKS = 12  #: number of links that an H100 (H800) PCIe or NVL with all three bridges uses
+BRIDGED_LINKS = 12  #: number of links that an H100 (H800) PCIe or NVL uses with all three bridges
 
 _DEVICE = Pattern(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
@@ -35,7 +36,7 @@ def _width(ctx: AuditContext) -> Iterator[str]:
 
 def _generation(ctx: AuditContext) -> Iterator[str]:
     """A busy card (state P0, not idle, with a process) uses an older PCIe generation than card and slot support. Idle
-    cards lower it to save power.
+    cards do so to save power.
     """
     for gpu in smi(ctx).gpus:
         low = gpu.pcie_generation and gpu.pcie_generation_max and gpu.pcie_generation < gpu.pcie_generation_max
@@ -72,7 +73,7 @@ def _nvlink_partial(ctx: AuditContext) -> Iterator[str]:
 
 
 def _usable(gpu: Gpu) -> int:
-    """Return the number of links that a healthy card uses.
+    """Return the number of NVLinks that a healthy card of this model uses.
 
     In MIG mode no program uses the links, and Fabric Manager disables the links of an A100 (its user guide,
     "Interoperability With MIG").
@@ -117,7 +118,7 @@ def _slots(ctx: AuditContext) -> Iterator[str]:
 
 
 def _told_by(other: Callable[[AuditContext], Iterable[str]], ctx: AuditContext) -> tuple[str, ...]:
-    """Return the findings of another rule; empty if the rule cannot be checked."""
+    """Return the findings of another rule's sign; empty if the sign cannot be checked."""
     try:
         return tuple(other(ctx))
     except Unread:
@@ -132,7 +133,7 @@ def _none(ctx: AuditContext) -> Iterator[str]:
 
 
 def _driver_wanted(ctx: AuditContext) -> bool:
-    """Return whether a role of the host installs the driver, whatever its name."""
+    """Return whether a role of the host installs the driver, whatever the role's name is."""
     return "driver" in ctx.changes or any("driver" in role.provides for role in ctx.desired.roles)
 
 
@@ -159,7 +160,7 @@ def _fewer_than_before(ctx: AuditContext) -> Iterator[str]:
 
 
 def _gone(ctx: AuditContext) -> Iterator[str]:
-    """Yield the cards of earlier audits that are gone; none if the remaining cards cannot be read."""
+    """Yield the cards that earlier audits found and that are gone now; none if the PCI bus cannot be read."""
     try:
         present = smi(ctx).gpus if _gpus_on_bus(ctx) else ()
     except Unread:
@@ -211,7 +212,9 @@ def _switched(ctx: AuditContext) -> bool:
 
 
 def _read_bus(ctx: AuditContext) -> None:
-    """Check that every line of the PCI bus was parsed: a skipped card would count as lost. Raises ``Unread``."""
+    """Check that every line of the PCI bus was parsed, because a skipped card would count as lost. Raises
+    ``Unread``.
+    """
     lines = [line for line in ctx.text(PCI).split("\n") if line]
     if ctx.answer(PCI).truncated or len(pci_devices(ctx.facts)) != len(lines):
         raise Unread("the list of PCI devices cannot be read")

@@ -1,4 +1,4 @@
-"""GPU that fell off the bus: one event, which the kernel log or nvidia-smi reports."""
+"""Rule for a GPU that fell off the bus, which the kernel log or nvidia-smi reports."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, GpuReport
 from hostwright.standard.roles.driver.xids.events import loaded_at, slot
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
-EXIT_LOST = 15  #: nvidia-smi's manual: "GPU has fallen off the bus or has otherwise become inaccessible"
+#: exit status for a lost card. nvidia-smi's manual: "GPU has fallen off the bus or has otherwise become inaccessible"
+EXIT_LOST = 15
 
-#: since R530 nvidia-smi prints no space before the address: "the device handle for GPU0000:07:00.0: Unknown Error"
+#: pattern of a card's address. Since R530 nvidia-smi prints no space before it: "the device handle for GPU0000:07:00.0:
+#: Unknown Error".
 _ADDRESS = Pattern(r"(?:\b|GPU)([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)(?:[^0-9A-Fa-f:]|$)")
 _NAMED = Pattern(r"NVRM: The NVIDIA GPU ")  # line with the card's address; one of the next lines has the fault
 _LOST = Pattern(
@@ -31,10 +33,10 @@ def smi_status(ctx: AuditContext) -> int:
 
 
 def lost_gpus(ctx: AuditContext) -> Mapping[str, str]:
-    """Return the lost cards: PCI slot (``0000:3b:00``, empty if unknown) → the line that reports it.
+    """Return PCI slot (``0000:3b:00``, empty if unknown) → line that reports the card, for each lost card.
 
-    A card that nvidia-smi describes normally is not lost, whatever older log lines report. Neither is a card that was
-    lost before the module was last loaded. Raises ``Unread`` if neither the log nor nvidia-smi can be read.
+    A card that nvidia-smi describes normally is not lost, whatever older log lines report. A card that was lost before
+    the module was last loaded does not count either. Raises ``Unread`` if neither the log nor nvidia-smi can be read.
     """
     log, report = _log(ctx), _report(ctx)
     by_bus = _slots(line.text for line in _since_loaded(log or ()))
@@ -80,7 +82,9 @@ def _since_loaded(log: tuple[KernelLine, ...]) -> Iterator[KernelLine]:
 
 
 def _told(ctx: AuditContext, report: GpuReport | None) -> dict[str, str]:
-    """Return nvidia-smi's messages about lost cards. Process names in a report are ignored: they can be anything."""
+    """Return nvidia-smi's messages about lost cards, by slot. Process names in a report are ignored because they can be
+    any text.
+    """
     if report:
         by_bus = {slot(gpu.bus): f"card {gpu.index}: {gpu.fault}" for gpu in report.gpus if gpu.fault == LOST}
         by_bus |= {bus: text for bus, text in _slots(report.notices).items() if bus not in by_bus}
@@ -94,7 +98,7 @@ def _told(ctx: AuditContext, report: GpuReport | None) -> dict[str, str]:
 
 
 def _slots(lines: Iterable[str]) -> dict[str, str]:
-    """Return each lost card with the first line that reports it."""
+    """Return PCI slot → first line that reports the card, for each lost card in these lines."""
     by_bus: dict[str, str] = {}
     named = ""
     for line in lines:

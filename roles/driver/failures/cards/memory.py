@@ -1,4 +1,4 @@
-"""Failures of a card's memory: ECC errors, and rows and pages that were retired because of them."""
+"""Failures of a card's memory: ECC errors, and rows and pages taken out of use because of them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hostwright.standard.roles.driver.failures.cards.thresholds import (
 from hostwright.standard.roles.driver.failures.cards.treatments import REBOOT, RMA
 from hostwright.standard.roles.driver.gpus import smi
 
-#: gaming and workstation cards are delivered with ECC off, if they support it
+#: pattern of gaming and workstation cards, which NVIDIA delivers with ECC off if they support ECC
 _FOR_DESKS = Pattern(r"(?i)\b(?:GeForce|Quadro|RTX|TITAN)\b")
 
 
 def card(gpu: Gpu) -> str:
-    """Return the name of a card in evidence: the index for ``nvidia-smi -i``, and the PCI address."""
+    """Return the name of a card in evidence: its index for ``nvidia-smi -i``, and its PCI address."""
     return f"card {gpu.index} ({gpu.bus})"
 
 

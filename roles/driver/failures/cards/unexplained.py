@@ -1,4 +1,4 @@
-"""Rule for a failing nvidia-smi that no other rule of the driver or the cards explains."""
+"""Rule for a failing nvidia-smi for which no other rule of the driver or the cards gives a cause."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GPU = "gpu"  #: layer of the rules about cards, independent of the role that ins
 
 
 def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
-    """Return the rule for a failing nvidia-smi if none of these rules finds anything."""
+    """Return the rule for a failing nvidia-smi that applies only if none of ``rules`` finds anything."""
     signs = [rule.sign for rule in rules if rule.sign]
 
     def left(ctx: AuditContext) -> Iterator[str]:
@@ -24,9 +24,9 @@ def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
         """
         ours = "driver" in ctx.desired.of_host and isinstance(ctx.variables.get("driver", Driver()), Driver)
         if ours:
-            driver_of(ctx)  # raises Unread: a driver whose state cannot be read may be the cause
+            driver_of(ctx)  # raises Unread, because a driver whose state cannot be read may be the cause
         status = smi_status(ctx)
-        # with a driver that the stack did not install, only the rules about cards are checked
+        # if the stack did not install the driver, only the rules about cards are checked
         told = (sign for sign in signs if ours or sign.layer == GPU)
         if status in (0, NO_PROGRAM) or ctx.differs("driver") or any(_seen(sign, ctx) for sign in told):
             return
@@ -48,7 +48,7 @@ def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
 
 
 def _seen(sign: Sign, ctx: AuditContext) -> bool:
-    """Return whether a rule finds something; false if its sign cannot be read."""
+    """Return whether a rule's sign finds something on the host; false if the sign cannot be read."""
     try:
         return any(True for _ in sign.seen(ctx))
     except Unread:

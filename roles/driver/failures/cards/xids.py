@@ -1,4 +1,6 @@
-"""Xids of the last days: those that fail a host, those already remedied, and those that concern a program."""
+"""Rules for the Xids of the last seven days: Xids that fail a host, Xids already remedied, and Xids that concern a
+program.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +26,23 @@ from hostwright.standard.roles.driver.xids.catalog import (
 from hostwright.standard.roles.driver.xids.events import is_nonfatal, loaded_at, slot, xid_events
 from hostwright.standard.roles.driver.xids.recovery import Recovery, recovery_of_xid
 
-TEXT_CHARACTERS = 80  #: limit for the line's text in the evidence
-ECHO = timedelta(minutes=10)  #: a minor Xid within this time of a fatal Xid of the same card is its echo
-_XID_LINE = Pattern(r"Xid (\d{1,3})(?: \(154: ([A-Za-z0-9 ]{1,30})\))? on ")  #: beginning of the text of ``xid_line``
-CLEANED_UP = 45  #: Xid: the driver removed work because of a preceding error
+TEXT_CHARACTERS = 80  #: maximum length of a log line's text in the evidence
+#: maximum time between a fatal Xid and a minor Xid of the same card that counts as its consequence
+ECHO = timedelta(minutes=10)
+_XID_LINE = Pattern(r"Xid (\d{1,3})(?: \(154: ([A-Za-z0-9 ]{1,30})\))? on ")  #: beginning of a text from ``xid_line``
+CLEANED_UP = 45  #: Xid that reports that the driver removed work because of a preceding error
 _FIRMWARE_STOPPED = Pattern(r"NVRM: [^\n]{0,80}(?:GSP RM heartbeat timed out|GSP-CrashCat Report)")
 
 
 @dataclass(frozen=True, slots=True)
 class SortedXids:
-    """The Xids of one audit, by kind. Those of a lost card are left to the rule ``gpu-lost``."""
+    """The Xids of one audit, by kind. Xids of a lost card are left out, because the rule ``gpu-lost`` reports the
+    card.
+    """
 
-    standing: tuple[GpuEvent, ...] = ()  #: fatal Xids without a later remedy, and their echoes
-    past: tuple[GpuEvent, ...] = ()  #: fatal Xids that were remedied or need no remedy, and their echoes
+    standing: tuple[GpuEvent, ...] = ()  #: fatal Xids without a later remedy, and minor Xids that follow from them
+    #: fatal Xids that were remedied or need no remedy, and minor Xids that follow from them
+    past: tuple[GpuEvent, ...] = ()
     program: tuple[GpuEvent, ...] = ()  #: Xids that concern only a program
     cables: tuple[GpuEvent, ...] = ()
 
@@ -69,7 +75,7 @@ def sorted_xids(ctx: AuditContext) -> SortedXids:
 
 @once
 def recoveries(ctx: AuditContext) -> dict[str, tuple[Recovery, datetime]]:
-    """Return the driver's last recovery action since the module was loaded, with its time, by card. Raises
+    """Return the driver's last recovery action for each card since the module was loaded, with its time. Raises
     ``Unread``.
     """
     loaded = loaded_at(kernel_log(ctx))
@@ -78,7 +84,7 @@ def recoveries(ctx: AuditContext) -> dict[str, tuple[Recovery, datetime]]:
 
 
 def _taken_back(asked: tuple[Recovery, datetime] | None, at: datetime) -> bool:
-    """Return whether the driver withdrew its request for a recovery action after ``at``."""
+    """Return whether the driver, after the time ``at``, withdrew its request for a recovery action (``asked``)."""
     return asked is not None and asked[0] is Recovery.NONE and at <= asked[1]
 
 
@@ -87,7 +93,7 @@ def _changes_of_recovery(ctx: AuditContext) -> Iterator[GpuEvent]:
 
 
 def _asked_alone(ctx: AuditContext, explained: Container[str]) -> Iterator[GpuEvent]:
-    """Yield the Xids 154 of cards that wait for a recovery and have no other standing Xid."""
+    """Yield the Xids 154 of cards that wait for a recovery action, except lost cards and cards in ``explained``."""
     asked, lost = recoveries(ctx), lost_gpus(ctx)
     for event in _changes_of_recovery(ctx):
         waits = event.bus in asked and asked[event.bus][0] is not Recovery.NONE
@@ -96,8 +102,8 @@ def _asked_alone(ctx: AuditContext, explained: Container[str]) -> Iterator[GpuEv
 
 
 def _join(source: list[GpuEvent], into: list[GpuEvent]) -> None:
-    """Move to ``into`` each event that follows from one of its events at about the same time, so that a cause is
-    reported only once.
+    """Move minor events from ``source`` to ``into`` if they follow from an event in ``into`` at about the same time, so
+    that a cause is reported only once.
     """
     fatal = tuple(into)
     for event in tuple(source):
@@ -113,7 +119,9 @@ def _near(event: GpuEvent, other: GpuEvent) -> bool:
 
 
 def xid_line(ctx: AuditContext, event: GpuEvent) -> str:
-    """Return an Xid as evidence: card, number, count and last time, meaning, NVIDIA's action, the line's own text."""
+    """Return an Xid as a line of evidence: card, number, count and last time, meaning, NVIDIA's action, text of the log
+    line.
+    """
     xid = meaning_of(event.number)
     often = "once" if event.count == 1 else f"{event.count} times"
     when = f", last at {event.at}" if event.at else ""
@@ -137,10 +145,10 @@ def _standing(ctx: AuditContext) -> Iterator[str]:
 
 
 def _of_firmware(ctx: AuditContext, events: tuple[GpuEvent, ...]) -> list[str]:
-    """Return the last line about a card's stopped firmware within ten minutes of one of these Xids, which the stop
-    causes.
+    """Return the last log line about a card's stopped firmware within ten minutes of one of these Xids. Such a stop
+    causes these Xids.
 
-    The line names no card.
+    The line does not name the card.
     """
     times = [at for at in map(_time, events) if at]
     lines = [line for line in kernel_log(ctx) if _FIRMWARE_STOPPED.search(line.text)]
@@ -186,10 +194,11 @@ def _time(event: GpuEvent) -> datetime | None:
 
 
 def by_number(evidence: tuple[str, ...]) -> Iterator[Case]:
-    """Yield each Xid in the evidence of ``xid-fatal`` once, with its treatment in a rebuild.
+    """Yield a case for each different Xid in the evidence of the rule ``xid-fatal``, with the Xid's treatment in a
+    rebuild.
 
-    The driver's own request selects between a reboot and a power cycle. A hardware inspection that the catalog requires
-    takes precedence.
+    The driver's own request selects between a reboot and a power cycle. If NVIDIA's catalog requires a hardware
+    inspection, that takes precedence.
     """
     numbers: dict[int, str] = {}
     for match in filter(None, map(_XID_LINE.match, evidence)):
@@ -204,35 +213,38 @@ def by_number(evidence: tuple[str, ...]) -> Iterator[Case]:
         yield Case(f"xid-{number}", f"Xid {number}: {xid.meaning}", treatment)
 
 
-#: NVIDIA's action for an Xid → treatment in a rebuild. For any other pending action, the treatment is a reboot, which
-#: also ends the report.
+#: NVIDIA's action for an Xid → treatment in a rebuild. For any other action, the treatment is a reboot, which also
+#: removes the Xid from the report.
 TREATMENTS: Mapping[Action, Hardware] = {
     Action.RESTART_BM: Hardware("power cycle", f"NVIDIA's Xid catalog: RESTART_BM; {GPUD}"),
     Action.CHECK_MECHANICALS: Hardware("hand over", "NVIDIA's Xid catalog: CHECK_MECHANICALS", tries=0),
 }
 OTHERWISE = Hardware("power cycle", f"NVIDIA's Xid catalog: reset the GPU; {GPUD}", gently=True)
 _ACTIONS = "nvmlDeviceGpuRecoveryAction_t: the driver's own recovery action"
-#: a reboot performs the action that the driver requests
+#: treatment for a recovery action that the driver requests and a reboot performs
 ASKED = Hardware("power cycle", f"{_ACTIONS}, Xid 154; {GPUD}", gently=True)
 POWER_CYCLE = Hardware("power cycle", f"{_ACTIONS}, SYSTEM_REBOOT")
-#: Xids that together mean a defective card: an error that ECC did not correct, and no spare row for it
+#: Xids that together mean a defective card: 48 is an error that ECC did not correct, 64 a row that could not be
+#: remapped
 REPLACE_TOGETHER = frozenset((48, 64))
 TOGETHER = Hardware("hand over", "NVIDIA's Xid catalog: WORKFLOW_XID_48, with 64 the card is replaced", tries=0)
 
 
 def _message(numbers: str) -> str:
-    """Return the pattern of an Xid's line in the kernel log."""
+    """Return the pattern of kernel log lines with an Xid of these numbers."""
     return rf"NVRM: Xid \([^()\n]{{3,40}}(?: \([^()\n]*\))?\): {numbers}\b"
 
 
 def _numbers(concern: Concern, but: Action) -> str:
-    """Return the pattern of the Xids with this concern, except those with the action ``but``."""
+    """Return the pattern of the numbers of Xids with this concern, except those with the action ``but``."""
     rows = (number for number in sorted(ROWS) if ROWS[number].concern is concern and ROWS[number].action is not but)
     return f"(?:{'|'.join(map(str, rows))})"
 
 
 def _by_meaning(concern: Concern, further: Mapping[Action, str]) -> Iterator[Variant]:
-    """Yield a variant with meaning and action for each Xid in NVIDIA's catalog. On a host, the evidence has them."""
+    """Yield a variant with meaning and action for each Xid of this concern in NVIDIA's catalog. They are for messages
+    in texts; on a host, the evidence has meaning and action.
+    """
     numbers: dict[tuple[str, Action], list[str]] = {}
     for number, xid in sorted(ROWS.items()):
         if xid.concern is concern:
@@ -263,8 +275,8 @@ _NAMES = (
 )
 CATALOG = "NVIDIA's Xid catalog; Azure/azurehpc-health-checks azure_gpu_xid.nhc"
 
-#: for messages in texts; without the Xids for which NVIDIA recommends a restart of the program, because they follow
-#: from a bug in the program
+#: pattern of fatal Xids in texts. Xids for which NVIDIA recommends to restart the program are left out, because a bug
+#: in the program causes them.
 _FATAL = _numbers(Concern.NODE, but=Action.RESTART_APP)
 _NOBODYS = _numbers(Concern.NOBODY, but=Action.RESTART_APP)
 
@@ -285,7 +297,7 @@ XIDS = (
         CATALOG,
         beside=r"NVRM: [^\n]*(?:heartbeat timed out|GSP-CrashCat|GSP Timeout|Xid [^\n]+\): 1(?:19|20)\b)",
         variants=(
-            # for messages in texts; on a host, the evidence has each Xid with its meaning
+            # only for messages in texts, because on a host the evidence has each Xid with its meaning
             Variant(
                 r"NVRM: (?:Xid [^\n]+\): 1(?:19|20)\b|[^\n]*(?:heartbeat timed out|GSP-CrashCat|GSP Timeout"
                 r"|rpcRecvPoll|\bGSP\) *$"
@@ -300,7 +312,7 @@ XIDS = (
             ),
             *_by_meaning(Concern.NODE, {}),
         ),
-        unless=r"\bNonfatal\b",  # message about an NVLink 5 that continues to work
+        unless=r"\bNonfatal\b",  # a message about an NVLink 5 error after which the link continues to work
         names=_NAMES,
         sign=Sign("gpu", _standing),
         treatment=Hardware("power cycle", f"NVIDIA's Xid catalog; {GPUD}", gently=True, cases=by_number),
@@ -336,7 +348,7 @@ XIDS = (
         names=_NAMES,
         variants=(*_by_meaning(Concern.PROGRAM, _OF_PROGRAMS),),
         unless=f"{_message(_FATAL)}|{_message(_NOBODYS)}",
-        # message about a fault of the slot
+        # messages about a fault of the card's slot
         narrower=r"can't recover \(no error_detected callback\)|AER: device recovery failed",
         sign=Sign("gpu", _program, grave=False),
     ),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hostwright.failures import FailureRule
 
-#: the driver that holds a card instead of NVIDIA's driver; without nouveau and nova, which another rule covers
+#: pattern with the driver that holds a card instead of NVIDIA's. It does not match nouveau and nova, which another rule
+#: covers.
 BOUND = r"is already bound to (?P<driver>(?:[a-mo-z]|n[a-np-uw-z]|nv[a-hj-z]|nvidia[a-z])[\w-]{0,40})"
 
 BUS = (

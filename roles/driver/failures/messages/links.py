@@ -1,4 +1,6 @@
-"""Messages of NVLinks and NVSwitches, of Slurm about them, and of Mellanox network cards and their links."""
+"""Messages about NVLinks and NVSwitches, from the driver and from Slurm, and about Mellanox network cards and their
+links.
+"""
 
 from __future__ import annotations
 
@@ -175,6 +177,6 @@ FABRIC_LINKS = (
         "Run ibstat. If the port is Initializing, start the subnet manager (opensm, or the switch's); otherwise seat "
         "or replace the cable, and check the switch's port",
         "Linux drivers/net/ethernet/mellanox/mlx5/core/events.c; ibstat(8)",
-        weight="consequence",  # programs on a host with an unused port fail for other reasons
+        weight="consequence",  # an unused port also reports this, and programs then fail for other reasons
     ),
 )

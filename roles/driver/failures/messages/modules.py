@@ -5,7 +5,8 @@ from __future__ import annotations
 from hostwright.failures import FailureRule, ForPeople, Variant
 from hostwright.standard.roles.driver.failures.kernel import BLACKLISTED_SIGN, FORBIDDEN_SIGN
 
-#: the module's name: ``insert 'nvidia': Exec format error``, ``nvidia: Unknown symbol``, ``nvidia.ko disagrees about``
+#: pattern with the module's name: ``insert 'nvidia': Exec format error``, ``nvidia: Unknown symbol``, ``nvidia.ko
+#: disagrees about``
 _MODULE = (
     r"(?P<module>[\w-]{1,60})(?:\.ko[.\w]{0,5})?['\"]?(?: \(\S+\))?:? (?:-1 )?(?:Exec format|Invalid module format"
     r"|Unknown symbol|version magic|disagrees about version|no symbol version|\.gnu\.linkonce)"
@@ -26,7 +27,7 @@ PEERMEM = (
     ),
 )
 
-#: precedes all rules for modules that do not load, because its messages have the reason
+#: Rules that precede all others for modules that do not load, because their messages give the reason.
 DISABLED = (
     FailureRule(
         "module-disabled",
@@ -42,7 +43,7 @@ DISABLED = (
         "(prime-select, a package, a colleague): it may be written again. For another module, find the line with "
         "modprobe -c",
         "modprobe.d(5); kmod libkmod-module.c; canonical/nvidia-prime#20",
-        # Debian's own install line found the module; another message beside this one has the reason
+        # Debian's own install line found the module; another message near this one has the reason
         narrower=r"could not insert '?nvidia_(?:current|tesla|legacy)",
         sign=FORBIDDEN_SIGN,
     ),

@@ -10,7 +10,7 @@ from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, GP
 from hostwright.standard.roles.driver.failures.install import STUB, VERSION_MISMATCH_SIGN
 from hostwright.standard.roles.driver.failures.load import FIRMWARE_SIGN, GPU_UNSUPPORTED_SIGN, NO_DEVICE_SIGN
 
-#: words that occur at a container's start, or with a libcuda that does not match the loaded module
+#: pattern of words that show the start of a container, or a libcuda that does not match the loaded module
 _IN_CONTAINER = (
     r"(?:docker|podman|nerdctl|kubectl) (?:run|exec|compose)|--runtime[= ]nvidia|--gpus\b|/cuda[^\s/]*/compat"
 )
