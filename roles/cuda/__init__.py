@@ -1,4 +1,4 @@
-"""The CUDA toolkit: releases side by side under /usr/local; the driver is never changed."""
+"""The CUDA toolkit: releases side by side under /usr/local. The driver is never changed."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ from hostwright.standard.roles.cuda.compilers import HostCompiler
 from hostwright.standard.roles.cuda.rules import newest_gcc
 from hostwright.standard.roles.cuda.section import CudaRelease, CudaSection
 
-#: a toolkit package with one of these dependencies would overwrite the .run's driver; apt's simulation is searched for
-#: them
+#: Pattern of driver packages, with which apt's simulation is searched. A toolkit package that depends on one of them
+#: would overwrite the driver from the ``.run``.
 DRIVER = "^(nvidia-|cuda-drivers|libcuda1|libnvidia-([^c]|c[^o]|co[^n])|xserver-xorg-video-nvidia)"
 NETWORK = "developer.download.nvidia.com/compute/cuda/repos"
-FORMER = "/usr/share/keyrings/cuda-repo-"  #: text in source lists that this role wrote for other toolkits
+#: prefix of the keyring paths in source lists that this role wrote for other toolkits
+FORMER = "/usr/share/keyrings/cuda-repo-"
 SIDE_BY_SIDE = "the former toolkit is kept, and no more packages come from its repository"
 FOREIGN = "only one source of CUDA: its key was changed in 2022, and apt would prefer its newer packages"
 
@@ -41,8 +42,9 @@ FOREIGN = "only one source of CUDA: its key was changed in 2022, and apt would p
 class Cuda:
     """Variables of the role ``cuda``; versions, packages and repository come from the stack."""
 
-    keep_repository: bool = True  #: false: delete a repository in /var (2.5 GB) once the toolkit is installed
-    network_repository: bool = False  #: true: do not change apt sources of NVIDIA's network repository
+    #: true: keep a repository in /var (2.5 GB); false: delete it once the toolkit is installed
+    keep_repository: bool = True
+    network_repository: bool = False  #: true: keep apt sources of NVIDIA's network repository unchanged
 
 
 @role(needs=["base"], uses=["driver"])
@@ -77,7 +79,7 @@ def _packages(toolkit: CudaRelease) -> tuple[Resource, ...]:
     prefix, source = toolkit.prefix, toolkit.source.list_file
     components = tuple(f"{name}={version}" for name, version in toolkit.components.items())
     libraries = (f"{prefix}/targets/x86_64-linux/lib", f"{prefix}/extras/CUPTI/lib64")
-    # the meta package `cuda-11-2` is never named: it depends on cuda-drivers
+    # the meta package `cuda-11-2` is never installed, because it depends on cuda-drivers
     words = (f"{toolkit.package}={toolkit.package_version}", *components)
     files = PackagedTree(prefix, libraries, source)
     return (
@@ -88,7 +90,7 @@ def _packages(toolkit: CudaRelease) -> tuple[Resource, ...]:
 
 
 def _source(toolkit: CudaRelease, v: Cuda, stack: Stack) -> Iterator[Resource]:
-    """Yield the apt source of a toolkit's packages: an address, or a repository in a ``.deb`` with its key."""
+    """Yield the apt source for a toolkit's packages: a repository at an address, or in a ``.deb`` with its key."""
     if toolkit.network:
         yield from signed_repository(toolkit.network, stack)
     if local := toolkit.repository:

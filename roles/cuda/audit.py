@@ -10,7 +10,7 @@ from hostwright.standard.roles.cuda.section import CudaSection
 
 TOOLKITS = Snippet.beside(__file__, "audit.sh", "cuda")
 
-#: package name patterns of a toolkit
+#: name patterns of a toolkit's packages
 FAMILIES = ("cuda*", "libcub*", "libcud*", "libcuf*", "libcura*", "libcus*", "libnccl*", "libnpp*", "libnv*")
 
 
@@ -25,7 +25,6 @@ def audit_values(v: Cuda, ctx: RoleContext) -> Iterator[AuditValue]:
             yield AuditValue(title, PackageVersion(name, FAMILIES), version)
             yield AuditValue(f"{title} hold", PackageHold(name, FAMILIES), "held")
     yield AuditValue("link", TOOLKITS.line("link"), wanted.prefix)
-    # Another toolkit is not a deviation, because toolkits are installed side by side and the role does not change
-    # others.
+    # No value is expected: toolkits are installed side by side, and the role does not change other toolkits.
     yield AuditValue("toolkits", TOOLKITS.line("toolkits"), among=DISTRIBUTION)
     yield AuditValue("sources", TOOLKITS.line("sources"), among=DISTRIBUTION)

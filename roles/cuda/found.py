@@ -1,4 +1,4 @@
-"""Every CUDA toolkit on a host, from any source."""
+"""CUDA toolkits found on a host, whatever installed them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _values(host: OnHost) -> FoundValues:
 
 
 def toolkits(host: OnHost) -> Iterator[tuple[str, str, bool]]:
-    """Yield the directory of each toolkit, its version, and whether it came from packages."""
+    """Yield, for each toolkit on the host, its directory, its version, and whether it came from packages."""
     for place, *cells in host.all("toolkit"):
         named = _PLACE.fullmatch(place)
         found = _NUMBER.search(cells[0]) if cells else None
@@ -28,7 +28,9 @@ def toolkits(host: OnHost) -> Iterator[tuple[str, str, bool]]:
 
 
 def _packaged(host: OnHost, of: str) -> bool:
-    """Return whether a package of the toolkit's series is installed: its compiler, its runtime, or Debian's own."""
+    """Return whether a package of this toolkit series is installed: the toolkit, its compiler, its runtime, or Debian's
+    own package.
+    """
     dashed = of.replace(".", "-")
     names = (f"cuda-toolkit-{dashed}", f"cuda-nvcc-{dashed}", f"cuda-cudart-{dashed}", "nvidia-cuda-toolkit")
     return any(named_like(name, names) for name in host.debs)
@@ -53,7 +55,9 @@ def _has(host: OnHost, toolkit: CudaRelease) -> bool:
 
 
 def _components(host: OnHost, toolkit: CudaRelease) -> dict[str, Any]:
-    """Return the packages of a toolkit whose versions differ on the host, as in a stack file."""
+    """Return the ``components`` of a stack file for the toolkit's packages whose versions on the host differ from the
+    stack's.
+    """
     there = {name: host.debs.get(name) for name in toolkit.components}
     differing = {name: there[name] for name, version in toolkit.components.items() if there[name] != version}
     return {"components": differing} if differing else {}

@@ -1,4 +1,4 @@
-"""Compatibility rules for the CUDA toolkit: drivers that run its compiled code, and supported GPUs."""
+"""Compatibility rules for the CUDA toolkit: drivers that run its compiled code, and GPUs that it supports."""
 
 from __future__ import annotations
 
@@ -37,22 +37,24 @@ DRIVER_FLOORS = {
     "13.3.0": "610.43.02",
 }
 
-#: Major version of a toolkit → oldest driver that runs compiled GPU code (cubins) of all its minor versions: CUDA's
-#: minor-version compatibility. NVIDIA's own images of 11.8 require driver 450, 470 or newer.
+#: Major version of a toolkit → oldest driver that runs compiled GPU code (cubins) from all minor versions of it, which
+#: is CUDA's minor-version compatibility. NVIDIA's own images of 11.8 require driver 450, 470 or newer.
 CUBIN_FLOORS = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
 CUBIN_TABLE = "CUDA compatibility guide, minor-version compatibility (docs.nvidia.com/deploy/cuda-compatibility)"
 
-#: Toolkit series → newest gcc that nvcc accepts as host compiler; crt/host_config.h rejects newer ones. Read there for
-#: 12.4, 12.6, 12.8, 12.9, 13.0, 13.2, 13.3, 13.4 and 13.5; the others come from Spack's build_systems/cuda.py.
+#: Toolkit series → newest gcc that nvcc accepts as host compiler. The series 12.4, 12.6, 12.8, 12.9, 13.0, 13.2, 13.3,
+#: 13.4 and 13.5 are from their crt/host_config.h, which rejects newer compilers; the others are from Spack's
+#: build_systems/cuda.py.
 GCC_BY_SERIES = {
     "11.2": 10, "11.4": 11, "11.8": 11,
     "12.0": 12, "12.1": 12, "12.2": 12, "12.3": 12,
     "12.4": 13, "12.5": 13, "12.6": 13, "12.8": 14, "12.9": 14,
     "13.0": 15, "13.1": 15, "13.2": 15, "13.3": 15, "13.4": 16, "13.5": 16,
 }  # fmt: skip
-_GCC_OF_ONE = {"11.4.0": 10}  #: a release that differs from its series
+_GCC_OF_ONE = {"11.4.0": 10}  #: toolkit release whose newest gcc differs from that of its series
 
-#: compute capability → first toolkit that has code for it, if newer than the oldest toolkit here
+#: compute capability → first toolkit series that has code for it; capabilities that all toolkits of these tables
+#: support are left out
 TOOLKIT_FOR = {
     (8, 9): "11.8",
     (9, 0): "11.8",
@@ -61,7 +63,7 @@ TOOLKIT_FOR = {
     (12, 0): "12.8",
     (12, 1): "12.9",
 }
-#: architecture → last series that has code for it
+#: GPU architecture → last toolkit series that has code for it
 LAST_TOOLKIT = {
     Architecture.KEPLER: "11.8",
     Architecture.MAXWELL: "12.9",
@@ -77,7 +79,7 @@ def newest_gcc(cuda: str) -> int | None:
 
 
 def is_known(cuda: str) -> Misfit | None:
-    """Check that the table has the drivers for this toolkit."""
+    """Check that the table lists the drivers for this toolkit."""
     if cuda in DRIVER_FLOORS:
         return None
     known = ", ".join(DRIVER_FLOORS)
@@ -91,7 +93,9 @@ def cubin_floor(cuda: str) -> str | None:
 
 
 def runs_on_the_driver(cuda: str, driver: str) -> Misfit | None:
-    """Check that the driver is new enough for the toolkit's major version, which suffices for compiled code."""
+    """Check that the driver is new enough for the toolkit's major version. That suffices for compiled code, but not for
+    PTX.
+    """
     floor = cubin_floor(cuda)
     if floor is None or version(driver) >= version(floor):
         return None
@@ -99,7 +103,7 @@ def runs_on_the_driver(cuda: str, driver: str) -> Misfit | None:
 
 
 def has_code_for_the_gpus(cuda: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
-    """Check that the toolkit supports every GPU of the host."""
+    """Check that the toolkit has code for every GPU of the host."""
     for chip in chips(gpus):
         first, last = TOOLKIT_FOR.get(chip.capability), LAST_TOOLKIT.get(chip.architecture)
         named = f"{chip.architecture} GPUs ({chip.name})"
@@ -112,7 +116,7 @@ def has_code_for_the_gpus(cuda: str, gpus: tuple[tuple[int, int], ...]) -> Misfi
 
 
 def those_beside_it_are_known(cuda_section: CudaSection) -> Iterator[Misfit]:
-    """Check that the table has the drivers for the additional toolkits (``beside``)."""
+    """Check that the table lists the drivers for each additional toolkit (``beside``)."""
     for name, one in cuda_section.beside.items():
         if misfit := is_known(one.version):
             yield replace(misfit, nearest=f"one of these as cuda.beside.{name}")
@@ -124,9 +128,9 @@ def those_beside_it_run(cuda_section: CudaSection, driver: str) -> Iterator[Misf
 
 
 def those_beside_it_have_code(cuda_section: CudaSection, gpus: tuple[tuple[int, int], ...]) -> Iterator[Misfit]:
-    """Check that each additional toolkit (``beside``) supports every GPU of the host.
+    """Check that each additional toolkit (``beside``) has code for every GPU of the host.
 
-    The search for a fitting stack does not vary these toolkits, so the suggestion names a release.
+    The suggestion names a release, because the search for a fitting stack does not vary these toolkits.
     """
     for name, one in cuda_section.beside.items():
         if misfit := has_code_for_the_gpus(one.version, gpus):
@@ -136,7 +140,7 @@ def those_beside_it_have_code(cuda_section: CudaSection, gpus: tuple[tuple[int, 
 
 
 def _nearest_with_code(cuda: str, gpus: tuple[tuple[int, int], ...]) -> str:
-    """Return the release nearest to this one that supports every GPU; empty if none does."""
+    """Return the toolkit release nearest to this one that has code for every GPU; empty if no release has."""
 
     def steps(release: str) -> tuple[int, ...]:
         pairs = zip(version(release).release, version(cuda).release, strict=False)

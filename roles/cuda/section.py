@@ -27,9 +27,9 @@ from hostwright.roles import (
 
 
 class LocalRepository(StackPart):
-    """CUDA's repository in a ``.deb``, which unpacks to ``directory`` and puts its ``key`` there.
+    """CUDA's repository in a ``.deb``, which unpacks the repository and its ``key`` to ``directory``.
 
-    ``pin`` is the artifact that becomes ``pin_file`` (apt preferences).
+    ``pin``: name of the artifact that is installed as ``pin_file``, a file of apt preferences.
     """
 
     package: Name
@@ -47,11 +47,12 @@ class LocalRepository(StackPart):
 
 
 class CudaRelease(StackPart):
-    """A release of the toolkit. ``components`` are exact dpkg versions of its packages; ``nvcc`` is nvcc's version
-    number.
+    """A release of the toolkit. ``components``: packages of the toolkit with exact dpkg versions. ``nvcc``: version
+    number that nvcc reports.
 
-    The packages come from ``repository``, a ``.deb`` that is a repository, or from ``network``, the vendor's repository
-    at an address. ``compiler`` is the package of a compiler for nvcc if the host's gcc is too new: ``g++-10``.
+    The packages come from ``repository``, a ``.deb`` that contains a repository, or from ``network``, the vendor's
+    repository at an address. ``compiler``: package of a compiler for nvcc if the host's gcc is too new, such as
+    ``g++-10``.
     """
 
     version: ExactVersion
@@ -82,7 +83,7 @@ class CudaRelease(StackPart):
 
     @property
     def series(self) -> str:
-        """Major and minor version: ``11.2``."""
+        """Major and minor version of the toolkit: ``11.2``."""
         return ".".join(self.version.split(".")[:2])
 
     @property
@@ -92,7 +93,7 @@ class CudaRelease(StackPart):
 
     @property
     def host_compiler(self) -> str:
-        """Path of ``compiler``; empty if nvcc accepts the host's own."""
+        """Path of the compiler from ``compiler``; empty if nvcc accepts the host's own compiler."""
         return f"/usr/bin/{self.compiler}" if self.compiler else ""
 
     @property
@@ -100,18 +101,18 @@ class CudaRelease(StackPart):
         return {self.package: self.package_version, **self.components}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Disk space: a repository ``.deb`` is stored twice (packed, unpacked); apt caches packages from
-        ``network``.
+        """Disk space for the toolkit. A repository ``.deb`` is stored twice (packed, unpacked); apt caches packages
+        from ``network``.
         """
         packages = {CACHE: 14, self.directory: 14} if self.directory else {"/var/cache/apt": 14}
         return taken("CUDA", f"{self.prefix}/bin/nvcc", {**packages, self.prefix: 25, "/usr/local": 0})
 
 
 class CudaSection(CudaRelease, Section):
-    """The toolkit at ``/usr/local/cuda``, and additional toolkits (``beside``), by name.
+    """The toolkit at ``/usr/local/cuda``, and additional toolkits by name (``beside``).
 
-    The packages of another release have other names. To remove the packages of the extended stack, set their names to
-    null.
+    In a stack that extends another, set the packages of the other stack's release to null in ``components``, because
+    each release has other package names.
     """
 
     vendor: ClassVar = "NVIDIA"
@@ -132,14 +133,14 @@ class CudaSection(CudaRelease, Section):
 
     @property
     def runtime(self) -> str:
-        """File name by which programs load the runtime: the name of 11.0 in all of CUDA 11, later one name per major
-        version.
+        """File name by which programs load the CUDA runtime. All of CUDA 11 has the name of 11.0; later, each major
+        version has one name.
         """
         major = self.version.partition(".")[0]
         return f"libcudart.so.{'11.0' if major == '11' else major}"
 
     def versions(self) -> Mapping[str, str]:
-        """Versions of the toolkit, of nvcc (which identifies updates), and of the additional toolkits."""
+        """Versions of the toolkit, of nvcc (which identifies the toolkit's update), and of the additional toolkits."""
         beside = {f"cuda {one.series}": one.version for one in self.beside.values()}
         return {"cuda": self.version, "nvcc": self.nvcc, **beside}
 

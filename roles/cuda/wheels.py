@@ -1,4 +1,4 @@
-"""CUDA as wheels: environments with their own CUDA libraries, and the drivers and GPUs for these."""
+"""Python environments whose wheels contain CUDA libraries, and the drivers and GPUs that these wheels support."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from hostwright.roles import Misfit, Pattern, version
 from hostwright.standard.roles.cuda.rules import CUBIN_FLOORS, CUBIN_TABLE
 from hostwright.standard.roles.driver.chips import chips
 
-#: CUDA series → oldest driver that compiles its PTX, which is the driver of the series' first release (CUDA release
+#: CUDA series → oldest driver that compiles the series' PTX, which is the driver of its first release (CUDA release
 #: notes)
 PTX_FLOORS = {"11.8": "520.61.05", "12.2": "535.54.03", "12.3": "545.23.06", "12.5": "555.42.02"}
 
-#: Runs a program in a login shell, with the LD_LIBRARY_PATH of the shell's start files: ``LOGIN_SHELL, python, text``
+#: Shell command with two fields, an interpreter and a program's text. It runs the program in a login shell, with the
+#: LD_LIBRARY_PATH of the shell's start files.
 LOGIN_SHELL = 'env -i HOME="$HOME" USER="$(id -un)" TERM=dumb /bin/bash -l -c \'exec "$@"\' bash %s -c %s'
-#: Python code with which a program lists the libraries that it has opened, as JSON for ``opened_elsewhere``
+#: Python code that a program runs to list the libraries that it has opened; ``opened_elsewhere`` reads its result as
+#: JSON.
 OPENED = """
 import os, sys
 with open("/proc/self/maps") as maps:
@@ -28,7 +30,7 @@ opened = {"opened": opened, "prefix": os.path.realpath(sys.prefix)}
 _LIBRARIES = ("libcublas", "libcudnn", "libcudart", "libnccl", "libnvJitLink", "libcusparse", "libcufft", "libcurand")
 
 _SUFFIXED = Pattern(r"nvidia-[a-z0-9-]+-cu([0-9]{2})|jax-cuda([0-9]{2})-(?:plugin|pjrt)|cupy-cuda([0-9]{2})x")
-#: wheels whose major version is CUDA's; cuFFT, cuSOLVER and others have their own versions
+#: wheels whose major version equals CUDA's; wheels such as cuFFT and cuSOLVER have version numbers of their own
 _VERSIONED = {"cuda-toolkit", "nvidia-cuda-runtime", "nvidia-cuda-nvrtc", "nvidia-cuda-cupti", "nvidia-nvjitlink"}
 
 
@@ -44,17 +46,19 @@ class Codes:
     newest: tuple[int, int] | None = None
 
     def compiled_for(self, capability: tuple[int, int]) -> bool:
-        """Return whether compiled code runs on this capability: same major version, and at least its minor version."""
+        """Return whether compiled code runs on this capability, which needs the code's major version and at least its
+        minor version.
+        """
         return any(major == capability[0] and minor <= capability[1] for major, minor in self.compiled)
 
     def runs_on(self, capability: tuple[int, int]) -> bool:
-        """Return whether there is compiled code, or PTX that works."""
+        """Return whether the wheel has compiled code for this capability, or PTX that works on it."""
         by_ptx = self.ptx is not None and self.ptx <= capability and (self.newest is None or capability <= self.newest)
         return by_ptx or self.compiled_for(capability)
 
     @property
     def span(self) -> str:
-        """The supported GPUs in words: ``compute capability 6.0 to 9.0``."""
+        """The supported GPUs as text: ``compute capability 6.0 to 9.0``."""
         oldest = min(self.compiled)
         newest = max((*self.compiled, self.newest or self.ptx or oldest))
         above = "and up" if self.ptx and not self.newest else f"to {'.'.join(map(str, newest))}"
@@ -80,14 +84,16 @@ def python_range(first: int, last: int) -> tuple[str, ...]:
 
 
 def usable_pythons(section: EnvironmentSection) -> tuple[str, ...]:
-    """Return the Python versions that a stack accepts for an environment, for a ``Choice``."""
+    """Return the Python versions that a stack accepts for an environment, as options of a ``Choice``."""
     return section.usable
 
 
 def has_code(
     title: str, codes: Codes | None, gpus: tuple[tuple[int, int], ...], rule: str, source: str
 ) -> Misfit | None:
-    """Check that the wheel has code, compiled or as PTX, for every GPU of the host; unknown GPUs pass."""
+    """Check that the wheel has code, compiled or as PTX, for every GPU of the host. GPUs with unknown capabilities
+    pass.
+    """
     for chip in chips(gpus) if codes else ():
         if codes and not codes.runs_on(chip.capability):
             own = ".".join(map(str, chip.capability))
@@ -96,7 +102,7 @@ def has_code(
 
 
 def runs_on_the_driver(title: str, cuda: str, driver: str) -> Misfit | None:
-    """Check that the driver is new enough for the CUDA of the wheels."""
+    """Check that the driver is new enough for the CUDA of an environment's wheels."""
     floor = CUBIN_FLOORS.get(cuda.partition(".")[0])
     if floor is None or version(driver) >= version(floor):
         return None
@@ -105,7 +111,7 @@ def runs_on_the_driver(title: str, cuda: str, driver: str) -> Misfit | None:
 
 
 def cuda_of(pins: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the major versions of CUDA among pinned wheels, each with one of the wheels.
+    """Return the major versions of CUDA among pinned wheels, each with one of the wheels of that version.
 
     >>> dict(cuda_of({"nvidia-cudnn-cu12": "9.10.2.21", "nvidia-cuda-runtime": "13.0.96", "numpy": "2.4.0"}))
     {'12': 'nvidia-cudnn-cu12 9.10.2.21', '13': 'nvidia-cuda-runtime 13.0.96'}
@@ -116,12 +122,14 @@ def cuda_of(pins: Mapping[str, str]) -> Mapping[str, str]:
         major = (match[1] or match[2] or match[3] or "") if match else ""
         if not major and name in _VERSIONED:
             major = release.partition(".")[0]
-        if major and not release.startswith("0.0."):  # placeholders on the index, without files
+        # versions 0.0.x are placeholders on the package index, without files
+        if major and not release.startswith("0.0."):
             found.setdefault(major, f"{name} {release}")
     return found
 
 
-@lru_cache(maxsize=64)  # the search for fitting versions evaluates the rules for hundreds of combinations
+# cached because the search for fitting versions evaluates the rules for hundreds of combinations
+@lru_cache(maxsize=64)
 def _pinned(constraints: str, python: str) -> Mapping[str, str]:
     if not _may_name_cuda(constraints):
         return {}
@@ -129,18 +137,18 @@ def _pinned(constraints: str, python: str) -> Mapping[str, str]:
 
 
 def _may_name_cuda(constraints: str) -> bool:
-    """Return whether a constraints file may name CUDA; parsing a file with 180 pins takes 10 ms."""
+    """Return whether a constraints file may name CUDA wheels. Parsing all 180 pins of a file would take 10 ms."""
     text = constraints.lower()
     return "nvidia" in text or "cuda" in text
 
 
 def brings_cuda(section: EnvironmentSection) -> bool:
-    """Return whether the pinned wheels contain CUDA."""
+    """Return whether the environment's pinned wheels contain CUDA."""
     return any(_pinned(section.constraints.get(python, ""), python) for python in section.usable)
 
 
 def opened_elsewhere(look: Mapping[str, Any]) -> list[str]:
-    """Return the CUDA libraries that a program opened outside its environment, instead of its wheels' libraries.
+    """Return the CUDA libraries that a program opened outside its environment, instead of those from its wheels.
 
     >>> opened_elsewhere({"prefix": "/opt/jax", "opened": ["/opt/jax/libcudart.so.13", "/usr/lib/libcublas.so.13"]})
     ['/usr/lib/libcublas.so.13']
@@ -151,33 +159,37 @@ def opened_elsewhere(look: Mapping[str, Any]) -> list[str]:
 
 
 def major_of(section: EnvironmentSection) -> str:
-    """Return the major version of CUDA in the wheels of the first usable Python; empty if they contain none."""
+    """Return the major version of CUDA in the environment's wheels; empty if the wheels contain no CUDA. Only the first
+    usable Python is considered.
+    """
     return next(iter(_pinned(section.constraints.get(section.usable[0], ""), section.usable[0])), "")
 
 
 def pins_of(section: EnvironmentSection) -> Mapping[str, str]:
-    """Return the pinned packages of the first usable Python: name → version."""
+    """Return name → version of the packages that the environment pins for its first usable Python."""
     return section.pins(section.usable[0])
 
 
 def libraries_in(section: EnvironmentSection) -> str:
-    """Return a pinned wheel that contains CUDA libraries; empty if the environment uses the host's."""
+    """Return the name of a pinned wheel that contains CUDA libraries; empty if the environment uses the host's
+    libraries.
+    """
     pythons = (python for python in section.usable if _may_name_cuda(section.constraints.get(python, "")))
     pins = (pin for python in pythons for pin in section.pins(python).items())
     return next((f"{name} {release}" for name, release in pins if name.startswith("nvidia-")), "")
 
 
 def libraries_of(section: EnvironmentSection) -> tuple[str, ...]:
-    """Return the wheels whose versions an audit compares: cuDNN and NCCL."""
+    """Return the wheels whose versions an audit compares, which are those of cuDNN and NCCL."""
     major = major_of(section)
     return tuple(f"nvidia-{library}-cu{major}" for library in ("cudnn", "nccl") if major)
 
 
 def one_cuda(section: EnvironmentSection) -> Iterator[Misfit]:
-    """Check that no environment has wheels of two CUDA major versions.
+    """Check that the environment does not have wheels for two major versions of CUDA.
 
-    cuDNN, NCCL, NVSHMEM and cuSPARSELt of both versions contain the same files. The later wheel overwrites the earlier,
-    and pip reports nothing.
+    The wheels of cuDNN, NCCL, NVSHMEM and cuSPARSELt for both versions contain the same files. The wheel that is
+    installed later overwrites the files of the earlier one, and pip reports nothing.
     """
     for python in section.usable:
         found = _pinned(section.constraints.get(python, ""), python)

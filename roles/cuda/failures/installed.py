@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 META_PACKAGES = Pattern(r"cuda|cuda-\d+-\d+|cuda-(runtime|demo-suite)-\d+-\d+|cuda-drivers(-\d+)?")
-#: nvcc's version number in each update of 11.2, all of which report "release 11.2" (from public build logs)
+#: version number of nvcc → update of 11.2. All updates report "release 11.2"; the numbers are from public build logs.
 UPDATES = {"V11.2.67": "11.2.0", "V11.2.142": "11.2.1", "V11.2.152": "11.2.2"}
 
 
@@ -80,7 +80,9 @@ def not_held(ctx: AuditContext) -> Iterator[str]:
 
 
 def from_runfile(ctx: AuditContext) -> Iterator[str]:
-    """CUDA's runfile left its uninstaller in the stack's toolkit, whose package is not installed."""
+    """CUDA's runfile left its uninstaller in the directory of the stack's toolkit, but the toolkit's package is not
+    installed.
+    """
     cuda = ctx.section(CudaSection)
     row = ctx.packages.get(cuda.package)
     if UNINSTALLER in own(ctx).has and not (row and row.present):
@@ -101,7 +103,7 @@ def _leads(link: Toolkit) -> str:
 
 
 def _loaded_from(ctx: AuditContext, toolkit: Toolkit) -> bool:
-    """Return whether the loader's cache has the toolkit, which another rule reports; false if unknown."""
+    """Return whether the loader's cache has libraries of the toolkit, which another rule reports; false if unknown."""
     try:
         return any(entry.below(toolkit.leads) for entry in cached(ctx))
     except Unread:

@@ -1,7 +1,7 @@
-"""Signs about apt's sources of CUDA and their signing keys.
+"""Signs about apt's sources for CUDA, and about the keys that sign these sources.
 
 NVIDIA changed the key of its network repository in April 2022 (NVIDIA/cuda-repo-management#4). The local repository of
-11.2.2 is still signed with the old key and contains it.
+11.2.2 contains the old key, with which it is still signed.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 
-OLD_KEY = "F60F4B3D7FA2AF80"  #: key until April 2022, and of every local repository of 11.2
-NEW_KEY = "A4B469963BF863CC"  #: key since then, for the network repository
-TRUSTED = "/etc/apt/trusted.gpg"  #: apt-key's keyring, used with those in TRUSTED.d for sources without signed-by
+OLD_KEY = "F60F4B3D7FA2AF80"  #: id of NVIDIA's key until April 2022, and of the key of every local repository of 11.2
+NEW_KEY = "A4B469963BF863CC"  #: id of NVIDIA's key since April 2022, for the network repository
+#: apt-key's keyring, which apt uses, with the keyrings in TRUSTED.d, for sources without signed-by
+TRUSTED = "/etc/apt/trusted.gpg"
 
-#: Prints ``source FILE NUMBER LINE`` for each list line that mentions CUDA, and ``key FILE old|new|ID`` for keyrings.
+#: Prints ``source FILE NUMBER LINE`` for each line of a source list that mentions CUDA, and ``key FILE old|new|ID`` for
+#: each key in a keyring.
 SOURCES = Probe(f"{DEARMOR}\n" + sh_file(__file__, "apt_sources.sh"), root=True)
 
 _KEY_ID = Pattern(r"[0-9A-F]{16}")
@@ -52,7 +54,9 @@ def sources(ctx: AuditContext) -> tuple[Source, ...]:
 
 
 def keys(ctx: AuditContext) -> Mapping[str, frozenset[str]]:
-    """Return keyring path → keys: NVIDIA's two keys if present; for apt-key's keyring, all keys. Raises ``Unread``."""
+    """Return keyring path → ids of its keys. For apt-key's keyring these are all keys, for others NVIDIA's two keys if
+    present. Raises ``Unread``.
+    """
     by_ring: dict[str, frozenset[str]] = {}
     for _, ring, which in _rows(ctx, "key", 3):
         key = {"new": NEW_KEY, "old": OLD_KEY}.get(which, which.upper())
@@ -62,7 +66,7 @@ def keys(ctx: AuditContext) -> Mapping[str, frozenset[str]]:
 
 
 def rings(source: Source, known: Iterable[str]) -> tuple[str, ...] | None:
-    """Return the keyrings that apt uses for a source; ``None`` if the source contains its key or needs none."""
+    """Return the keyrings that apt uses for a source; ``None`` if the source itself contains the key, or needs none."""
     if "trusted=yes" in source.text.replace(" ", "").lower() or any("BEGIN" in ring for ring in source.signed_by):
         return None
     paths = tuple(ring for ring in source.signed_by if ring.startswith("/"))
@@ -77,10 +81,10 @@ def _rows(ctx: AuditContext, kind: str, length: int) -> list[list[str]]:
     return [row for row in rows if len(row) == length and row[0] == kind]
 
 
-#: address part of NVIDIA's network repositories, as in the role cuda
+#: part of the addresses of NVIDIA's network repositories, as in the role cuda
 NETWORK = "developer.download.nvidia.com/compute/cuda/repos"
-MAIN_LIST = "/etc/apt/sources.list"  #: apt reads this list before the lists in sources.list.d
-LOCAL = "/cuda-repo-"  #: part of a local repository's directory name
+MAIN_LIST = "/etc/apt/sources.list"  #: source list that apt reads before the lists in sources.list.d
+LOCAL = "/cuda-repo-"  #: part of the path of a local repository's directory
 
 
 def retired_key(ctx: AuditContext) -> Iterator[str]:
@@ -99,19 +103,21 @@ def conflicting(ctx: AuditContext) -> Iterator[str]:
 
 
 def refused(ctx: AuditContext) -> tuple[tuple[Source, ...], ...]:
-    """Return, for each CUDA repository with conflicting keys, its source lines, which make apt reject all sources.
-    Raises ``Unread``.
+    """Return the source lines of each CUDA repository with conflicting keys. apt rejects all sources because of such
+    lines. Raises ``Unread``.
     """
     return tuple(repository for repository in _repositories((*_network(ctx), *_own(ctx))) if _conflict(repository))
 
 
 def _refused_paths(ctx: AuditContext) -> tuple[str, ...]:
-    """Return the directories of the repositories in ``refused``, as apt's messages name them."""
+    """Return the paths of the repositories in ``refused``, as apt's messages give them."""
     return tuple(repository[0].path for repository in refused(ctx) if repository[0].path)
 
 
 def _repositories(lines: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
-    """Yield the lines about each repository, in apt's reading order: the lists in its directory by name."""
+    """Yield the source lines of each repository, in the order in which apt reads the lists: main list first, then by
+    name.
+    """
     same: defaultdict[tuple[str, str], list[Source]] = defaultdict(list)
     for source in sorted(lines, key=lambda source: (source.file != MAIN_LIST, source.file, source.line)):
         same[source.place].append(source)
@@ -119,18 +125,19 @@ def _repositories(lines: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
 
 
 def _conflict(repository: Iterable[Source]) -> bool:
-    """Return whether apt rejects the lines about a repository because a line after the first key has another key or
-    none.
+    """Return whether apt rejects the source lines of a repository because a line after the first one with a key has
+    another key or none.
 
-    apt accepts lines without a key before the first key, and reads the repository twice (tried with apt 2.2).
+    If the lines without a key come before the first line with a key, apt accepts all lines and reads the repository
+    twice (tried with apt 2.2).
     """
     named = [source.signed_by for source in dropwhile(lambda source: not source.signed_by, repository)]
     return len(set(named)) > 1
 
 
 def _naming(repository: tuple[Source, ...]) -> tuple[Source, ...]:
-    """Return the lines that determine the key of a repository; none if apt rejects the lines, which a more precise rule
-    reports.
+    """Return the source lines that determine a repository's key; empty if apt rejects its lines, because a more precise
+    rule reports that.
     """
     return () if _conflict(repository) else tuple(source for source in repository if source.signed_by) or repository
 
@@ -174,7 +181,7 @@ def _directories(ctx: AuditContext) -> frozenset[str]:
 
 
 def _fails(ctx: AuditContext) -> bool:
-    """Return whether a more specific rule applies to the host."""
+    """Return whether a more specific rule about CUDA's sources applies to the host."""
     return any(True for sign in (retired_key, conflicting) for _ in sign(ctx))
 
 

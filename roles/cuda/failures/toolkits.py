@@ -16,14 +16,14 @@ from hostwright.standard.roles.cuda.section import CudaSection
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-LINK = "/usr/local/cuda"  #: path without a version
-LIBRARIES = "targets/x86_64-linux/lib"  #: directory of the libraries below a toolkit
+LINK = "/usr/local/cuda"  #: path of the toolkit without a version, usually a link
+LIBRARIES = "targets/x86_64-linux/lib"  #: directory of the libraries within a toolkit's directory
 CUDNN_HEADER = "include/cudnn_version.h"
 NVCC, RUNTIME, UNINSTALLER = "bin/nvcc", "libcudart", "bin/cuda-uninstaller"
-MAX_LINKS = 8  #: limit for a chain of links, before it counts as a loop
+MAX_LINKS = 8  #: maximum number of links in a chain; a longer chain counts as a loop
 
-#: Prints for each toolkit: path, path with links resolved, the parts of a toolkit in it, and cuDNN's version from its
-#: header.
+#: Prints for each toolkit: path, path with links resolved, those files of a toolkit that it contains, and cuDNN's
+#: version from its header.
 TOOLKITS = Probe(
     sh_file(
         __file__,
@@ -39,7 +39,7 @@ TOOLKITS = Probe(
 
 @dataclass(frozen=True, slots=True)
 class Toolkit:
-    """A ``/usr/local/cuda*``. ``leads`` is its path with links resolved, ``cudnn`` the version in cuDNN's header."""
+    """A ``/usr/local/cuda*``. ``leads``: its path with links resolved. ``cudnn``: version in the cuDNN header there."""
 
     path: str
     leads: str
@@ -48,7 +48,9 @@ class Toolkit:
 
     @property
     def usable(self) -> bool:
-        """Whether the toolkit has a compiler or the runtime. Leftovers of a package do not count as a toolkit."""
+        """Whether the toolkit has a compiler or the runtime. Leftovers of a removed package are not a usable
+        toolkit.
+        """
         return bool(self.has & {NVCC, RUNTIME})
 
 
@@ -60,7 +62,7 @@ def toolkits(ctx: AuditContext) -> Mapping[str, Toolkit]:
 
 
 def own(ctx: AuditContext) -> Toolkit:
-    """Return the stack's toolkit; an empty one if it does not exist. Raises ``Unread``."""
+    """Return the stack's toolkit on the host; an empty ``Toolkit`` if it does not exist. Raises ``Unread``."""
     prefix = ctx.section(CudaSection).prefix
     return toolkits(ctx).get(prefix, Toolkit(prefix, prefix, frozenset()))
 
@@ -71,7 +73,7 @@ def _version(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LibraryFile:
-    """A shared object or a link to one: ``find``'s letter for its kind, size in bytes, a link's target."""
+    """A shared object or a link to one. ``kind`` is the letter that ``find`` prints for it."""
 
     path: str
     kind: str
@@ -99,7 +101,9 @@ def library_files(ctx: AuditContext) -> Mapping[str, LibraryFile]:
 
 @lru_cache(maxsize=8)
 def _library_files(text: str) -> Mapping[str, LibraryFile]:
-    """Parse the probe's output once for all rules, because a toolkit has some hundred files."""
+    """Parse the output of the probe for library files. The result is cached for all rules, because a toolkit has some
+    hundred files.
+    """
     rows = (line.split("\t") for line in text.splitlines() if line.startswith("found\t"))
     files = (LibraryFile(row[3], row[1], int(row[2]), row[4]) for row in rows if len(row) == 5 and _is_size(row[2]))
     return {file.path: file for file in files}

@@ -1,4 +1,4 @@
-"""CUDA wheels beside a library's message: two sets of them in one environment."""
+"""Variant that several libraries' rules share: two sets of CUDA wheels in one environment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from hostwright.failures import Variant
 
-#: lines of pip that name a CUDA wheel
+#: pattern of a CUDA wheel's name in pip's output
 WHEEL_LINES: Final = r"\bnvidia-[a-z-]{2,30}-cu1[0-9]\b"
 
 REINSTALL: Final = (
@@ -16,7 +16,7 @@ REINSTALL: Final = (
     "framework. Provisioning restores the stack's own"
 )
 
-#: two sets of wheels, in the lines beside a message of any library
+#: variant for two sets of CUDA wheels, which the lines near a library's message name
 TWO_SETS: Final = Variant(
     r"nvidia-[a-z-]{2,30}-cu12\b(?s:.)*nvidia-[a-z-]{2,30}-cu13\b"
     r"|nvidia-[a-z-]{2,30}-cu13\b(?s:.)*nvidia-[a-z-]{2,30}-cu12\b",

@@ -1,4 +1,4 @@
-"""Proofs of GPUs without a framework: copies, memory and full load, by programs that nvcc compiles."""
+"""Proofs of GPUs that need no framework: copies, memory and full load, by programs that nvcc compiles on the host."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hostwright.standard.roles.cuda.compilers import OLDER_GCC
 from hostwright.standard.roles.cuda.proofs import judges
 from hostwright.standard.roles.cuda.section import CudaSection
 
-#: Seconds of the burn-in: our choice. A GPU reaches its final temperature in one to two minutes.
+#: Duration of the burn-in in seconds: our choice. A GPU reaches its final temperature in one to two minutes.
 BURN_IN_S = 180
 
 
 def proofs(_variables: Cuda, ctx: RoleContext) -> tuple[Proof, ...]:
-    """Return bandwidth, memory test and burn-in, of every GPU."""
+    """Return the proofs of copy bandwidth, memory and full load, each for every GPU."""
     nvcc = compiler(ctx)
     copies = Program("bandwidth.cu", source(__file__, "bandwidth.cu"), compiler=nvcc)
     memory = Program("memory.cu", source(__file__, "memory.cu"), compiler=nvcc)
@@ -28,8 +28,8 @@ def proofs(_variables: Cuda, ctx: RoleContext) -> tuple[Proof, ...]:
 
 
 def compiler(ctx: RoleContext, libraries: str = "") -> tuple[str, ...]:
-    """Return the command with which the host's own nvcc compiles a program; ``libraries`` are linker options:
-    ``-lnccl``.
+    """Return the command with which the host's own nvcc compiles a proof's program. ``libraries``: options for the
+    linker, such as ``-lnccl``.
     """
     wanted = ctx.section(CudaSection)
     values = {"toolkit": wanted.prefix, "compiler": wanted.compiler, "libraries": libraries}

@@ -1,4 +1,4 @@
-"""NVIDIA's data sheets: dense TFLOPS of each GPU by format, and its memory bandwidth; by PCI id.
+"""Figures of NVIDIA's data sheets by PCI id: dense TFLOPS of each GPU by number format, and its memory bandwidth.
 
 The figures are without sparsity (halved if a sheet has only those with sparsity), and with sums in FP32 if a sheet has
 two (GeForce), because PyTorch sums in FP32. Public excerpts of the sheets confirm those of A100, H100 PCIe, B200, L40S
@@ -11,21 +11,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-#: formats of products, in the order of measurement
+#: number formats of matrix products, in the order of measurement
 FORMATS = ("fp32", "tf32", "bf16", "fp16", "fp8")
 MEMORY = "memory copy"
 
-#: Percent of the data sheet that a GPU must reach. Our choice: half for products, so that a GPU at half of its clock,
-#: or with half of its power, fails. The best public measurements in bf16 are 80 % on H100 and H200 and 78 % on B200, in
-#: fp8 73 and 76 % (stas00/ml-engineering, maximum achievable matmul FLOPS), in fp16 83 % on H100 PCIe
-#: (GOATnote-Inc/periodicdent42); a single size of matrix reaches less. Reading H100's memory reaches 84 %
+#: Percentage of a data sheet's figure that a GPU must reach, by measurement. Our choice is 50 for products, so that a
+#: GPU at half of its clock or half of its power fails. The best public measurements in bf16 are 80 % on H100 and H200
+#: and 78 % on B200, in fp8 73 and 76 % (stas00/ml-engineering, maximum achievable matmul FLOPS), in fp16 83 % on H100
+#: PCIe (GOATnote-Inc/periodicdent42); a single size of matrix reaches less. Reading H100's memory reaches 84 %
 #: (mikamirai.com, GPU memory bandwidth).
 LEAST = {**dict.fromkeys(FORMATS, 50.0), MEMORY: 70.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Datasheet:
-    """A GPU: its PCI ids, TFLOPS in the order of ``FORMATS`` (0: not in hardware), and GB/s."""
+    """The data sheet of a GPU: its PCI ids, its TFLOPS in the order of ``FORMATS`` (0: not in hardware), and its memory
+    bandwidth in GB/s.
+    """
 
     card: str
     ids: tuple[str, ...]
@@ -50,7 +52,7 @@ DATASHEETS = (
 
 
 def by_pci_id() -> Mapping[str, Mapping[str, float]]:
-    """Return PCI id → figures of the data sheet by measurement name."""
+    """Return PCI id → measurement name → figure of the data sheet."""
     return {each: _figures(sheet) for sheet in DATASHEETS for each in sheet.ids}
 
 

@@ -1,8 +1,8 @@
-"""Findings in a framework's measurements: other versions than the stack's, missing GPUs, wrong results.
+"""Findings from a framework's measurements: versions other than the stack's, missing GPUs, wrong results.
 
-The tolerances are parts of the largest value. With float32 and sums in another order, TensorFlow 2.9.0, PyTorch 2.13.0
-and JAX 0.12.0 on a CPU stay below 1e-6 of NumPy's result in float64; cuDNN's faster algorithms for convolutions
-(Winograd) may lose two digits more. A result that is wrong in one value is usually off by more than 1e-2.
+A tolerance is a fraction of the result's largest value. With float32 and sums in another order, TensorFlow 2.9.0,
+PyTorch 2.13.0 and JAX 0.12.0 on a CPU stay below 1e-6 of NumPy's result in float64. cuDNN's faster algorithms for
+convolutions (Winograd) may lose two more digits. A result that is wrong in one value is usually off by more than 1e-2.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from hostwright.standard.roles.cuda.wheels import Codes
 from hostwright.standard.roles.driver.chips import chip
 from hostwright.standard.roles.driver.gpus import same_model
 
-SAME = 1e-4  #: tolerance for the same computation in float32 in another order
+SAME = 1e-4  #: tolerance for the same computation in float32 with sums in another order
 CONVOLVED = 1e-3  #: tolerance for a convolution by an algorithm that cuDNN selected
-LEARNED = 1e-3  #: tolerance for weights after some training steps with the sums of all GPUs
+LEARNED = 1e-3  #: tolerance for a model's weights after some training steps that sum over all GPUs
 
-NO_NUMBERS = {"not a number", "infinite"}  #: a program's words for a difference that JSON cannot represent
+NO_NUMBERS = {"not a number", "infinite"}  #: a program's words in place of a difference that JSON cannot represent
 
 _ARCHITECTURE = Pattern(r"(sm|compute)_([0-9]{1,2})([0-9])[a-z]?")
 _CAPABILITY = Pattern(r"([0-9]{1,2})\.([0-9])")
@@ -28,10 +28,13 @@ _CAPABILITY = Pattern(r"([0-9]{1,2})\.([0-9])")
 
 @dataclass(frozen=True, slots=True)
 class DevicesJudge:
-    """Requirements of a framework on a host: the stack's versions, code for every GPU, all GPUs, right results."""
+    """Judge of a framework's measurements on a host: the stack's versions, code for every GPU, all GPUs, right
+    results.
+    """
 
     title: str
-    wanted: Mapping[str, tuple[str, str | bool]]  #: measurement → its subject in a sentence, and the stack's value
+    #: measurement name → its subject in a finding's sentence, and the stack's value
+    wanted: Mapping[str, tuple[str, str | bool]]
 
     def judge(self, measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
         return (
@@ -46,7 +49,9 @@ class DevicesJudge:
 
 
 def versions(measured: Measurements, wanted: Mapping[str, tuple[str, str | bool]]) -> Iterator[ProofFinding]:
-    """Check that each measurement in ``wanted`` has the stack's value. Findings begin with its subject there."""
+    """Check that each measurement in ``wanted`` has the stack's value. A finding begins with the measurement's
+    subject.
+    """
     for name, (subject, value) in wanted.items():
         found = next((each.value for each in measured.named(name)), "not told")
         if found != value:
@@ -55,7 +60,9 @@ def versions(measured: Measurements, wanted: Mapping[str, tuple[str, str | bool]
 
 
 def within(measured: Measurements, name: str, tolerance: float, what: str) -> Iterator[ProofFinding]:
-    """Check that every device's difference of this name is within the tolerance, and that at least one was measured."""
+    """Check that at least one device has a difference with this name, and that every such difference is within the
+    tolerance.
+    """
     found = measured.named(name)
     if not found:
         yield ProofFinding(f"{what} was not compared, because the program ended too early", CPU)
@@ -74,7 +81,9 @@ def within(measured: Measurements, name: str, tolerance: float, what: str) -> It
 
 
 def architectures(measured: Measurements, title: str) -> Iterator[ProofFinding]:
-    """Check that the framework has code, compiled or as PTX, for each GPU; skipped if the framework lists no code."""
+    """Check that the framework has code, compiled or as PTX, for each GPU. The check is skipped if the framework lists
+    no code.
+    """
     for built in measured.named("architectures"):
         codes = _codes(str(built.value))
         for each in measured.named("compute capability"):
@@ -86,7 +95,9 @@ def architectures(measured: Measurements, title: str) -> Iterator[ProofFinding]:
 
 
 def _codes(text: str) -> Codes | None:
-    """Return the GPU code in a list of architectures: ``sm_75 sm_80 compute_120``."""
+    """Return the GPU code that a framework lists as architectures (``sm_75 sm_80 compute_120``); ``None`` if it lists
+    none.
+    """
     found = [match for word in text.split() if (match := _ARCHITECTURE.fullmatch(word))]
     ptx = [_pair(one[2], one[3]) for one in found if one[1] == "compute"]
     compiled = tuple(_pair(one[2], one[3]) for one in found if one[1] == "sm")
@@ -98,7 +109,7 @@ def _pair(major: str | None, minor: str | None) -> tuple[int, int]:
 
 
 def cards(measured: Measurements, expected: Expected, title: str) -> Iterator[ProofFinding]:
-    """Check that the framework computes on every GPU of the driver, of the bus, and of the inventory."""
+    """Check that the framework computes on every GPU that the driver, the PCI bus and the inventory report."""
     seen = measured.named("gpu")
     missing = _missing(seen, expected)
     for card in missing:
@@ -115,15 +126,15 @@ def cards(measured: Measurements, expected: Expected, title: str) -> Iterator[Pr
 
 
 def on_every_card(measured: Measurements, name: str, expected: Expected) -> Iterator[ProofFinding]:
-    """Check that every GPU of the driver has a value of this name."""
+    """Check that every GPU that the driver reports has a measurement with this name."""
     seen = tuple(each for each in measured.named(name) if not each.device.startswith(CPU))
     for card in _missing(seen, expected):
         yield ProofFinding(f"nothing was computed on the card at {card.bus}", _device(card), "failed", "nothing", name)
 
 
 def _missing(seen: tuple[Measurement, ...], expected: Expected) -> tuple[Gpu, ...]:
-    """Return the driver's GPUs without a measurement. Devices without UUIDs (nvidia-smi is missing) are only
-    counted.
+    """Return the driver's GPUs without a measurement. If the devices lack UUIDs, because nvidia-smi is missing, they
+    are only counted.
     """
     devices = {each.device.partition(" ")[0] for each in seen}
     known = tuple(card for card in expected.cards or () if card.uuid)
@@ -152,7 +163,9 @@ def _device(card: Gpu) -> str:
 
 
 def agreement(measured: Measurements) -> Iterator[ProofFinding]:
-    """Check that distributed training ends with the weights of training on one device, and with NumPy's."""
+    """Check that distributed training ends with the same weights as training on one device, and as NumPy's
+    computation.
+    """
     yield from within(measured, "learned beside one device", LEARNED, "the result of joint training")
     yield from within(measured, "learned beside numpy", LEARNED, "the result of joint training")
 
@@ -162,7 +175,9 @@ def _word(value: float | str | bool | None) -> str:
 
 
 def capabilities(measured: Measurements) -> Iterator[ProofFinding]:
-    """Check that the compute capability is the chip's: a lower one means that driver and CUDA do not match."""
+    """Check that each GPU has the compute capability of its chip. A lower one means that driver and CUDA do not
+    match.
+    """
     ids = {each.device: str(each.value) for each in measured.named("pci device")}
     for each in measured.named("compute capability"):
         known = chip(_device_id(ids.get(each.device, "")))
@@ -172,7 +187,7 @@ def capabilities(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def _device_id(text: str) -> int:
-    """Return the device's half of nvidia-smi's value: 0x1EB8 of ``0x1EB810DE``; 0 for any other text."""
+    """Return the device id from nvidia-smi's value, 0x1EB8 from ``0x1EB810DE``; 0 for any other text."""
     try:
         return int(text, 16) >> 16 if len(text) == len("0x1EB810DE") else 0
     except ValueError:

@@ -1,8 +1,9 @@
-"""Findings from measured figures of GPUs: limits of Azure and DCGM for the model, and other GPUs of the host.
+"""Findings from measurements of GPUs, compared with the limits of Azure and DCGM for the model, and with other GPUs of
+the host.
 
-Pure functions. Peers on other hosts and baselines are compared elsewhere.
+Other modules compare the measurements with those of peers on other hosts, and with baselines.
 
-The tables have the minimum for a healthy GPU, by model (PCI id), each number with its source.
+The tables have the minimum for a healthy GPU by PCI id of the model, each with its source.
 
 Azure: azurehpc-health-checks (commit 0e0a1ac), conf/*.conf, ``check_gpu_bw HOST PEER``: GB/s between host and GPU, and
 between GPUs, with nvbandwidth's copy engines; the names of the virtual machines imply their GPUs.
@@ -20,7 +21,7 @@ from statistics import median
 
 from hostwright.proofs import Expected, Measurement, Measurements, ProofFinding
 
-#: PCI id → GB/s between the host and the GPU, in each direction
+#: PCI id → minimum GB/s between the host and the GPU, in each direction
 HOST = {
     "1db4": 10.0,  # V100-PCIE-16GB: Azure, nc6s_v3, nc12s_v3, nc24s_v3, nc24rs_v3
     "1db5": 9.0,  # V100-SXM2-32GB: Azure, nd40rs_v2
@@ -32,11 +33,11 @@ HOST = {
     "2335": 48.0,  # H200: Azure, nd96isr_h200_v5
 }
 
-#: For a model not in the table: this part of its PCIe link's bandwidth. Azure requires 57 to 76 % on links of 16 lanes
-#: (9 of 15.75 GB/s, 21 of 31.5, 48 of 63); ours is below the lowest.
+#: Minimum share of the PCIe link's bandwidth, for a model that is not in the table. Azure requires 57 to 76 % on links
+#: of 16 lanes (9 of 15.75 GB/s, 21 of 31.5, 48 of 63), all above this minimum.
 LEAST_OF_LINK = 0.55
 
-#: PCI id → GB/s from GPU to GPU, if they can access each other's memory
+#: PCI id → minimum GB/s from GPU to GPU, for GPUs that can access each other's memory
 PEER = {
     "20b0": 235.0,  # A100-SXM4-40GB: Azure, nd96asr_v4
     "20b2": 238.0,  # A100-SXM4-80GB: Azure, nd96amsr_a100_v4
@@ -44,7 +45,7 @@ PEER = {
     "2335": 335.0,  # H200: Azure, nd96isr_h200_v5
 }
 
-#: PCI id → GB/s within the GPU's memory, read and written bytes together
+#: PCI id → minimum GB/s within the GPU's memory, where both read and written bytes count
 WITHIN = {
     "1bb3": 123.75,  # Tesla P4: DCGM, like all entries of this table
     "1bb4": 114.263,  # Tesla P6
@@ -71,11 +72,11 @@ WITHIN = {
     "2330": 1905.0,  # H100 80GB HBM3
 }
 
-#: Allowed deviation from the median of the other GPUs of the model in the host. Our choice, lower than for peers on
-#: other hosts (hostwright/prove/peers/comparing.py): they share a chassis and vary less.
+#: Maximum deviation from the median of the host's other GPUs of the same model: our choice. It is lower than for peers
+#: on other hosts (hostwright/prove/peers/comparing.py), because GPUs in one chassis vary less.
 SLOWER_THAN_NEIGHBOURS = 0.15
 
-#: Allowed loss of throughput between the first and the last third of a burn-in: our choice. Boost clocks fall by some 5
+#: Maximum loss of throughput between the first and the last third of a burn-in: our choice. Boost clocks fall by some 5
 #: % while a GPU warms up; a larger loss comes from heat or power limits.
 LOST_UNDER_LOAD = 0.10
 
@@ -84,7 +85,9 @@ _HOST = ("host to device", "device to host")
 
 
 def bandwidth(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Check that all GPUs are present, bytes arrive unchanged, and copies are as fast as the model requires."""
+    """Check that no GPU is missing, that copied bytes arrive unchanged, and that copies are as fast as the model
+    requires.
+    """
     return (
         *missing(measured, expected),
         *not_zero(measured, "wrong bytes", "bytes changed on the way to the card and back"),
@@ -94,14 +97,14 @@ def bandwidth(measured: Measurements, expected: Expected) -> tuple[ProofFinding,
 
 
 def memory(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Check that every word of the GPUs' memory keeps its value."""
+    """Check that every word in the memory of each GPU keeps the written value."""
     places = {one.device: f" (first at {one.value})" for one in measured.named("first wrong word")}
     wrong = not_zero(measured, "wrong words", "the card's memory returned other data than was written", places)
     return (*missing(measured, expected), *wrong, *neighbours(measured, ("patterns through memory",)))
 
 
 def burn_in(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Check that the GPUs compute repeatable, correct results under load and keep their clocks."""
+    """Check that the GPUs compute correct and repeatable results under load, and keep their clocks."""
     return (
         *missing(measured, expected),
         *not_zero(measured, "wrong results", "the same product gave different results under load"),
@@ -113,7 +116,9 @@ def burn_in(measured: Measurements, expected: Expected) -> tuple[ProofFinding, .
 
 
 def missing(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
-    """Yield GPUs on the bus that CUDA does not use. The audit checks how many there should be."""
+    """Yield findings about GPUs on the PCI bus that CUDA does not use. The expected number of GPUs is checked by the
+    audit.
+    """
     for one in measured.named("cards"):
         wanted = max(expected.cards_on_bus, expected.gpus or 0)
         if one.number is not None and one.number < wanted:
@@ -124,7 +129,7 @@ def missing(measured: Measurements, expected: Expected) -> Iterator[ProofFinding
 def not_zero(
     measured: Measurements, name: str, sentence: str, more: dict[str, str] | None = None
 ) -> Iterator[ProofFinding]:
-    """Yield a finding for each device whose value of this name is not 0."""
+    """Yield a finding for each device whose measurement with this name is not 0."""
     for one in measured.named(name):
         if one.number != 0:
             place = (more or {}).get(one.device, "")
@@ -161,7 +166,9 @@ def _below(one: Measurement, limit: float, why: str) -> Iterator[ProofFinding]:
 
 
 def neighbours(measured: Measurements, names: tuple[str, ...]) -> Iterator[ProofFinding]:
-    """Yield GPUs that are slower than others of their model in the host; of two, the slower one."""
+    """Yield findings about GPUs that are slower than the host's other GPUs of their model; of two GPUs, the slower
+    one.
+    """
     for name in names:
         alike: dict[str, list[Measurement]] = defaultdict(list)
         for one in measured.named(name):
@@ -185,9 +192,9 @@ def _slower(name: str, cards: list[Measurement]) -> Iterator[ProofFinding]:
 
 
 def _slowed_down(measured: Measurements) -> Iterator[ProofFinding]:
-    """Yield GPUs whose clocks were lowered by heat or by the hardware.
+    """Yield findings about GPUs whose clocks were lowered by heat or by the hardware.
 
-    As reasons for lower clocks, Azure's check (azure_gpu_clock_throttling.nhc) accepts only idle, none and the
+    Azure's check (azure_gpu_clock_throttling.nhc) accepts only these reasons for lower clocks: idle, none, and the
     software's power cap.
     """
     for name, cause in (
