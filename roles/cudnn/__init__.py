@@ -1,4 +1,4 @@
-"""cuDNN, in the versioned toolkit, installed once."""
+"""cuDNN, installed once per host, in the directory of the stack's toolkit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECOND = "two cuDNN 8 in one process: libcudnn_ops_infer.so.8 not defined"
 class Cudnn:
     """Variables of the role ``cudnn``; version, archive and its layout come from the stack."""
 
-    #: default directories of the loader: another cuDNN there is moved aside
+    #: default directories of the loader, in which a second cuDNN is moved aside
     loader_directories: tuple[str, ...] = (
         "/usr/lib/x86_64-linux-gnu", "/usr/local/lib/x86_64-linux-gnu", "/usr/lib", "/usr/local/lib",
     )  # fmt: skip

@@ -11,7 +11,7 @@ from hostwright.standard.roles.cudnn.section import CudnnSection
 
 FILES = Snippet.beside(__file__, "audit.sh", "cudnn")
 
-#: libraries by major version; all must have the same version
+#: major version of cuDNN → names of its libraries, all of which must have the same version
 LIBRARIES = {
     "8": (
         "libcudnn", "libcudnn_adv_infer", "libcudnn_adv_train", "libcudnn_cnn_infer", "libcudnn_cnn_train",

@@ -1,4 +1,4 @@
-"""Failures of cuDNN: copies in place of links, two versions of it, mismatched headers."""
+"""Failures of cuDNN: library files in place of links, two versions on one host, mismatched headers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REAL = Pattern(r"libcudnn\w*\.so\.((\d+)\.\d+\.\d+)")
 
 
 def flat(ctx: AuditContext) -> Iterator[str]:
-    """A ``libcudnn*.so`` or ``libcudnn*.so.8`` in the toolkit is a file, not a link to the real one."""
+    """A ``libcudnn*.so`` or ``libcudnn*.so.8`` in the toolkit is a file, not a link to the library's file."""
     link = Pattern(rf"libcudnn\w*\.so(\.{_major(ctx)})?")
     for file in _ours(ctx):
         if file.kind == "f" and link.fullmatch(file.name):
@@ -90,7 +90,7 @@ def _ours(ctx: AuditContext) -> tuple[LibraryFile, ...]:
 
 
 def _versions(ctx: AuditContext) -> dict[str, list[str]]:
-    """Return version → paths, for the real files in the toolkit with the stack's major version."""
+    """Return version → paths for the library files (not links) in the toolkit that have the stack's major version."""
     by_version: dict[str, list[str]] = {}
     major = _major(ctx)
     for file in _ours(ctx):
@@ -106,7 +106,7 @@ def _packaged(ctx: AuditContext) -> list[str]:
 
 
 def _strays(ctx: AuditContext) -> list[str]:
-    """Return the files that the role cudnn would set aside from the loader's default directories."""
+    """Return the files in the loader's default directories that the role cudnn would move aside."""
     resource = wanted(ctx, "cudnn", NoStrayFiles)
     paths = ctx.answer(resource.probes()[0]).text.splitlines()
     return [path for path in paths if path.startswith("/") and not path.startswith(f"{resource.home}/")]
@@ -115,7 +115,7 @@ def _strays(ctx: AuditContext) -> list[str]:
 FAILURES = (
     FailureRule(
         "library-not-a-link",
-        "",  # ldconfig only warns ("is not a symbolic link") and continues
+        "",  # no pattern for texts: ldconfig only warns ("is not a symbolic link") and continues
         "a library was copied in place of a link (cp without -P), which duplicates the file and hides later versions",
         "Provision again: the cudnn role restores the links",
         "tensorflow/tensorflow#2986",

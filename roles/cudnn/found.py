@@ -1,4 +1,4 @@
-"""Every cuDNN on a host, from any source: toolkits, system libraries, wheels."""
+"""Copies of cuDNN found on a host, whatever installed them: in toolkits, system libraries, wheels."""
 
 from __future__ import annotations
 

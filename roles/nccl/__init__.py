@@ -1,4 +1,4 @@
-"""NCCL, with which the GPUs of a job exchange data: built for the stack's CUDA, installed once."""
+"""NCCL, with which the GPUs of a job exchange data. It is built for the stack's CUDA and installed once per host."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, LIBRARY, PACKAGE, NcclSection
 
 SECOND = "two NCCLs in the loader's path: a program may load another NCCL than it was built with"
-CONF = "/etc/ld.so.conf.d/x86_64-linux-gnu.conf"  #: the distribution's file, which names ``HOME``
+#: the distribution's file that names the directory ``HOME`` to the loader
+CONF = "/etc/ld.so.conf.d/x86_64-linux-gnu.conf"
 
 
 @dataclass(frozen=True, slots=True)
 class Nccl:
     """Variables of the role ``nccl``; version and packages come from the stack."""
 
-    #: loader directories besides the toolkit's: a copy of NCCL there that belongs to no package is moved aside
+    #: directories of the loader, besides the toolkit's, in which an NCCL that belongs to no package is moved aside
     loader_directories: tuple[str, ...] = ("/usr/local/lib/x86_64-linux-gnu", "/usr/lib", "/usr/local/lib")
 
 

@@ -1,4 +1,6 @@
-"""Failures of NCCL: a build for another CUDA, a second NCCL, missing holds, and programs that do not find NCCL."""
+"""Failures of NCCL: a build for another CUDA, a second NCCL, packages without holds, and programs that do not find
+NCCL.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, PACKAGE, N
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Prints the library's paths in the order of the loader's cache, with the links of their directories resolved.
+#: Prints the paths of ``libnccl.so.2`` in the order of the loader's cache, with the links of their directories
+#: resolved.
 COPIES = Probe(
     r"""all=$(/sbin/ldconfig -p) || exit 1
 printf '%s\n' "$all" | sed -n 's/^[[:space:]]*libnccl\.so\.2 (libc6,x86-64[^)]*) => //p' | while read -r path; do

@@ -1,4 +1,4 @@
-"""Every NCCL on a host, from any source: system libraries, copies beside a toolkit, wheels."""
+"""Copies of NCCL found on a host, whatever installed them: system libraries, copies near a toolkit, wheels."""
 
 from __future__ import annotations
 

@@ -1,25 +1,25 @@
-"""Compatibility rules for NCCL: the CUDA for which its packages are built."""
+"""Compatibility rules for NCCL: the series of CUDA for which its packages are built."""
 
 from __future__ import annotations
 
 from hostwright.roles import Choice, Misfit, disk_is_enough, series
 from hostwright.standard.roles.nccl.section import NcclSection
 
-#: NCCL → series of CUDA for which NVIDIA has packages. NVIDIA's advice is to use the NCCL that was compiled with the
-#: CUDA of the framework.
+#: NCCL release → series of CUDA for which NVIDIA has packages. NVIDIA advises to use the NCCL that was compiled with
+#: the framework's CUDA.
 BUILT_FOR = {"2.8.4": ("11.1", "11.2"), "2.11.4": ("11.4",), "2.15.5": ("11.0", "11.8")}
 SOURCE = "versions of libnccl2 in NVIDIA's repository and images of CUDA; NVIDIA/nccl#889"
 
 
 def is_known(nccl: str) -> Misfit | None:
-    """Check that the table has this release."""
+    """Check that the table lists this release of NCCL."""
     if nccl in BUILT_FOR:
         return None
     return Misfit("nccl", f"NCCL {nccl} is not in the table; use one of {', '.join(BUILT_FOR)}", SOURCE)
 
 
 def is_built_for_the_toolkit(nccl: str, cuda: str) -> Misfit | None:
-    """Check that the release was built for the toolkit's series."""
+    """Check that NVIDIA built this release of NCCL for the toolkit's series."""
     built = BUILT_FOR.get(nccl)
     if built is None or series(cuda) in built:
         return None
@@ -27,7 +27,7 @@ def is_built_for_the_toolkit(nccl: str, cuda: str) -> Misfit | None:
 
 
 def packages_are_for_the_toolkit(nccl_section: NcclSection, cuda: str) -> Misfit | None:
-    """Check that the stack names the packages for the toolkit's series."""
+    """Check that the stack's NCCL packages are those for the toolkit's series."""
     if nccl_section.cuda == series(cuda):
         return None
     sentence = f"nccl.cuda is {nccl_section.cuda}, and the stack's CUDA is {cuda}"

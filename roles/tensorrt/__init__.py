@@ -1,4 +1,4 @@
-"""TensorRT, which TensorFlow opens for TF-TRT: in its own directory, installed once."""
+"""TensorRT, which TensorFlow opens for TF-TRT. It is installed once per host, in its own directory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONF = "/etc/ld.so.conf.d/tensorrt.conf"
 class Tensorrt:
     """Variables of the role ``tensorrt``; version and archive come from the stack."""
 
-    #: default directories of the loader: another TensorRT there is moved aside
+    #: default directories of the loader, in which a second TensorRT is moved aside
     loader_directories: tuple[str, ...] = (
         "/usr/lib/x86_64-linux-gnu", "/usr/local/lib/x86_64-linux-gnu", "/usr/lib", "/usr/local/lib",
     )  # fmt: skip
@@ -55,8 +55,7 @@ def tensorrt(v: Tensorrt, ctx: RoleContext) -> Iterator[Resource]:
         ),
         scratch=f"{wanted.prefix}.hostwright-new",
     )
-    # Only the loader file below puts this directory on the loader's path, even if other parts of that CUDA are
-    # installed.
+    # only the loader file below makes the loader search this directory, even if other parts of that CUDA are installed
     compiler = f"{nvrtc.libraries}/{nvrtc.library}"
     yield DebFile(stack.artifact(nvrtc.artifact), nvrtc.package, nvrtc.version, file=compiler)
     yield File(CONF, f"{home}\n{nvrtc.libraries}\n", then=("/sbin/ldconfig",), lock=DPKG_LOCK)

@@ -1,6 +1,6 @@
-"""Failures of TensorRT: its runtime compiler is missing, a second TensorRT, and messages of programs.
+"""Failures of TensorRT: a missing runtime compiler, a second TensorRT, and messages of programs.
 
-TensorFlow without TensorRT is not a failure: it logs that it cannot open TensorRT, and works.
+A TensorFlow that does not find TensorRT is not a failure: it logs that it cannot open TensorRT, and works.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from hostwright.standard.roles.tensorrt.section import TensorrtSection
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Prints name and path of each library in the order of the loader's cache, with the links of its directory resolved.
+#: Prints name and path of each library of TensorRT and NVRTC in the order of the loader's cache, with the links of its
+#: directory resolved.
 LOADED = Probe(
     r"""all=$(/sbin/ldconfig -p) || exit 1
 name='lib(nvinfer|nvinfer_plugin|nvrtc)\.so\.[0-9.]+'
@@ -34,7 +35,7 @@ def without_nvrtc(ctx: AuditContext) -> Iterator[str]:
 
 
 def in_loader(ctx: AuditContext) -> Iterator[str]:
-    """The loader's cache has another TensorRT of the same major version."""
+    """The loader's cache has another TensorRT of the stack's major version."""
     wanted = ctx.section(TensorrtSection)
     for name, path in _loaded(ctx):
         if name in wanted.libraries and not path.startswith(f"{wanted.prefix}/"):

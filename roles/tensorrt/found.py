@@ -1,4 +1,6 @@
-"""Every TensorRT on a host, from any source: its own directory, system libraries, wheels."""
+"""Copies of TensorRT found on a host, whatever installed them: in a directory of their own, system libraries,
+wheels.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Compatibility rules for TensorRT: CUDA and cuDNN of its archives, and the TensorFlow that opens it."""
+"""Compatibility rules for TensorRT: the CUDA and cuDNN for which its archives are built, and the TensorFlow that opens
+it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ ARCHIVES = "names of NVIDIA's archives and packages of TensorRT"
 
 @dataclass(frozen=True, slots=True)
 class TensorrtRow:
-    """A release, with the series of CUDA and cuDNN for which NVIDIA offers its archive."""
+    """The series of CUDA and of cuDNN for which NVIDIA offers the archive of one TensorRT release."""
 
     cuda: tuple[str, ...]
     cudnn: str
@@ -19,20 +21,20 @@ class TensorrtRow:
 
 TENSORRTS = {"7.2.3.4": TensorrtRow(("11.1", "11.2"), "8.1")}
 
-#: series of TensorFlow → TensorRT that its wheel was linked with; TensorFlow opens this major version by name. Measured
-#: with 2.9.0; 2.10 and 2.11 open the same name.
+#: series of TensorFlow → TensorRT version with which its wheel was linked. TensorFlow opens TensorRT by a name with
+#: this major version. That was measured with 2.9.0; 2.10 and 2.11 open the same name.
 LINKED = dict.fromkeys(("2.9", "2.10", "2.11"), "7.2.2")
 
 
 def is_known(tensorrt: str) -> Misfit | None:
-    """Check that the table has this release."""
+    """Check that the table lists this release of TensorRT."""
     if tensorrt in TENSORRTS:
         return None
     return Misfit("tensorrt", f"TensorRT {tensorrt} is not in the table; use one of {', '.join(TENSORRTS)}", ARCHIVES)
 
 
 def is_for_the_toolkit(tensorrt: str, cuda: str) -> Misfit | None:
-    """Check that NVIDIA offers the archive for the toolkit's series."""
+    """Check that NVIDIA offers this release's archive for the toolkit's series."""
     row = TENSORRTS.get(tensorrt)
     if row is None or series(cuda) in row.cuda:
         return None
@@ -40,7 +42,7 @@ def is_for_the_toolkit(tensorrt: str, cuda: str) -> Misfit | None:
 
 
 def is_for_the_cudnn(tensorrt: str, cudnn: str) -> Misfit | None:
-    """Check that the archive is for cuDNN's series."""
+    """Check that this release's archive is for the series of the stack's cuDNN."""
     row = TENSORRTS.get(tensorrt)
     if row is None or series(cudnn) == row.cudnn:
         return None

@@ -12,9 +12,9 @@ from hostwright.roles import ArtifactName, DebianVersion, ExactVersion, Section,
 
 
 class NvrtcPackage(StackPart):
-    """NVIDIA's package of the runtime compiler (NVRTC) of one series of CUDA, which installs beside any toolkit.
+    """NVIDIA's package of the runtime compiler (NVRTC) from one series of CUDA. It can be installed beside any toolkit.
 
-    ``cuda`` is the series, such as ``11.1``, which is part of the libraries' names.
+    ``cuda``: the series, such as ``11.1``, which is part of the library's name.
     """
 
     cuda: Annotated[str, Field(pattern=r"^\d{1,2}\.\d{1,2}$")]
@@ -28,7 +28,7 @@ class NvrtcPackage(StackPart):
 
     @property
     def prefix(self) -> str:
-        """Directory of the compiler's series of CUDA."""
+        """Directory of the CUDA series to which the compiler belongs."""
         return f"/usr/local/cuda-{self.cuda}"
 
     @property
@@ -37,16 +37,16 @@ class NvrtcPackage(StackPart):
 
     @property
     def library(self) -> str:
-        """Name by which TensorRT loads the compiler: ``libnvrtc.so.11.1``."""
+        """File name by which TensorRT loads the compiler: ``libnvrtc.so.11.1``."""
         return f"libnvrtc.so.{self.cuda}"
 
 
 class TensorrtSection(Section):
-    """TensorRT from NVIDIA's archive, in its own directory.
+    """TensorRT from NVIDIA's archive, installed in its own directory.
 
-    NVIDIA's packages of TensorRT need cuDNN as a package, and the role ``cudnn`` installs cuDNN from an archive.
-    ``nvrtc`` is the runtime compiler that TensorRT was linked with: TensorRT 7.2 opens the compiler of CUDA 11.1, also
-    beside CUDA 11.2.
+    NVIDIA's packages of TensorRT require the packages of cuDNN, but the role ``cudnn`` installs cuDNN from an archive.
+    ``nvrtc``: the runtime compiler with which TensorRT was linked. TensorRT 7.2 opens the compiler of CUDA 11.1, even
+    with CUDA 11.2.
     """
 
     vendor: ClassVar = "NVIDIA"
@@ -57,7 +57,7 @@ class TensorrtSection(Section):
 
     @property
     def inside(self) -> str:
-        """The archive's only directory: ``TensorRT-7.2.3.4``."""
+        """The archive's only top directory: ``TensorRT-7.2.3.4``."""
         return f"TensorRT-{self.version}"
 
     @property
@@ -66,12 +66,12 @@ class TensorrtSection(Section):
 
     @property
     def major(self) -> str:
-        """Suffix of the libraries' names: ``7``."""
+        """Major version, the suffix of the names by which programs load the libraries: ``7``."""
         return self.version.partition(".")[0]
 
     @property
     def library_version(self) -> str:
-        """Suffix of the libraries' real files: ``7.2.3``."""
+        """Suffix of the file names of the libraries, to which the links lead: ``7.2.3``."""
         return ".".join(self.version.split(".")[:3])
 
     @property
@@ -88,5 +88,5 @@ class TensorrtSection(Section):
         return {"tensorrt": self.version}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Disk space of the unpacked archive, which includes libraries for static linking."""
+        """Disk space for the unpacked archive, which includes libraries for static linking."""
         return taken("TensorRT", f"{self.prefix}/lib/{self.libraries[0]}", {CACHE: 5, self.prefix: 14})

@@ -1,4 +1,4 @@
-"""Proofs of NCCL: sums over all GPUs of the host are right, their speed, and the transport used."""
+"""Proof of NCCL: the sums over all GPUs of the host are right, their speed, and the transport that NCCL used."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from hostwright.standard.roles.cuda import proofs as cuda
 from hostwright.standard.roles.cuda.proofs.judges import missing, not_zero
 from hostwright.standard.roles.nccl import Nccl
 
-#: NCCL transports that are slower than GPU to GPU
+#: NCCL transports that are slower than transfers from GPU to GPU → their text in a finding
 AROUND = {"host memory": "through the host's memory", "network": "over the network"}
 
 
 def proofs(_variables: Nccl, ctx: RoleContext) -> tuple[Proof, ...]:
-    """Return one all-reduce over all GPUs, as in nccl-tests."""
+    """Return the proof that runs one all-reduce over all GPUs, as nccl-tests does."""
     compiler = cuda.compiler(ctx, libraries="-lnccl")
     program = Program("allreduce.cu", source(__file__, "allreduce.cu", cuda.__file__), compiler=compiler)
     return (Proof("allreduce", "nccl", program, judge, "full", 300),)
 
 
 def judge(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Check that all GPUs are present and have the right sums; a transport other than GPU to GPU is a note."""
+    """Check that all GPUs took part and have the right sums. A slower transport than GPU to GPU is a note."""
     ways = tuple(
         ProofFinding(f"NCCL moves data between cards {AROUND[str(one.value)]}", one.device, "note", str(one.value))
         for one in measured.named("way")
