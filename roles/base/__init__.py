@@ -1,4 +1,4 @@
-"""The base of all other layers: a consistent dpkg, build tools, and a fixed kernel."""
+"""The role that all other roles build on: a consistent dpkg, build tools, and a fixed kernel."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Base:
     packages: tuple[str, ...] = (
         "build-essential", "dkms", "curl", "ca-certificates", "gnupg", "pciutils", "kmod", "procps",
     )  # fmt: skip
-    #: source of the distribution's packages for all roles: sources (the host's apt sources) or mirror (only files
-    #: served by this machine)
+    #: origin of the distribution's packages for all roles: sources (the host's apt sources) or mirror (only files that
+    #: the machine with Hostwright serves)
     packages_from: Literal["sources", "mirror"] = "sources"
     #: name prefixes of packages that unattended-upgrades must not upgrade, in addition to the packages of other roles
     never_unattended: tuple[str, ...] = (

@@ -11,7 +11,7 @@ from hostwright.standard.roles.driver.chips import Architecture, chips
 
 CUDA_TABLE = "CUDA release notes, table of toolkits and drivers"
 
-#: toolkit → oldest driver that supports it in full (PTX included)
+#: toolkit release → oldest driver that supports the toolkit in full, including PTX
 DRIVER_FLOORS = {
     "11.2.0": "460.27.03",
     "11.2.1": "460.32.03",

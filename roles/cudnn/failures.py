@@ -58,8 +58,8 @@ def other_version(ctx: AuditContext) -> Iterator[str]:
 
 
 def in_loader(ctx: AuditContext) -> Iterator[str]:
-    """The loader's cache has a cuDNN of the same major version outside any toolkit. It comes from no package of apt,
-    and the role cudnn does not set it aside.
+    """The loader's cache has a cuDNN of the stack's major version outside any toolkit. No package of apt installed this
+    cuDNN, and the role cudnn does not move it aside.
     """
     strays, packaged = set(_strays(ctx)), _packaged(ctx)
     for entry in cached(ctx):

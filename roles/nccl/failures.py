@@ -45,7 +45,7 @@ def not_held(ctx: AuditContext) -> Iterator[str]:
 
 
 def in_loader(ctx: AuditContext) -> Iterator[str]:
-    """The loader's cache has a ``libnccl.so.2`` that the role nccl neither installs nor sets aside."""
+    """The loader's cache has a ``libnccl.so.2`` that the role nccl neither installs nor moves aside."""
     resource = wanted(ctx, "nccl", NoStrayFiles)
     set_aside = {path.rpartition("/")[0] for path in ctx.answer(resource.probes()[0]).text.splitlines()}
     for path in ctx.text(COPIES).splitlines():

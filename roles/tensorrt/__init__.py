@@ -35,9 +35,10 @@ class Tensorrt:
 
 @role(needs=["cuda", "cudnn"], after=["environment"], short="trt")
 def tensorrt(v: Tensorrt, ctx: RoleContext) -> Iterator[Resource]:
-    """The archive's libraries and headers, the runtime compiler that they were linked with, and the loader's path.
+    """The archive's libraries and headers, the runtime compiler with which they were linked, and their directories on
+    the loader's path.
 
-    The role is optional: without TensorRT, TensorFlow logs that it cannot open it, and works.
+    The role is optional: a TensorFlow that cannot open TensorRT logs that, and works.
     """
     wanted, stack = ctx.section(TensorrtSection), ctx.stack
     major, nvrtc = wanted.major, wanted.nvrtc

@@ -150,8 +150,8 @@ def packages_of(evidence: Iterable[str]) -> Iterator[str]:
 
 
 def overwrites(ctx: AuditContext) -> Iterator[str]:
-    """A package is broken. In apt's last run, dpkg did not unpack a package because another package, which is still
-    present, has one of its files.
+    """dpkg has a broken package. In apt's last run, dpkg did not unpack a package, because another package that is
+    still present contains one of the same files.
     """
     if not ctx.packages_where(is_broken):
         return

@@ -47,8 +47,9 @@ PROGRAMS = ("/", "/usr", "/usr/local", "/opt", "/var", "/var/lib", "/var/lib/dkm
 SHARED = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - directories for all users
 EVERYBODY = "1777"  #: mode of directories that all users may write to (hier(7))
 
-#: Prints ``mount``: point, type and options of each filesystem that is read-only now; ``fstab``: point and options as
-#: configured; ``noexec``, ``absent``, ``device`` and ``mode``: see the script's first lines.
+#: Prints ``mount`` with mount point, type and options of each filesystem that is read-only now; ``fstab`` with mount
+#: point and options as configured; and ``noexec``, ``absent``, ``device`` and ``mode``, which the script's first lines
+#: describe.
 MOUNTS = Probe(sh_file(__file__, "sh/mounts.sh", programs=PROGRAMS, shared=SHARED))
 
 #: Filesystem types of disks, which turn read-only after an error; other types are read-only on purpose.
@@ -153,7 +154,7 @@ def not_executable(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_mounted(ctx: AuditContext) -> Iterator[str]:
-    """A filesystem in /etc/fstab, without noauto, is not mounted, and a boot does not wait for it."""
+    """A filesystem that /etc/fstab lists without noauto is not mounted, and a boot does not wait for it."""
     rows = (row for row in _mounts(ctx) if row[0] in {"absent", "device"} and not _waits(row))
     yield from (f"{row[1]}: {row[2]} is not mounted" for row in rows)
 

@@ -1,4 +1,6 @@
-"""Signs of a host as a whole: its clock, its release record, its next boot, and the last job that ran on it."""
+"""Signs of failures that affect a whole host: its clock, its release record, its next boot, and the last job that ran
+on it.
+"""
 
 from __future__ import annotations
 
@@ -129,10 +131,10 @@ def other_target(ctx: AuditContext) -> Iterator[str]:
 
 
 def limited(ctx: AuditContext) -> Iterator[str]:
-    """A setting stops GPU programs: a limit on address space, no overcommitted memory, huge pages that take most of the
-    memory, or modules_disabled. Fewer than 1,024 processes or files for a user, or 8,192 for the host, count too. The
-    sources are /etc/security/limits.d, /etc/profile.d, sysctl.d (the last file with the setting), and the units of
-    Docker, containerd, sshd and users.
+    """A setting restricts GPU programs: a limit on address space, no overcommitted memory, huge pages that take most of
+    the memory, modules_disabled, or a limit below 1,024 processes or files for a user, or below 8,192 processes for the
+    host. The sources are /etc/security/limits.d, /etc/profile.d, sysctl.d (the last file with the setting), and the
+    units of Docker, containerd, sshd and users.
     """
     for line in _of_next_boot(ctx, "unit"):
         unit, _, setting = line.partition(" ")
@@ -168,9 +170,9 @@ def own_name_unresolved(ctx: AuditContext) -> Iterator[str]:
 
 
 def closed_paths(ctx: AuditContext) -> Iterator[str]:
-    """A path of installed software, or a directory above it, has the group root and a mode without access for other
-    users: a library of the loader's cache, a path in a file of profile.d, or the target of a link in /usr/local or
-    /opt.
+    """A path of installed software, or a directory above it, belongs to the group root and has a mode without access
+    for other users. The paths are libraries of the loader's cache, paths in files of profile.d, and targets of links in
+    /usr/local and /opt.
     """
     for path, _, mode in (line.rpartition(" ") for line in _of_next_boot(ctx, "closed")):
         yield f"{path} has the mode {mode}"

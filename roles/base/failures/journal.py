@@ -57,8 +57,8 @@ def other_unit_failed(ctx: AuditContext) -> Iterator[str]:
 
 
 def in_kernel_log(pattern: str, unless: str = "") -> Callable[[AuditContext], Iterator[str]]:
-    """Return a sign function for a line that matches ``pattern`` in the kernel log since the boot, at most seven days
-    old.
+    """Return a sign function. It yields a kernel log line since the boot, at most seven days old, that matches
+    ``pattern`` and does not match ``unless``.
     """
     sought, harmless = Pattern(pattern), Pattern(unless) if unless else None
 

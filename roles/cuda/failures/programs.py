@@ -20,7 +20,9 @@ _NO_DEVICE = (
 
 
 def compiler_too_new(ctx: AuditContext) -> Iterator[str]:
-    """The host's own gcc is newer than the stack's nvcc accepts, and the stack names no other for it."""
+    """The host's own gcc is newer than the stack's nvcc accepts, and the stack does not name another compiler for
+    nvcc.
+    """
     for state in (state for role in ctx.desired.roles for state in role.resources):
         if isinstance(state, HostCompiler):
             ctx.require(state.probes()[0])

@@ -97,7 +97,9 @@ def retired_key(ctx: AuditContext) -> Iterator[str]:
 
 
 def conflicting(ctx: AuditContext) -> Iterator[str]:
-    """apt reads the same CUDA repository from two lines with different keys, or the later line has none."""
+    """apt reads the same CUDA repository from two lines with different keys, or from a line with a key and a later line
+    without a key.
+    """
     for repository in refused(ctx):
         yield from map(str, repository)
 
@@ -143,7 +145,9 @@ def _naming(repository: tuple[Source, ...]) -> tuple[Source, ...]:
 
 
 def two_sources(ctx: AuditContext) -> Iterator[str]:
-    """apt reads NVIDIA's network repository besides a local one, and neither stack nor variables require it."""
+    """apt reads NVIDIA's network repository in addition to a local one, although neither the stack nor the role's
+    variables require the network repository.
+    """
     if getattr(ctx.variables.get("cuda"), "network_repository", False) or _fails(ctx):
         return
     wanted = {one.list_file for section in ctx.stack.sections.values() for one in section.repositories()}

@@ -91,7 +91,7 @@ def kernel_unsupported(ctx: AuditContext) -> Iterator[str]:
 
 def kernel_untested(ctx: AuditContext) -> Iterator[str]:
     """This driver release is not known to build on the running kernel (the stack's driver.kernels, else the table of
-    releases), but the kernel has its module.
+    releases), but the kernel has the release's module.
     """
     if driver_of(ctx).module == wanted_version(ctx):
         yield from unfit(ctx, "driver-kernel")

@@ -43,7 +43,7 @@ def not_running(ctx: AuditContext) -> Iterator[str]:
 
 def nothing_to_do(ctx: AuditContext) -> Iterator[str]:
     """The host has no switches of its own (a rack's switches are managed outside the host), and
-    nvidia-fabricmanager.service runs or failed.
+    nvidia-fabricmanager.service runs or has failed.
     """
     manager = UNITS.unit(ctx, FABRIC_MANAGER)
     if _switches(ctx) or not (manager.failed or manager.active == "active"):

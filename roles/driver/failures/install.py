@@ -99,7 +99,7 @@ def marker_left(ctx: AuditContext) -> Iterator[str]:
 
 
 def reboot_pending(ctx: AuditContext) -> Iterator[str]:
-    """The loaded module's version differs from the version of libraries and module on disk, which are equal."""
+    """The libraries and the module on disk have the same version, and the loaded module has another version."""
     state = ours(ctx)
     if state is not None and state.loaded and _agree(state) and state.loaded != state.module:
         yield f"module {state.loaded} is loaded; on the disk are module and libraries of {state.module}"
@@ -136,14 +136,16 @@ def another_library(ctx: AuditContext) -> Iterator[str]:
 
 
 def module_of_package(ctx: AuditContext) -> Iterator[str]:
-    """A package's module of another version is found before the one that DKMS built (modinfo)."""
+    """modinfo finds a package's module of another version before the module that DKMS built."""
     state = ours(ctx)
     if state is not None and state.dkms and state.packaged:
         yield from (*state.packaged, *state.preferred)
 
 
 def cut(ctx: AuditContext) -> Iterator[str]:
-    """/var/lib/hostwright/driver.installing exists although no job runs, and no log has the reason."""
+    """/var/lib/hostwright/driver.installing exists although no job runs, and no log has the reason for the
+    interruption.
+    """
     ctx.require(jobs.RUNNING)
     if jobs.running(ctx.facts) or not driver_of(ctx).cut or foreign(ctx):
         return
@@ -159,8 +161,8 @@ def files_lost(ctx: AuditContext) -> Iterator[str]:
 
 
 def foreign_client(ctx: AuditContext) -> Iterator[str]:
-    """The kernel log since the last load of the module has ``API mismatch`` for a program. Its libraries have another
-    version than the host's libraries, which all have the same version.
+    """The kernel log since the last load of the module has ``API mismatch`` for a program. The program's driver
+    libraries have another version than the host's libraries, which all have the same version.
     """
     state = ours(ctx)
     if state is None or not _agree(state) or state.loaded != state.module:

@@ -327,8 +327,9 @@ def forbidden(ctx: AuditContext) -> Iterator[str]:
 
 
 def nouveau_not_blocked(ctx: AuditContext) -> Iterator[str]:
-    """No open driver holds a card, and the running kernel's nouveau, nova_core or nova_drm may be loaded (modprobe -c
-    shows no blacklist for it), or the initramfs is older than the role's blacklist and may contain it (lsinitramfs).
+    """No open-source driver holds a card, and the running kernel's nouveau, nova_core or nova_drm may be loaded
+    (modprobe -c shows no blacklist for it), or the initramfs is older than the role's blacklist and may contain such a
+    driver (lsinitramfs).
     """
     initramfs = wanted(ctx, "driver", Initramfs)
     for probe in initramfs.probes():
@@ -351,8 +352,8 @@ def not_held(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_fenced(ctx: AuditContext) -> Iterator[str]:
-    """unattended-upgrades is installed and enabled, and apt's configuration (apt-config dump) does not exclude the
-    packages of the base role's never_unattended and of the driver's set.
+    """unattended-upgrades is installed and enabled, and apt's configuration (apt-config dump) does not exclude all
+    packages in the base role's never_unattended and all packages of the driver.
     """
     fenced = getattr(ctx.variables.get("base"), "never_unattended", ())
     fenced = (*fenced, *ctx.section(DriverSection).never_unattended())
@@ -384,7 +385,7 @@ def _unattended(ctx: AuditContext) -> list[tuple[str, str]]:
 
 
 def loose_driver(ctx: AuditContext) -> Iterator[str]:
-    """A package of the driver's set is not held; or a simulated upgrade upgrades or removes a driver package."""
+    """A package of the stack's driver is not held; or a simulated upgrade upgrades or removes a driver package."""
     rows = (ctx.packages.get(name) for name in ctx.section(DriverSection).packages)
     loose = {row.name: f"{row.name} {row.version}: not held" for row in rows if row and row.present and not row.held}
     yield from (loose | dict(_moving(ctx.text(MOVING)))).values()

@@ -31,7 +31,8 @@ exit 0"""
 
 
 PRELOAD = "/etc/ld.so.preload"  #: file that lists libraries which every program loads before its own
-#: Prints ``FILE:DIRECTORY`` for each directory that a file names for ldconfig, and ``PRELOAD:LIBRARIES``.
+#: Prints ``FILE:DIRECTORY`` for each directory that a file names to ldconfig, and ``FILE:LIBRARIES`` for the file
+#: ``PRELOAD``.
 CONF = Probe(sh("grep -aHsE '^[[:space:]]*/' /etc/ld.so.conf /etc/ld.so.conf.d/*.conf %s", PRELOAD))
 _PRELOADED = Pattern(r"/\S*/lib(?:cuda|nvidia-ml)\.so[.0-9]*")
 

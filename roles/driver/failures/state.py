@@ -75,7 +75,7 @@ def dkms_tree(ctx: AuditContext) -> DkmsTree:
 
 
 def read_tree(text: str) -> DkmsTree:
-    """Parse the output of ``DKMS_TREE``."""
+    """Return the state of nvidia's module in DKMS from the output of ``DKMS_TREE``."""
     lines = text.splitlines()
     return DkmsTree(
         tuple(match[1] for line in lines if (match := _TREE.fullmatch(line))),

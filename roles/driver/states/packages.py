@@ -132,7 +132,7 @@ class NvidiaPackages(Resource):
         if sentence := _shown(facts, "replaced") if state.loaded and not self.force else "":
             return Refusal(what, have, want, "display", sentence)
         unload = (Step(steps.unload(force=self.force, build=False), timeout_s=300),) if state.loaded else ()
-        # the rehearsal comes first: if apt cannot install the set, the module stays loaded
+        # the rehearsal is the first step, so that the module stays loaded if apt cannot install the packages
         *rehearsal, install = change.steps
         todo = (*rehearsal, *unload, install, Step(steps.LOAD, timeout_s=300))
         return replace(

@@ -29,7 +29,7 @@ from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, display
 
 _LIBRARY = Pattern(r".*/libcuda\.so\.([0-9]{1,9}(?:\.[0-9]{1,9})+)")
 
-#: description of the disturbance, for the plan
+#: the plan's words for the disturbance
 TAKES = "takes the driver away"
 
 _FUNCTIONS = sh_file(
@@ -40,7 +40,8 @@ _FUNCTIONS = sh_file(
     programs=tuple(f"/usr/bin/{name}" for name in steps.PROGRAMS),
 )
 
-#: Prints ``key=value`` lines.
+#: Prints ``key=value`` lines about the loaded module, DKMS, and the driver's files and records. ``Remains`` parses
+#: them.
 STATE = Probe(
     _FUNCTIONS
     + """\

@@ -63,7 +63,7 @@ _VERSION = Pattern(r"[0-9]{1,9}(?:\.[0-9]{1,9})+")
 #: the ld.so.conf line that names the directory.
 _SYSTEM = Pattern(r"(?:/usr(?:/local)?)?/lib(?:64)?(?:/x86_64-linux-gnu)?")
 
-#: Description of the disturbance, for the plan: the installer unloads the loaded module.
+#: The plan's words for the disturbance: the installer unloads the loaded module.
 REPLACES = "replaces the driver"
 
 #: kind of the loaded module as the state probe prints it → ``Kind``

@@ -86,14 +86,16 @@ def key_expired(ctx: AuditContext) -> Iterator[str]:
 
 
 def keyring_unreadable(ctx: AuditContext) -> Iterator[str]:
-    """The distribution's own keyring is missing, or apt's user cannot read it. The stack's roles restore their own
-    keyrings.
+    """The distribution's own keyring is missing, or apt's user cannot read it. Keyrings of the stack's roles do not
+    count, because the roles restore them.
     """
     yield from (ring.line for ring in broken(ctx) if ring.needed and not ring.expired and not ring.ours)
 
 
 def own_keyring_unreadable(ctx: AuditContext) -> Iterator[str]:
-    """apt's user cannot read the keyring of a repository of the stack. A role restores a missing keyring."""
+    """apt's user cannot read the keyring for a repository of the stack. A missing keyring does not count, because a
+    role restores it.
+    """
     for ring in broken(ctx):
         source, _, fault = ring.line.rpartition(": ")
         if ring.ours and not ring.expired and "cannot be read" in fault:
@@ -106,8 +108,8 @@ def foreign_keyring(ctx: AuditContext) -> Iterator[str]:
 
 
 def without_release(ctx: AuditContext) -> Iterator[str]:
-    """apt has no lists of a source, and finds neither an InRelease nor a Release file at its address (requested by apt
-    itself, only for such sources); or a local repository's directory is gone.
+    """apt has no lists for a source, and finds neither an InRelease nor a Release file at the source's address; or the
+    directory of a local repository is missing. apt itself requests the files, only for sources without lists.
     """
     rows = [line.split("\t") for line in ctx.text(RELEASES).splitlines()]
     ours, unread = _ours(ctx), _unread(ctx)
@@ -120,8 +122,8 @@ def without_release(ctx: AuditContext) -> Iterator[str]:
 
 
 def renamed(ctx: AuditContext) -> Iterator[str]:
-    """A Release file that apt fetched is in its directory ``partial``, not yet accepted, and has another origin, label,
-    suite or codename than apt's list of that repository.
+    """apt has fetched a Release file and not yet accepted it (directory ``partial``). The file has another origin,
+    label, suite or codename than apt's list of the repository.
     """
     for row in (line.split("\t") for line in ctx.text(RENAMED).splitlines()):
         if len(row) == 5:
@@ -139,7 +141,7 @@ def _unread(ctx: AuditContext) -> list[tuple[str, frozenset[str]]]:
 
 
 def proxy_refuses(ctx: AuditContext) -> Iterator[str]:
-    """A proxy is configured for apt, and apt cannot reach it, or it requires a login (one request of apt, 8 s); or the
+    """apt cannot reach its configured proxy, or the proxy requires a login (one request by apt, at most 8 s); or the
     program that selects apt's proxy (Proxy-Auto-Detect) fails.
     """
     proxy = finder = ""

@@ -26,7 +26,9 @@ _STATUS = Pattern(r"nvidia-smi ended with status ([0-9]{1,3})")
 
 
 def smi_status(ctx: AuditContext) -> int:
-    """Return nvidia-smi's exit status, with or without a complete report. Raises ``Unread`` if it was not run."""
+    """Return nvidia-smi's exit status, with or without a complete report. Raises ``Unread`` if nvidia-smi was not
+    run.
+    """
     status, report = ctx.answer(NVIDIA_SMI).status, _report(ctx)
     notices = [match for match in map(_STATUS.fullmatch, report.notices if report else ()) if match]
     return int(notices[-1][1]) if notices else status

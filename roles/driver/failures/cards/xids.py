@@ -136,8 +136,8 @@ def xid_line(ctx: AuditContext, event: GpuEvent) -> str:
 def _standing(ctx: AuditContext) -> Iterator[str]:
     """The kernel log since the last load of the module has a fatal Xid: Azure's node checks fail a node for it, or it
     concerns the host by NVIDIA's catalog. Xids for which NVIDIA only recommends a restart of the program do not count.
-    An Xid 154 counts if the driver requests a reset or a reboot with it, and no later Xid 154 withdraws the request.
-    The log line about a card's stopped firmware is added.
+    An Xid 154 counts if the driver requests a reset or a reboot with it, and no later Xid 154 withdraws the request. If
+    the log has a line about a card's stopped firmware, the evidence includes this line.
     """
     standing = sorted_xids(ctx).standing
     yield from (xid_line(ctx, event) for event in standing)
