@@ -32,10 +32,10 @@ HELD = Probe(sh_file(__file__, "sh/holders.sh", locks=LOCKS), root=True)
 #: disk. If two source lists name different keys for a repository, all their entries follow as ``FILE:NUMBER:TEXT``.
 SOURCES = Probe(sh_file(__file__, "sh/sources.sh"), root=True)
 
-#: Prints, from apt's terminal log, the file conflicts of apt's last run, each with its archive, and ``script WORDS;
-#: LINES`` for each package script that failed during a removal (its last words, and dpkg's lines about it). Also prints
-#: ``dep FILE`` for a file that sets MODULES=dep for initramfs-tools, and ``grub DISK`` for each disk of grub-pc in
-#: debconf, with ``gone`` appended if the machine does not have the disk.
+#: Prints from apt's terminal log: the file conflicts of the last run, each with its archive, and ``script WORDS;
+#: LINES`` for each package script that failed during a removal. WORDS are the script's last words, LINES are dpkg's
+#: lines about the script. Also prints ``dep FILE`` for a file that sets MODULES=dep for initramfs-tools, and ``grub
+#: DISK`` for each disk of grub-pc in debconf. ``gone`` follows if the machine does not have the disk.
 CONFLICTS = Probe(sh_file(__file__, "sh/conflicts.sh"), root=True)
 _OVERWRITES = Pattern(r".*?([^/\s]+\.deb) .*(trying to overwrite .*, which is also in package (\S+) (\S+))\s*")
 
@@ -85,8 +85,8 @@ def _failed(ctx: AuditContext) -> tuple[Installed, ...]:
 
 
 def _journal(ctx: AuditContext) -> list[str]:
-    """Return the names of the journal files that an interrupted dpkg left. Raises ``Unread`` while dpkg runs, because
-    it then uses such files itself.
+    """Return the names of the journal files that an interrupted dpkg left. Raises ``Unread`` while dpkg runs, because a
+    running dpkg uses such files too.
     """
     ctx.require(JOURNAL)
     working = [name for path, _, _, name in _holders(ctx) if path in DPKG_LOCKS]

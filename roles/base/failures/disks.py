@@ -47,9 +47,9 @@ PROGRAMS = ("/", "/usr", "/usr/local", "/opt", "/var", "/var/lib", "/var/lib/dkm
 SHARED = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - directories for all users
 EVERYBODY = "1777"  #: mode of directories that all users may write to (hier(7))
 
-#: Prints ``mount`` with mount point, type and options of each filesystem that is read-only now; ``fstab`` with mount
-#: point and options as configured; and ``noexec``, ``absent``, ``device`` and ``mode``, which the script's first lines
-#: describe.
+#: Prints ``mount`` with mount point, type and options of each filesystem that is read-only now, and ``fstab`` with
+#: mount point and options as configured. The script's first lines describe ``noexec``, ``absent``, ``device`` and
+#: ``mode``.
 MOUNTS = Probe(sh_file(__file__, "sh/mounts.sh", programs=PROGRAMS, shared=SHARED))
 
 #: Filesystem types of disks, which turn read-only after an error; other types are read-only on purpose.

@@ -132,9 +132,9 @@ def other_target(ctx: AuditContext) -> Iterator[str]:
 
 def limited(ctx: AuditContext) -> Iterator[str]:
     """A setting restricts GPU programs: a limit on address space, no overcommitted memory, huge pages that take most of
-    the memory, modules_disabled, or a limit below 1,024 processes or files for a user, or below 8,192 processes for the
-    host. The sources are /etc/security/limits.d, /etc/profile.d, sysctl.d (the last file with the setting), and the
-    units of Docker, containerd, sshd and users.
+    the memory, or modules_disabled. A limit below 1,024 processes or files for a user, or below 8,192 processes for the
+    host, counts too. The sources are /etc/security/limits.d, /etc/profile.d, sysctl.d (the last file with the setting),
+    and the units of Docker, containerd, sshd and users.
     """
     for line in _of_next_boot(ctx, "unit"):
         unit, _, setting = line.partition(" ")

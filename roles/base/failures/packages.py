@@ -543,7 +543,7 @@ PACKAGES = (
     ),
     FailureRule(
         "initramfs-build-failed",
-        # the evidence begins with the line that has the reason, if one of the six lines before has it
+        # the evidence begins with the line that gives the reason, if it is one of the six lines before
         rf"(?:^{WHY}\n(?:[^\n]*\n){{0,5}}?)?[^\n]*"
         r"(?:update-initramfs: failed for |Failed to create initrd image|mkinitramfs: [^\n]*: not found"
         r"|mkinitramfs failure|dracut(?:\[[0-9]{1,9}\])?: FAILED)",
@@ -652,7 +652,7 @@ PACKAGES = (
     ),
     FailureRule(
         "package-script-failed",
-        # the evidence begins with the line that has the reason, if one of the six lines before has it
+        # the evidence begins with the line that gives the reason, if it is one of the six lines before
         rf"(?:^{WHY}\n(?:[^\n]*\n){{0,5}}?)?(?:^dpkg: error processing [^\n]*\n)?"
         rf"[^\n]*(?:{SCRIPT_ENDED}"
         r"|脚本 ?(?:子进程 ?)?返回"

@@ -76,8 +76,8 @@ for m in nouveau nova_core nova_drm; do
 done; exit 0"""
 )
 
-#: Prints ``FILE:NUMBER:TEXT`` for each line that gives NVIDIA's cards to vfio-pci, or loads vfio-pci before the driver,
-#: and ``built-in NAME`` for vfio-pci or pci-stub if it is loaded or part of the kernel.
+#: Prints ``FILE:NUMBER:TEXT`` for each line that gives NVIDIA's cards to vfio-pci, or loads vfio-pci before the driver.
+#: Prints ``built-in NAME`` for vfio-pci or pci-stub if the module is loaded or part of the kernel.
 VFIO = Probe(
     sh(
         "grep -anHsE -m 20 %s /etc/modprobe.d/*.conf /run/modprobe.d/*.conf /usr/lib/modprobe.d/*.conf /etc/modules"

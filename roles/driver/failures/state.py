@@ -27,8 +27,8 @@ DKMS_TREE = Probe(sh_file(__file__, "dkms_tree.sh"), root=True)
 
 #: Prints the time of the host's last boot, in seconds since 1970.
 BOOTED = Probe("sed -n 's/^btime //p' /proc/stat")
-#: Tolerance for the time of a log line about the boot: the line has the clock's time at its writing, but the boot time
-#: is computed from the current clock.
+#: Tolerance for log lines written at the boot. A line has the clock's time at its writing, but the boot time is
+#: computed from the current clock.
 BOOT_SLACK = timedelta(seconds=30)
 
 _TREE = Pattern(r"tree ([\w.+~-]{1,60})")

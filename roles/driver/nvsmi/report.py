@@ -1,10 +1,10 @@
 """nvidia-smi's report, for all driver generations, with NVLinks from ``nvidia-smi nvlink --status``.
 
-The status has a line for each GPU, ``GPU 0: Tesla V100-SXM2-32GB (UUID: GPU-…)``, followed by a line for each link of
-that GPU, ``Link 0: 25.781 GB/s`` or ``Link 3: <inactive>``. Old versions omit the UUID. If a GPU has no link lines,
-because it has no NVLink, its links are unknown. If the status reports "all links are inActive" for a GPU instead, the
-GPU gets as many inactive links as other GPUs of its model on the host have links. Without such GPUs, its links are
-unknown.
+The status has a line for each GPU, such as ``GPU 0: Tesla V100-SXM2-32GB (UUID: GPU-…)``. Then follows a line for each
+link of that GPU: ``Link 0: 25.781 GB/s`` or ``Link 3: <inactive>``. Old versions omit the UUID. If a GPU has no link
+lines, because it has no NVLink, its links are unknown. If the status reports "all links are inActive" for a GPU
+instead, the GPU gets as many inactive links as other GPUs of its model on the host have links. Without such GPUs, its
+links are unknown.
 """
 
 from __future__ import annotations

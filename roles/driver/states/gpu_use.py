@@ -45,7 +45,8 @@ _MAKE_KEY = (
 #: Prints the display manager's unit and X servers.
 DISPLAY = Probe(sh_file(__file__, "display.sh"), root=True, shared=True)
 
-PERSISTENCE = "nvidia-persistenced"  #: Name of the persistence daemon's service, which runs on every healthy host.
+#: name of the persistence daemon's service, which systemctl queries leave out because it runs on every healthy host
+PERSISTENCE = "nvidia-persistenced"
 
 #: Services that hold the driver's device files, in the order in which they are stopped before the driver is replaced.
 OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-imex", "nvidia-fabricmanager", PERSISTENCE)
@@ -127,8 +128,8 @@ def _person(text: str) -> str:
 
 
 def _container(match: Match) -> str:
-    """Return the text for a container. It begins as in the outputs of other probes, by which the container's owner is
-    found.
+    """Return the text for a container. Its first words equal those in the texts of other probes, which identify the
+    container's owner.
     """
     names = [one for one in (match["id"], match["called"]) if one != "-"] or [f"of {match['name']}"]
     return " ".join((f"container {names[0]} (pid {match['first']})", *names[1:]))

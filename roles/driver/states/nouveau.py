@@ -25,7 +25,9 @@ def boots_first(facts: Facts) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NouveauGone(Resource):
-    """No open-source driver holds an NVIDIA GPU. A driver that is blacklisted now releases its GPU only at a reboot."""
+    """No open-source driver holds an NVIDIA GPU. Such a driver releases its GPU only at a reboot, even after it is
+    blacklisted.
+    """
 
     def probes(self) -> tuple[Probe, ...]:
         return (NOUVEAU,)

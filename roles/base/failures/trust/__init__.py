@@ -141,8 +141,8 @@ def _unread(ctx: AuditContext) -> list[tuple[str, frozenset[str]]]:
 
 
 def proxy_refuses(ctx: AuditContext) -> Iterator[str]:
-    """apt cannot reach its configured proxy, or the proxy requires a login (one request by apt, at most 8 s); or the
-    program that selects apt's proxy (Proxy-Auto-Detect) fails.
+    """apt cannot reach its configured proxy, the proxy requires a login, or the program that selects the proxy
+    (Proxy-Auto-Detect) fails. The check is one request by apt of at most 8 s.
     """
     proxy = finder = ""
     named = set[str]()  # the proxy for http also applies to https
