@@ -52,15 +52,15 @@ REPLACES = "changes Docker's packages, which ends its containers"
 class Container:
     """Variables of the role ``container``. Packages, versions and repositories come from the stack."""
 
-    default_runtime: bool = False  #: true: containers get the nvidia runtime by default
-    cgroup_driver: Literal["", "cgroupfs", "systemd"] = ""  #: empty: Docker's default
-    #: image of the smoke test; empty: an image of the host's own C library, built without a registry
+    default_runtime: bool = False  #: whether all containers get the nvidia runtime by default
+    cgroup_driver: Literal["", "cgroupfs", "systemd"] = ""  #: Docker's cgroup driver; empty: Docker's default
+    #: image for the smoke test; empty: an image that the host builds from its own C library, without a registry
     smoke_image: str = ""
 
 
 @role(needs=["base", "driver"])
 def container(v: Container, ctx: RoleContext) -> Iterator[Resource]:
-    """Docker with GPUs in containers. Other settings in its daemon.json are kept."""
+    """Docker that can give GPUs to containers. Settings in daemon.json that the role does not set are kept."""
     section = ctx.section(ContainerSection)
     docker, wanted = section.docker_ce, section.toolkit
     yield from former_names_gone(keep=wanted.repository.list_file)
@@ -74,12 +74,12 @@ def container(v: Container, ctx: RoleContext) -> Iterator[Resource]:
     yield Disturbing(engine, REPLACES, DockerRuns(restarts=False))
     program = (PROGRAM,) if section.docker == "docker.io" else ()
     if program:
-        yield When(ProgramApart(), Debs(program, leaf=True))  # the condition decides by the host's release
+        yield When(ProgramApart(), Debs(program, leaf=True))  # the condition checks the host's release
     yield from signed_repository(wanted.repository, ctx.stack)
     if not wanted.writes_cdi:
         yield NoRefresh()
     held = replace(toolkit, hold=True)
-    # the package contains units, so that its installation reloads systemd
+    # the installation reloads systemd, because the package contains units
     yield reloading(held) if wanted.writes_cdi else held
     programs = PackagedPrograms((*section.docker_packages, *program, *wanted.packages))
     yield programs

@@ -36,5 +36,5 @@ def audit_values(v: Container, ctx: RoleContext) -> Iterator[AuditValue]:
     yield AuditValue("nvidia runtime", SETTINGS.line("nvidia runtime"), "yes")
     yield AuditValue("default runtime", INFO.line("default runtime"), among=DISTRIBUTION)
     yield AuditValue("cgroup driver", INFO.line("cgroup driver"), among=DISTRIBUTION)
-    # a stopped Docker has no value
+    # None if Docker is stopped, because it then reports nothing
     yield AuditValue("firewall rules", INFO.line("firewall rules"), "there", derive=lambda text: text or None)

@@ -25,9 +25,10 @@ from hostwright.standard.roles.container.section import Mode
 
 TOOLKIT_CONFIG = "/etc/nvidia-container-runtime/config.toml"
 REFRESH, REFRESH_PATH = "nvidia-cdi-refresh.service", "nvidia-cdi-refresh.path"
-#: maximum number of missing libraries that are named per specification: all have the previous driver's version
+#: maximum number of missing libraries that a message names for each specification. All of them have the previous
+#: driver's version.
 MOST = 3
-UNLISTED = "unlisted"  #: output of the state's probe if nvidia-smi lists no GPU
+UNLISTED = "unlisted"  #: output of the probe ``_STATE`` if nvidia-smi lists no GPU
 CDI_SH = sh_file(__file__, "sh/cdi.sh", most=MOST)
 
 _MODE = Probe(sh_file(__file__, "sh/mode.sh", file=TOOLKIT_CONFIG), shared=True)
@@ -39,8 +40,8 @@ _WORDS = {
     "disabled": f"{REFRESH} does not start at boot",
 }
 _STATE = Probe(f"{CDI_SH}cdi_refreshed", root=True, shared=True)
-(_UNIT,) = Service(REFRESH).probes()  # systemd's properties of the unit
-#: patterns for paths in a host's output, before root removes them
+(_UNIT,) = Service(REFRESH).probes()  # probe for systemd's properties of the unit
+#: patterns of paths that root may remove: a path in a host's output must match one of them
 _LINK = Pattern(r"/etc/systemd/system/[a-z.-]{1,60}\.wants/nvidia-cdi-refresh\.[a-z]{1,20}")
 _SPECIFICATION = Pattern(r"/[A-Za-z0-9/._-]{1,200}\.(?:yaml|json)")
 _LEFT = Probe(sh_file(__file__, "sh/refresh_left.sh"), shared=True)
@@ -71,8 +72,8 @@ class RuntimeMode(Resource):
 
 @dataclass(frozen=True, slots=True)
 class CdiSpecification(Resource):
-    """The specification of nvidia-cdi-refresh matches this driver: its libraries exist, and its device files have the
-    kernel's device numbers.
+    """The CDI specification of nvidia-cdi-refresh fits this driver: the libraries in it exist, and the numbers of its
+    device files are the kernel's.
 
     Since 1.19.0 the toolkit writes the current numbers of device files, and nvidia-uvm gets another number whenever its
     module is loaded. With a wrong number, ``cuInit`` returns 999 in containers (NVIDIA/nvidia-container-toolkit#1934).
@@ -114,7 +115,7 @@ class Refreshable(Condition):
         return (_STATE,)
 
     def holds(self, facts: Facts) -> bool:
-        """Return whether no fault is known, or nvidia-smi lists a GPU."""
+        """Return whether nvidia-smi lists a GPU, as far as the probe can determine it."""
         return facts[_STATE].strip() != UNLISTED
 
 
@@ -136,7 +137,7 @@ class NoRefresh(Resource):
         written = tuple(path for kind, path in rows if kind == "specification" and _SPECIFICATION.fullmatch(path))
         if not links and not written:
             return None
-        # the units may not exist any more
+        # the units may be missing already
         stop = sh("systemctl stop -- %s %s 2>/dev/null || true", REFRESH_PATH, REFRESH)
         step = Step("\n".join([stop, "rm -f -- " + words(written), "rm -f -- " + words(links)]))
         return Change("files of nvidia-cdi-refresh", few([*written, *links]), f"as before: {ABSENT}", (step,))

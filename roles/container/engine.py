@@ -44,8 +44,8 @@ from hostwright.standard.roles.container.running import DOCKER, DockerRuns
 DAEMON_JSON = "/etc/docker/daemon.json"
 LINKS_UNIT = "hostwright-nvidia-dev-char.service"
 
-#: package names of the toolkit before 2023; the last nvidia-docker2 no longer writes daemon.json
-#: (GoogleCloudPlatform/gcsfuse#1364)
+#: packages of the toolkit before 2023. The last release of nvidia-docker2 does not write daemon.json
+#: (GoogleCloudPlatform/gcsfuse#1364).
 OLD_PACKAGES = ("nvidia-docker2", "nvidia-docker", "nvidia-container-runtime", "libnvidia-container0")
 OLD_SOURCES = (
     "nvidia.github.io/nvidia-docker",
@@ -55,29 +55,29 @@ OLD_SOURCES = (
 
 NAME_SERVERS_SH = sh_file(__file__, "sh/nameservers.sh")  #: defines the shell function ``name_servers_lost``
 FIREWALL_SH = sh_file(__file__, "sh/firewall.sh")
-#: prints the firewall tables without Docker's own rules: ``nat``, ``filter``
+#: prints the name of each firewall table (``nat``, ``filter``) that lacks Docker's own rules
 FIREWALL = Probe(f"{FIREWALL_SH}lost_rules", root=True)
-#: effect of missing rules, by table
+#: firewall table → effect if the table lacks Docker's rules
 _WITHOUT = {
     "nat": "containers cannot reach other hosts, and their published ports may not respond",
     "filter": "packets between containers and other networks are dropped, or let through unchecked",
 }
 RESTARTS = "restarts Docker, which ends its containers"
 
-#: a snap's Docker is confined and has no access to the toolkit's hook or the driver's libraries
-#: (NVIDIA/nvidia-docker#1034, #1243)
+#: prints the revision of Docker's snap. A snap's Docker has no access to the toolkit's hook or the driver's libraries
+#: (NVIDIA/nvidia-docker#1034, #1243).
 SNAP_DOCKER = Probe("test -e /snap/docker/current && readlink /snap/docker/current", shared=True)
 
-#: packages with a Docker daemon, of which a host has only one; the last is Microsoft's
+#: packages with a Docker daemon; a host can have only one of them. ``moby-engine`` is Microsoft's package.
 ENGINES = ("docker.io", "docker-ce", "moby-engine")
 
 PROGRAM = "docker-cli"  #: package with the command ``docker`` since Debian 13
 
-#: package whose command ``docker`` is podman's, which ignores ``--gpus`` (podman-container-tools/podman#19330)
+#: package whose command ``docker`` runs podman. podman ignores ``--gpus`` (podman-container-tools/podman#19330).
 SHIM = "podman-docker"
 
-#: Command that validates daemon.json, which dockerd supports since version 23. Older releases need no check: Hostwright
-#: always writes valid JSON.
+#: Command that validates a daemon.json. Only dockerd since version 23 supports the check. For older releases the
+#: command succeeds, because Hostwright always writes valid JSON.
 VALIDATE = "{ ! dockerd --help | grep -q -e --validate || dockerd --validate --config-file=%s; }"
 
 
@@ -99,7 +99,8 @@ def daemon_settings(default_runtime: bool, cgroup_driver: str, *, cdi: bool = Fa
 
 
 def former_names_gone(keep: str) -> Iterator[Resource]:
-    """Yield the removal of the toolkit's packages and sources under former names. ``keep`` is its current source list.
+    """Yield the removal of packages and apt sources that the toolkit had under former names. ``keep`` is the path of
+    the current source list.
 
     The packages are removed, not purged: nvidia-docker2 owns daemon.json, and a purge would delete that file.
     """

@@ -16,7 +16,8 @@ _NUMBERS = Pattern(r"(?:[0-9]{1,9}:)?([0-9]{1,9}(?:\.[0-9]{1,9}){0,4}).*")
 
 @dataclass(frozen=True, slots=True)
 class CdiRow:
-    """An engine by its packages: the first release with CDI, and the first that reads specification version 0.7.0.
+    """A container engine, by its packages: its first release with CDI, and its first release that reads version 0.7.0
+    of CDI specifications.
 
     The container toolkit writes 0.7.0 since 1.19.1.
     """
@@ -45,18 +46,18 @@ ENGINE_ROWS = (
     ),
 )
 
-#: since 28.2.0 Docker reads CDI specifications unless ``features.cdi`` is false; earlier only if it is true (moby
-#: v28.2.0 cmd/dockerd/daemon.go: cdiEnabled)
+#: first Docker that reads CDI specifications unless ``features.cdi`` is false. Earlier releases read them only if it is
+#: true (moby v28.2.0 cmd/dockerd/daemon.go: cdiEnabled).
 CDI_BY_DEFAULT: Numbers = (28, 2)
-#: since 29.2.0 Docker's ``--gpus`` uses the devices of a CDI specification if there is one; earlier only the toolkit's
-#: hook, which refuses the modes cdi and jit-cdi (moby #50228, in docker-v29.2.0; container toolkit
-#: cmd/nvidia-container-runtime-hook/hook_config.go: assertModeIsLegacy)
+#: first Docker whose ``--gpus`` uses the devices of a CDI specification if one exists. Earlier releases use only the
+#: toolkit's hook, which refuses the modes cdi and jit-cdi (moby #50228, in docker-v29.2.0; container toolkit
+#: cmd/nvidia-container-runtime-hook/hook_config.go: assertModeIsLegacy).
 GPUS_BY_CDI: Numbers = (29, 2)
 GPUS_SOURCE = "moby#50228; container toolkit cmd/nvidia-container-runtime-hook/hook_config.go"
-ONLY_CDI = ("cdi", "jit-cdi")  #: modes in which the hook refuses ``--gpus``
+ONLY_CDI = ("cdi", "jit-cdi")  #: toolkit modes in which the toolkit's hook refuses ``--gpus``
 
-#: Docker of distributions with a fixed release: ID and VERSION_ID → version (Debian's package lists). Ubuntu's changes
-#: with updates and is checked after installation
+#: (ID, VERSION_ID) of a distribution → version of its Docker (Debian's package lists). Ubuntu is omitted: its updates
+#: change the version, which is checked after the installation.
 DOCKER_OF = {
     ("debian", "11"): "20.10.5",
     ("debian", "12"): "20.10.24",

@@ -28,8 +28,8 @@ CONTAINERD_PACKAGES = ("containerd", "containerd.io")
 #: the program to the second path if it is executable, and its postrm runs the copy.
 _NUKE = ("/usr/share/docker.io/contrib/nuke-graph-directory.sh", f"{DOCKER_DATA}/nuke-graph-directory.sh")
 
-#: data that users created: containers, volumes, images, plugins, a swarm; containerd's images and its containers'
-#: filesystems. The daemons' own directories are not included
+#: patterns of data that users created, by daemon directory: containers, volumes, images, plugins and a swarm of Docker;
+#: images and filesystems of containerd
 _CONTENT = {
     DOCKER_DATA: (
         f"{DOCKER_DATA}/containers/* {DOCKER_DATA}/volumes/*/ {DOCKER_DATA}/image/*/imagedb/content/sha256/* "
@@ -41,7 +41,7 @@ _CONTENT = {
     ),
 }
 
-#: files that the daemons create by themselves; any other file belongs to a user, and the directory is kept
+#: files that the daemons create by themselves, by daemon directory. A directory with any other file is kept.
 _MADE = {
     DOCKER_DATA: tuple(
         f"{DOCKER_DATA}/{name}"
@@ -106,7 +106,7 @@ class EngineGone(Condition):
         return (DPKG, PACKAGES_BEFORE)
 
     def holds(self, facts: Facts) -> bool:
-        """Return whether the condition holds."""
+        """Return whether none of the packages is installed now or was installed before Hostwright's first change."""
         return not there_now(facts, *self.packages) and not there_before(facts, *self.packages)
 
 
@@ -135,7 +135,7 @@ class EmptyDataGone(Resource):
 
     @property
     def _data(self) -> str:
-        """Shell values and functions for both scripts."""
+        """Shell code with the values and functions that both scripts of this state use."""
         return sh_file(
             __file__,
             "sh/data.sh",

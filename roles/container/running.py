@@ -9,7 +9,7 @@ from hostwright.resources import Answer, Condition, Facts, Pass, PassPart, Probe
 from hostwright.roles import Match, Pattern, sh_file, whole
 
 DOCKER = "docker.service"
-#: Docker command for the host's own daemon; ``-H`` overrides root's context and DOCKER_HOST
+#: Docker command that uses the host's own daemon: ``-H`` overrides root's context and DOCKER_HOST
 LOCAL_DOCKER = "docker -H unix:///var/run/docker.sock"
 
 
@@ -20,30 +20,33 @@ class ContainersPass(Pass):
     of Docker. If none runs, no further probe is needed.
     """
 
-    fails_with = 2  #: a process ended meanwhile
+    fails_with = 2  #: exit status of grep if a process ended during the search
 
     def script(self, asked: Sequence[str]) -> str:  # noqa: ARG002 - the same for all
-        """See ``plan.model.Pass``. Standard input also has a matching name, as a test that ``grep`` works."""
+        """Return the search for the processes. Standard input contains one of their names, as a test that ``grep``
+        works.
+        """
         return "grep -lsE '^(containerd-shim|docker-containe|conmon)' /proc/[0-9]*/comm - <<'END'\nconmon\nEND"
 
     def differing(self, _word: str, /) -> str:
-        """Suffix of the matching files' names."""
+        """Return the suffix of the names of the files that ``grep`` prints."""
         return "/comm"
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """Return that no container runs."""
+        """Return the answer that no container runs. Raises ``ValueError`` for other output."""
         if text != "(standard input)\n":
             raise ValueError("grep printed unexpected output")
         return dict.fromkeys(asked, "none")
 
 
-#: part of a pass, for probes whose output is empty if no container runs
+#: part of ``ContainersPass`` for probes whose output is empty if no container runs
 _OF_CONTAINERS = PassPart(ContainersPass(), ("running",), lambda _: Answer(0, ""))
 
-#: First lines: whether a restart spares the containers (``live-restore`` of the running daemon), and whether Docker
-#: starts at boot. Then one line per container: first process, ID, name, restart policy. ``unlisted``: Docker did not
-#: list them in time (a container that just ended is unknown: status 1). No output if Docker does not respond or no
-#: container runs. curl checks first whether a container runs, in a fifth of the time of ``docker ps``.
+#: First lines of the output: whether a restart of Docker spares the containers (``live-restore`` of the running
+#: daemon), and whether Docker starts at boot. Then one line per container: first process, ID, name, restart policy.
+#: ``unlisted``: Docker did not list the containers in time (status 1 for a container that just ended). No output if
+#: Docker does not respond or no container runs. curl checks first whether a container runs, in a fifth of the time of
+#: ``docker ps``.
 CONTAINERS = Probe(
     "all=$(curl -q -s -f -m 3 --noproxy '*' --unix-socket /var/run/docker.sock http://docker/containers/json)"
     ' && [ "$all" = "[]" ] && exit 0\n'
@@ -58,20 +61,20 @@ CONTAINERS = Probe(
     root=True,
     part=_OF_CONTAINERS,
 )
-#: defines ``children_of_all``, which counts child processes of containers
+#: defines the shell function ``children_of_all``, which counts child processes of containers
 CHILDREN_SH = sh_file(__file__, "sh/children.sh")
-#: number of child processes by the container's first process
+#: prints the first process of each container and the number of its child processes
 CHILDREN = Probe(
     f"{CHILDREN_SH}[ ! -e /var/run/docker.sock ] || children_of_all",
     root=True,
     cap_bytes=256 * 1024,
     part=_OF_CONTAINERS,
 )
-#: text for containers whose users are unknown, so that no user may count as idle
+#: description of containers whose users are unknown, so that no user counts as idle
 UNLISTED = "containers that Docker did not name in time"
 _CONTAINER = Pattern(r"([0-9]{1,10}) ([0-9a-f]{12})[0-9a-f]{52} /(\S+)(?: ([a-z-]*))?")
-#: Docker starts containers with these policies again at its start. ``on-failure`` depends on how the host went down
-#: (moby/moby#47846), and if Docker itself waits for socket activation, no container starts.
+#: restart policies of containers that Docker starts at its own start. With ``on-failure``, the start depends on how the
+#: host went down (moby/moby#47846). If Docker waits for socket activation, no container starts.
 _COMES_BACK = {"always", "unless-stopped"}
 
 
@@ -137,10 +140,10 @@ class DockerRuns(Condition):
         return (*Running(DOCKER).probes(), CONTAINERS)
 
     def holds(self, facts: Facts) -> bool:
-        """Return whether the condition holds."""
+        """Return whether Docker runs and has containers."""
         spared = self.restarts and facts[CONTAINERS].text.startswith("spared true\n")
         return Running(DOCKER).holds(facts) and not spared
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Return the containers."""
+        """Return the running containers, which end when Docker stops."""
         return tuple(name for name, _ in ended_by_reboot(facts)) if self.holds(facts) else ()

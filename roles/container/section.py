@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from hostwright.roles import AptRepository, DebianVersion, Name, Section, Share, Stack, StackPart, taken
 from hostwright.standard.roles.container.engines import ONLY_CDI, numbers
 
-#: first release with JIT-CDI and the units nvidia-cdi-refresh (release notes of the container toolkit)
+#: first toolkit release with JIT-CDI and the units nvidia-cdi-refresh (the toolkit's release notes)
 CDI_SINCE = (1, 18)
 
 Mode = Literal["auto", "legacy", "jit-cdi", "cdi"]
@@ -67,7 +67,7 @@ class ContainerSection(Section):
 
     @property
     def spare(self) -> tuple[str, ...]:
-        """Docker's own repository, if unused because the stack has the distribution's Docker."""
+        """Docker's own repository, if the stack does not use it because it has the distribution's Docker."""
         return () if self.docker == "docker-ce" else ("docker_ce",)
 
     def versions(self) -> Mapping[str, str]:

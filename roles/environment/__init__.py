@@ -18,9 +18,10 @@ COMMAND = "/usr/local/lib/hostwright/cuda-command"
 class Environment:
     """Variables of the role ``environment``. The directories follow from the stack."""
 
-    #: tools available without a login shell; TensorFlow's XLA calls ptxas and fatbinary
+    #: tools that users can run without a login shell. TensorFlow's XLA runs ptxas and fatbinary.
     tools: tuple[str, ...] = ("nvcc", "ptxas", "fatbinary", "nvlink", "cuobjdump", "nvdisasm")
-    #: the only directory on every user's PATH; cron's PATH has only this directory and /bin
+    #: directory for links to the tools. No other directory is on every user's PATH; cron's PATH has only this one and
+    #: /bin.
     tools_directory: str = "/usr/bin"
 
 

@@ -9,7 +9,8 @@ from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.environment import Environment, opened
 
 PTXAS = Snippet("environment", 'say ptxas "$(command -v ptxas)"')
-OPENED = ("libcudart.", "libcudnn.")  #: libraries whose path in the loader's cache represents all others
+#: name prefixes of two libraries whose paths in the loader's cache represent those of all others
+OPENED = ("libcudart.", "libcudnn.")
 
 
 def audit_values(v: Environment, ctx: RoleContext) -> Iterator[AuditValue]:

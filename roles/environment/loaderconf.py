@@ -17,8 +17,8 @@ _NAME = Pattern(r"cuda-[0-9]{1,9}-[0-9]{1,9}[.]conf")
 
 DIRECTORY = "/etc/ld.so.conf.d"
 
-#: Prints the files in ``$folder`` except ``$keep`` that have exactly the lines of the role environment for a toolkit. A
-#: file with more or fewer lines, or a package's file, belongs to someone else.
+#: Prints the files in ``$folder`` except ``$keep`` that have exactly the lines which the role environment writes for a
+#: toolkit. A file with other lines, or of a package, belongs to someone else.
 _OURS = """\
 for file in "$folder"/cuda-[0-9]*-[0-9]*.conf; do
   [ -f "$file" ] && [ ! -L "$file" ] && [ "$file" != "$keep" ] || continue

@@ -9,12 +9,13 @@ from pathlib import Path
 from hostwright.resources import Probe
 from hostwright.roles import Pattern, sh_file
 
-MOST_S = 5  #: seconds for all start files, our choice; a clean Debian's take 10 ms
-#: the shell function ``has``, which lists the stack's libraries in a directory
+MOST_S = 5  #: maximum seconds for running all start files; our choice. Those of a fresh Debian take 10 ms.
+#: shell function ``has``, which prints the stack's libraries in a directory
 HAS = (Path(__file__).parent / "has.sh").read_text(encoding="utf-8")
 _TRACE = (Path(__file__).parent / "trace.sh").read_text(encoding="utf-8")
 
-#: prints ``+hostwright FILE:LINE: NAME=VALUE`` for each setting of a path, and ``has PATH`` for libraries on the last
+#: prints ``+hostwright FILE:LINE: NAME=VALUE`` for each assignment of a path, and ``has PATH`` for each library in the
+#: directories of the final paths
 LOGIN = Probe(HAS + sh_file(__file__, "login.sh", trace=_TRACE, most_s=MOST_S), cap_bytes=128 * 1024)
 
 _SET = Pattern(r"\++hostwright (/[^:]+:[0-9]+): (?:export |declare -x )?(PATH|LD_LIBRARY_PATH)='?([^']*)'?")
@@ -48,7 +49,7 @@ def settings(answer: str, name: str) -> tuple[PathSetting, ...]:
 
 
 def last(found: tuple[PathSetting, ...], that: Callable[[PathSetting], bool]) -> PathSetting | None:
-    """Return the last setting that satisfies the predicate."""
+    """Return the last assignment that satisfies the predicate ``that``; ``None`` without one."""
     return next((each for each in reversed(found) if that(each)), None)
 
 

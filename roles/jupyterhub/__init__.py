@@ -17,7 +17,7 @@ from hostwright.standard.roles.workspaces.declared.promises import PortRange
 
 VERSION = "5.5.4"
 HOME = "/opt/hostwright-jupyterhub"  #: symbolic link to the venv
-#: cookie secret, database and root's files of each user; readable by root only
+#: directory of the cookie secret, the database and root's files for each user; readable by root only
 STATE = "/var/lib/hostwright/jupyterhub"
 UNIT = "hostwright-jupyterhub.service"
 PATH = "/jupyterhub"  #: URL path prefix
@@ -39,23 +39,26 @@ def _network(text: str) -> str:
 class Jupyterhub:
     """Variables of the role ``jupyterhub``. Its users are those of ``workspaces_users``."""
 
-    #: base image of users' Jupyter servers; the host adds JupyterHub's part; empty: the workspaces' default image
+    #: base image of users' Jupyter servers, to which the host adds JupyterHub's packages; empty: the workspaces'
+    #: default image
     image: Image = ""
     pull: bool = False  #: true: the host may pull a missing image from its registry
-    gpus: Gpus = ()  #: the hub's GPUs: indexes from ``nvidia-smi -L``, or UUIDs; workspaces cannot use them
-    gpus_each: Annotated[int, Field(ge=1, le=64)] = 1  #: GPUs that one user can take at once
+    #: GPUs for users' Jupyter servers: indexes from ``nvidia-smi -L``, or UUIDs; workspaces cannot use these GPUs
+    gpus: Gpus = ()
+    gpus_each: Annotated[int, Field(ge=1, le=64)] = 1  #: number of GPUs that one user can take at once
     shared: bool = False  #: true: several users can share a GPU
-    cpus: Cpus | None = None  #: limit of each user's Jupyter server; empty: all CPUs of the host
-    memory: Size | None = None  #: limit of each user's Jupyter server; empty: all memory of the host
-    shm: Size = "1g"  #: shared memory (/dev/shm)
-    pids: Pids = 4096  #: limit of processes and threads
+    cpus: Cpus | None = None  #: number of CPUs of each user's Jupyter server; empty: all CPUs of the host
+    memory: Size | None = None  #: memory limit of each user's Jupyter server; empty: all memory of the host
+    shm: Size = "1g"  #: size of shared memory (/dev/shm) in each server
+    pids: Pids = 4096  #: maximum number of processes and threads of each server
     admins: tuple[UserName, ...] = ()  #: users who can list and stop the servers of all users
     idle_minutes: Count = 0  #: minutes of inactivity after which a server is stopped; 0: never
-    #: ports of users' servers on the host's loopback interface
+    #: range of ports on the host's loopback interface for users' servers
     ports: Annotated[str, AfterValidator(_range)] = "30000-32767"
     #: subnet of users' containers, local to the host
     network: Annotated[str, AfterValidator(_network)] = "172.30.250.0/24"
-    port: Annotated[int, BeforeValidator(decimal), Field(ge=1024, le=65535)] = 8081  #: the hub's port in that subnet
+    #: the hub's TCP port in the subnet ``network``
+    port: Annotated[int, BeforeValidator(decimal), Field(ge=1024, le=65535)] = 8081
     #: source of pip's wheels: index (the index configured on the host) or mirror (files from the controller only)
     wheels_from: Literal["index", "mirror"] = "index"
 
@@ -68,7 +71,7 @@ class Jupyterhub:
 
     @property
     def promised_gpus(self) -> tuple[str, ...]:
-        """GPUs that workspaces cannot use."""
+        """GPUs that the hub reserves, so that workspaces cannot use them."""
         return self.gpus
 
     @property

@@ -16,9 +16,9 @@ from hostwright.standard.roles.workspaces.declared.workspace import Workspace, w
 
 UNIT = "nginx.service"
 CONF = "/etc/nginx/conf.d/hostwright-workspaces.conf"
-STATE = "/var/lib/hostwright/proxy"  #: the proxy's certificate authority and its signed certificate
-TOKENS = f"{STATE}/tokens.conf"  #: access tokens of the workspaces whose tokens nginx checks
-GATED = ("tensorboard",)  #: workspace kinds whose web server checks no token, so that nginx must
+STATE = "/var/lib/hostwright/proxy"  #: directory of the proxy's certificate authority and its signed certificate
+TOKENS = f"{STATE}/tokens.conf"  #: file with access tokens for workspaces of the kinds in ``GATED``
+GATED = ("tensorboard",)  #: workspace kinds whose own web server checks no token, so that nginx checks it
 SERVED = ("jupyter", *GATED)  #: workspace kinds with a web page
 _PEOPLE = "proxy_people_domain"
 
@@ -31,7 +31,8 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-
 class Proxy:
     """Variables of the role ``proxy``."""
 
-    listen: tuple[Listen, ...] = ("443",)  #: ports, or addresses with ports: ``10.0.0.5:443``, ``[::]:443``
+    #: ports on which nginx listens, or addresses with ports: ``10.0.0.5:443``, ``[::]:443``
+    listen: tuple[Listen, ...] = ("443",)
     #: further names and addresses by which browsers reach the host
     names: tuple[Name, ...] = ()
     #: domain of users' pages, which gives each user a web origin of their own: with gpu01.example.org, alice has
@@ -47,7 +48,8 @@ class Proxy:
     acme_contact: Annotated[str, Field(pattern=r"^([A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,253})?$")] = ""
     #: path on the host of the CA certificate for the ACME server's own HTTPS; empty: the host's trust store
     acme_authority: HostPath | Annotated[str, Field(pattern="^$")] = ""
-    upload: Annotated[str, Field(pattern=r"^[0-9]{1,6}[kmg]?$")] = "1g"  #: maximum size of an upload; 0: no limit
+    #: maximum size of an upload through nginx; 0: no limit
+    upload: Annotated[str, Field(pattern=r"^[0-9]{1,6}[kmg]?$")] = "1g"
 
     def __post_init__(self) -> None:
         if bool(self.certificate) != bool(self.key):

@@ -13,7 +13,8 @@ from hostwright.standard.roles.proxy.states.acme import AcmeCertificate
 if TYPE_CHECKING:
     from hostwright.standard.roles.proxy import Proxy
 
-DIRECTORY = "/var/lib/hostwright/proxy/acme"  #: account, certificates and challenges in dehydrated's layout
+#: directory of account, certificates and challenges, in dehydrated's layout
+DIRECTORY = "/var/lib/hostwright/proxy/acme"
 CERTIFICATE = f"{DIRECTORY}/acme.pem"
 CONF = "/etc/nginx/conf.d/hostwright-acme.conf"
 PROGRAM = "/usr/local/lib/hostwright/proxy-acme"

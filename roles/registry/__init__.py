@@ -15,10 +15,10 @@ from hostwright.standard.roles.driver.states.gpu_use import reloading
 from hostwright.standard.roles.registry.authority import authority_of
 
 UNIT = "docker-registry.service"
-#: a separate file, because the package's own file requires passwords and has no TLS
+#: path of the registry's configuration. The package's own file is not used: it requires passwords and has no TLS.
 CONF = "/etc/docker/registry/hostwright.yml"
 DROP_IN = f"/etc/systemd/system/{UNIT}.d/hostwright.conf"
-STATE = "/var/lib/hostwright/registry"  #: the registry's certificate authority and its signed certificate
+STATE = "/var/lib/hostwright/registry"  #: directory of the registry's certificate authority and its signed certificate
 IMAGES = "/var/lib/docker-registry"
 ACCOUNT = "docker-registry"
 

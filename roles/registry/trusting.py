@@ -79,7 +79,9 @@ def trust(request: Request) -> int:
 
 
 def _place(fleet: Fleet) -> Path:
-    """Return the path of the file. Raises ``InputError`` if this task did not write the file."""
+    """Return the path of ``FILE`` in the inventory. Raises ``InputError`` if the file exists and this task did not
+    write it.
+    """
     if not fleet.path.is_dir():
         sentence = f"not a directory; {FILE} is written to an inventory that is a directory"
         raise InputError(sentence, str(fleet.path))

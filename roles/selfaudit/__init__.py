@@ -16,7 +16,8 @@ RESULT = "/var/lib/hostwright/selfaudit.json"
 METRICS = "hostwright.prom"
 SERVICE, TIMER = "hostwright-selfaudit.service", "hostwright-selfaudit.timer"
 UNITS = "/etc/systemd/system"
-STAMP = f"/var/lib/systemd/timers/stamp-{TIMER}"  #: time of the last run, by which systemd catches up a missed run
+#: file with the time of the timer's last run, from which systemd detects a missed run
+STAMP = f"/var/lib/systemd/timers/stamp-{TIMER}"
 CALENDAR = "sed -n 's/^OnCalendar=//p' %s | xargs -d '\\n' env SYSTEMD_COLORS=0 systemd-analyze calendar"
 
 
@@ -39,11 +40,11 @@ def selfaudit(v: Selfaudit, ctx: RoleContext) -> Iterator[Resource]:
         ctx.render, "selfaudit/selfaudit.sh.j2", stack=ctx.stack.name, checks=check_lines(values),
         questions=user_program(values), json=sh("%s", RESULT), metrics=sh("%s", metrics),
     )  # fmt: skip
-    # identifies the results of this program version
+    # identifies the program version that wrote a result
     edition = hashlib.sha256(program(edition="").encode()).hexdigest()[:12]
     yield File(PROGRAM, program(edition=edition), mode="755", check="sh -n %s")
 
-    if metrics:  # a later installation of the collector's package changes the directory's owner
+    if metrics:  # created only if missing, because the collector's package changes its owner
         missing = Answers(Probe(sh("test ! -e %s", v.textfile_directory)))
         yield When(missing, Directory(v.textfile_directory))
     folders = (RESULT.rpartition("/")[0], *([v.textfile_directory] if metrics else []))

@@ -88,7 +88,8 @@ def _wants(release: str, **limits: str) -> dict[str, tuple[str, str, str]]:
     }
 
 
-#: limits of later series' wheels that differ from ``IMPORT_LIMITS``; "": no limit
+#: TensorFlow series → limits of its wheels that differ from ``IMPORT_LIMITS``. An empty limit means that no version is
+#: too new.
 LATER_LIMITS = {
     "2.12": _wants("2.12.1", protobuf="5"),
     "2.13": _wants("2.13.1", numpy="1.24.4", protobuf="5"),
@@ -235,7 +236,7 @@ def constraints_keep_its_import(tensorflow_section: TensorflowSection) -> Iterat
                 )
 
 
-@lru_cache(maxsize=32)  # the rules run for a stack and for each host; a file with 180 pins takes 10 ms
+@lru_cache(maxsize=32)  # the rules run for a stack and for each of its hosts; parsing a file with 180 pins takes 10 ms
 def _pins(constraints: str) -> Mapping[str, Version]:
     """Return the packages that a constraints file pins with ``==``."""
     pins = {}

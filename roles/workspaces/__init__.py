@@ -42,8 +42,9 @@ class Workspaces:
         AfterValidator(checked_people),
     ] = field(default_factory=dict)
     directory: PeoplesDirectory = "/srv/workspaces"  #: directory of users' files, in subdirectories USER/WORKSPACE
-    ports: Annotated[str, AfterValidator(_range)] = "20000-29999"  #: range of the workspaces without a declared port
-    #: a date, such as 2026-11-23; a new date rebuilds the images of ssh workspaces with that day's updates
+    #: range of ports for workspaces without a declared port
+    ports: Annotated[str, AfterValidator(_range)] = "20000-29999"
+    #: date of the package updates in images of ssh workspaces, such as 2026-11-23; a new date rebuilds these images
     refreshed: Annotated[str, Field(pattern=r"^[0-9-]*$")] = ""
     #: image for ``prove``'s TensorFlow in a container; empty: the tensorflow image that most workspaces of the host
     #: use, else the default image if it has TensorFlow

@@ -10,7 +10,7 @@ from hostwright.standard.roles.workspaces.desired import runs_of
 from hostwright.standard.roles.workspaces.states.access import KEPT
 from hostwright.standard.roles.workspaces.states.running import digest
 
-#: state of the firewall rules, also while Docker is stopped
+#: audit value of the firewall rules, also while Docker is stopped
 NETWORKS = Snippet(
     "networks",
     f"lost=$({KEPT.script})\nif [ -z \"$lost\" ]; then lost='kept out'; fi\nsay 'other hosts' \"$lost\"",

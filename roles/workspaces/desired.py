@@ -21,9 +21,10 @@ from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
 
 UNITS, BATCH_UNIT = "/etc/systemd/system", "hostwright-batch@.service"
-#: drop-in that closes workspaces' networks to other hosts at Docker's start, because a reboot removes the rules
+#: drop-in of docker.service that closes workspaces' networks to other hosts. A reboot removes the firewall rules, so
+#: that each start of Docker must set them.
 AT_DOCKERS_START = f"{UNITS}/docker.service.d/hostwright-workspaces.conf"
-BOX = "/run/hostwright-box"  #: directory in an ssh workspace for files of its start, owned by the user
+BOX = "/run/hostwright-box"  #: directory in an ssh workspace for files that its start creates, owned by the user
 
 
 def states(v: Workspaces, ctx: RoleContext) -> Iterator[Resource]:

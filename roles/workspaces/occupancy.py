@@ -37,9 +37,9 @@ DEFINITIONS = Probe(
 class _Space:
     """A running workspace."""
 
-    container: str  #: technical name of the container
+    container: str  #: technical name of the workspace's container
     name: str  #: name of the workspace, with user and number of processes
-    again: str  #: mechanism that restarts it; empty: none
+    again: str  #: mechanism that restarts the workspace after its end; empty: none
     has_gpu: bool
 
 

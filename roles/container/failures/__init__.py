@@ -63,7 +63,7 @@ NAME_RULES = (
 )
 
 
-COMMANDS = ("docker", "dockerd")  #: commands that keep their lower case at the start of a sentence
+COMMANDS = ("docker", "dockerd")  #: command names that keep their lower case at the start of a sentence
 
 FAILURES = (
     FailureRule(

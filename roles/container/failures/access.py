@@ -14,7 +14,8 @@ ACCESS = Probe(sh_file(__file__, "access.sh"), root=True)
 _SOCKET = Pattern(r"socket (?P<mode>[0-7]{3,4}) (?P<owner>\S{1,64}):(?P<group>\S{1,64})")
 _PROXY = Pattern(r"proxy (?P<name>[A-Za-z_]{10,11}) (?P<at>[A-Za-z0-9.:_-]{1,255}) (?P<why>[a-z ]{1,60})")
 _HELPER = Pattern(r"helper (?P<name>[A-Za-z0-9._-]{1,60}) (?P<file>/.{1,200})")
-_EVERYBODY, _GROUP = 0o002, 0o020  #: write permission on a socket permits its use
+#: write bits of a file mode, for everybody and for the group. A client needs write permission on a socket.
+_EVERYBODY, _GROUP = 0o002, 0o020
 
 
 def socket_access(ctx: AuditContext) -> Iterator[str]:

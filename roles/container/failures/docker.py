@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 LINKS = DeviceLinks()
 RUNTIME = "nvidia"
-#: Docker searches for this program at its start, and supports --gpus only if the program exists
+#: program that Docker searches at its start. Docker supports ``--gpus`` only if the program exists.
 HOOK = "nvidia-container-runtime-hook"
 #: packages of runtimes that a host may have instead of Docker
 OTHER_RUNTIMES = ("containerd.io", "cri-o", "podman-docker")
-#: ``NAME POLICY EXIT ERROR`` of each container that Docker should run, but that failed to start
+#: Docker template that prints ``NAME POLICY EXIT ERROR`` for a container whose start failed
 _START = "{{if .State.Error}}{{.Name}} {{.HostConfig.RestartPolicy.Name}} {{.State.ExitCode}} {{.State.Error}}{{end}}"
 NOT_STARTED = Probe(
     f"systemctl is-active --quiet {UNIT} || exit 0\n"
@@ -46,8 +46,8 @@ NOT_STARTED = Probe(
     + "  grep -E '^/[^ ]+ (always|unless-stopped) ' | cut -c 1-500; exit 0",
     root=True,
 )
-#: the hook's path; ``gone PATH`` for each runtime in daemon.json whose program is missing; ``group NAME`` if the group
-#: of docker.socket does not exist
+#: prints the hook's path, ``gone PATH`` for each runtime in daemon.json whose program is missing, and ``group NAME`` if
+#: the group of docker.socket does not exist
 HOOK_THERE = Probe(sh_file(__file__, "hook.sh", hook=HOOK, settings=DAEMON_JSON, socket=SOCKET))
 
 
@@ -65,8 +65,8 @@ def snap(ctx: AuditContext) -> Iterator[str]:
 
 
 def gone(ctx: AuditContext) -> Iterator[str]:
-    """The release record has the host's Docker, but dpkg has no Docker package, the snap is missing, and no other
-    runtime replaces it (containerd.io without Docker, as with Kubernetes).
+    """The release record has the host's Docker, but dpkg has no Docker package, the snap is missing, and the host has
+    no other runtime (such as containerd.io without Docker, for Kubernetes).
     """
     ctx.require(RELEASE)
     role = release.read(ctx.facts).get("roles", {}).get("container")
@@ -108,7 +108,7 @@ def other_runtime_gone(ctx: AuditContext) -> Iterator[str]:
 
 
 def _runtimes_gone(ctx: AuditContext) -> Iterator[tuple[str, str]]:
-    """Yield each program that a runtime in daemon.json needs but the host lacks, with the evidence."""
+    """Yield each missing program of a runtime in daemon.json, with the evidence."""
     if not engine_package(ctx):
         return
     try:
@@ -190,7 +190,7 @@ def _in_order(ctx: AuditContext, restart: RestartedAfter) -> bool:
             return False
     except NotJson:
         return False
-    except (KeyError, Unread):  # a part was not probed, or Docker does not respond
+    except (KeyError, Unread):  # a value was not probed, or Docker does not respond
         return True
     return True
 
@@ -222,7 +222,7 @@ def flushed(ctx: AuditContext) -> Iterator[str]:
     yield from without(ctx.text(FIREWALL))
 
 
-#: precedes daemon-json, a rule for the same file
+#: before the rule daemon-json, which covers the same file
 TWICE = FailureRule(
     "daemon-json-twice",
     r"directives are specified both as a flag and in the",

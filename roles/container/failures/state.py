@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 UNIT = "docker.service"
 
-#: prints lines ``runtime NAME`` and ``cgroup DRIVER``, only if the daemon runs: a connection to its socket would start
-#: it
+#: prints lines ``runtime NAME`` and ``cgroup DRIVER`` if the daemon runs. A stopped daemon is not queried, because a
+#: connection to its socket would start it.
 INFO = Probe(
     f"systemctl is-active --quiet {UNIT} || exit 3\n"
     f"timeout -k 1 5 {LOCAL_DOCKER} info"
@@ -28,14 +28,14 @@ INFO = Probe(
     root=True,
 )
 
-#: dockerd's command line, and the options that Debian's unit reads from a file
+#: prints dockerd's command line, and the options that Debian's unit reads from a file
 COMMAND = Probe(
     f"systemctl show -p ExecStart -p FragmentPath -p DropInPaths -- {UNIT} &&"
     " { grep -s '^DOCKER_OPTS=' /etc/default/docker; exit 0; }"
 )
 
-#: prints ``FILE:WORDS`` for each file that gives root's ``docker`` without ``-H`` another target than the local daemon.
-#: config.json also has credentials, which stay on the host
+#: prints ``FILE:WORDS`` for each file that makes root's ``docker`` without ``-H`` use another daemon than the local
+#: one. The credentials in config.json stay on the host.
 CONTEXT = Probe(
     """grep -HosE '"currentContext"[[:space:]]*:[[:space:]]*"[^"]{1,200}"' /root/.docker/config.json\n"""
     "grep -HosE '^[[:space:]]*(export )?DOCKER_(HOST|CONTEXT)=[^[:space:];]{1,200}' /etc/environment"
@@ -44,10 +44,11 @@ CONTEXT = Probe(
 )
 _OWN = Pattern(r".*(?:\"default\"|=['\"]?(?:default|unix:///(?:var/)?run/docker\.sock)['\"]?)")
 
-#: metadata and text of daemon.json, probes that the role uses too
+#: probes for metadata and text of daemon.json, shared with the role's state
 SETTINGS = JsonMerged(DAEMON_JSON, "{}").probes()[:2]
 
-#: options whose key in daemon.json has another name (moby: options that implement NamedOption), and short options
+#: dockerd's option → key in daemon.json, for short options and for options whose key has another name (moby:
+#: NamedOption)
 _KEYS = {
     "host": "hosts", "H": "hosts", "label": "labels", "log-opt": "log-opts", "exec-opt": "exec-opts",
     "storage-opt": "storage-opts", "insecure-registry": "insecure-registries", "registry-mirror": "registry-mirrors",
@@ -56,7 +57,8 @@ _KEYS = {
     "p": "pidfile", "g": "graph",
 }  # fmt: skip
 
-#: moby merges these options, and refuses all others that are set twice (moby/moby#37871)
+#: options that are permitted both in daemon.json and on the command line: moby merges them, and refuses all others
+#: (moby/moby#37871)
 _MERGED = {"runtimes"}
 
 _STARTED = Pattern(r"argv\[\]=(.*?) ; ignore_errors=")
@@ -127,7 +129,7 @@ def options(ctx: AuditContext) -> frozenset[str]:
 
 
 def unit_files(ctx: AuditContext) -> tuple[str, ...]:
-    """Return the unit's file and drop-ins, one of which has the command line. Raises ``Unread``."""
+    """Return the paths of the unit file and drop-ins, one of which has dockerd's command line. Raises ``Unread``."""
     return tuple(path for match in _FILES.finditer(ctx.text(COMMAND)) for path in match[1].split())
 
 
@@ -147,7 +149,7 @@ def _no_constant(name: str) -> None:
 def _split(value: str) -> str:
     try:
         return " ".join(shlex.split(value))
-    except ValueError:  # an open quote, for which systemd also ignores the line
+    except ValueError:  # a quote without an end; systemd ignores such a line, too
         return ""
 
 

@@ -16,12 +16,13 @@ from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: the toolkit's first action for each container: it opens the driver's management library. Without -k it loads no
-#: module, and ``info`` creates no device file
+#: prints the result of ``nvidia-container-cli info``, which opens the driver's management library as the toolkit does
+#: for each container. Without -k it loads no kernel module, and it creates no device file.
 REACHES_DRIVER = Probe(
     "command -v nvidia-container-cli >/dev/null || exit 3\ntimeout -k 1 5 nvidia-container-cli info 2>&1", root=True
 )
-#: ``LINE:no-cgroups = true`` if the toolkit's configuration has it, and ``gone KEY PATH`` for each missing path in it
+#: prints ``LINE:no-cgroups = true`` if the toolkit's configuration has this setting, and ``gone KEY PATH`` for each
+#: missing path in the configuration
 NO_CGROUPS = Probe(
     f"grep -nE '^[[:space:]]*no-cgroups[[:space:]]*=[[:space:]]*true' {TOOLKIT_CONFIG} 2>/dev/null\n"
     r"""sed -nE 's/^[[:space:]]*(ldconfig|path|root)[[:space:]]*=[[:space:]]*"@?(\/[^"]+)".*/\1 \2/p' """
@@ -53,7 +54,7 @@ def moved(ctx: AuditContext) -> Iterator[str]:
 
 
 def _was_at(ctx: AuditContext, version: str) -> bool:
-    """Return whether the toolkit had this version after the last successful run, so that any difference is newer."""
+    """Return whether the last successful run recorded this version of the toolkit, so that any difference is newer."""
     record = release.read(ctx.facts) if RELEASE in ctx.facts else {}
     versions = record.get("versions")
     return isinstance(versions, dict) and versions.get("container-toolkit") == version

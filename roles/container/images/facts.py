@@ -13,21 +13,23 @@ from hostwright.roles import json_object, sh_file, whole
 
 _IMAGE = {"id": ".Id", "created": ".Created", "size": ".Size", "tags": ".RepoTags", "digests": ".RepoDigests"}
 _CONTAINER = {"name": ".Name", "image": ".Image", "state": ".State.Status", "created": ".Created"}
-_UNKNOWN_BEFORE = datetime(1990, 1, 1, tzinfo=UTC)  #: reproducible builds set the year 0 or 1970
+#: start of plausible build dates: reproducible builds set the year 0 or 1970
+_UNKNOWN_BEFORE = datetime(1990, 1, 1, tzinfo=UTC)
 
 
 def _format(word: str, fields: dict[str, str]) -> str:
     return f"{word} {{" + ",".join(f'"{name}":{{{{json {place}}}}}' for name, place in fields.items()) + "}"
 
 
-#: records on a host: the images loaded from each archive, by the archive's checksum
+#: directory on a host with a file for each loaded archive, which lists the archive's images. The file's name is the
+#: archive's checksum.
 LOADS = "/var/lib/hostwright/images"
 IMAGES_PROBE = Probe(
     sh_file(
         __file__, "sh/facts.sh", image=_format("image", _IMAGE), container=_format("container", _CONTAINER), loads=LOADS
     ),
     root=True,
-    cap_bytes=1024 * 1024,  # 1,000 images and as many containers
+    cap_bytes=1024 * 1024,  # for 1,000 images and 1,000 containers
 )
 
 
@@ -62,7 +64,9 @@ class HostContainer:
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """State of a host's Docker. ``trouble`` is the reason for an unknown state, as the start of a sentence."""
+    """Images and containers of a host's Docker. ``trouble`` is the start of a sentence with the reason if they are
+    unknown.
+    """
 
     images: tuple[HostImage, ...] = ()
     containers: tuple[HostContainer, ...] = ()
@@ -70,7 +74,8 @@ class ImageFacts:
     trouble: str = ""
     store: str = ""  #: name of the image store if its image IDs differ from those in archives
     tags: dict[str, str] = field(default_factory=dict)  #: image name → image ID
-    cut: tuple[str, ...] = ()  #: checksums of archives whose load was killed before the check of its names
+    #: checksums of archives whose load was killed before the names of their images were checked
+    cut: tuple[str, ...] = ()
 
 
 _HOST_IMAGE, _HOST_CONTAINER = TypeAdapter(HostImage), TypeAdapter(HostContainer)

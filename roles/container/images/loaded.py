@@ -26,11 +26,11 @@ from hostwright.roles import Artifact, InputError, Pattern, sh, sh_file, shown_b
 from hostwright.standard.roles.container.images.facts import CONTAINERD, IMAGES_PROBE, LOADS, read_images
 from hostwright.standard.roles.container.images.reference import is_tagged
 
-LOAD_TIMEOUT_S = 2 * 3600.0  #: 20 GB on a slow disk
+LOAD_TIMEOUT_S = 2 * 3600.0  #: seconds for loading an archive of 20 GB on a slow disk
 UNKNOWN = "unknown"
 _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9._+-]+")
 _ID = Pattern("sha256:[0-9a-f]{64}")
-#: multiple of the archive's size: Docker unpacks the archive, then its layers, and each takes at least that size
+#: disk space for loading an archive, as a multiple of its size. Docker unpacks the archive and then its layers.
 _OF_UNPACKING = 2
 
 
@@ -60,10 +60,10 @@ def artifact_of(path: Path) -> Artifact:
 
 @dataclass(frozen=True, slots=True)
 class ImagesLoaded(Resource):
-    """Docker loaded an archive, and the archive's names point to its images.
+    """Docker loaded an archive, and the image names point to the archive's images.
 
-    ``archive`` is the archive's name for operators. ``names`` are the names to set. If empty, Docker sets the archive's
-    only name, which must not belong to another image.
+    ``archive`` is the archive's name for operators. ``names`` are the image names to set. Without them, Docker sets the
+    only name in the archive, which must not point to another image.
     """
 
     artifact: Artifact

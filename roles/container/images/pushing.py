@@ -68,7 +68,7 @@ class _Push:
     request: Request
     archive: Path
     loaded: ImagesLoaded
-    again: Command  #: the command as typed
+    again: Command  #: command line as the operator typed it
 
     def reach(self, targets: Targets, state: Resource, at: str = "") -> int:
         """Apply the state to hosts, and return the exit status."""
@@ -79,7 +79,7 @@ class _Push:
         return change(VERB, self.fleet, targets, request, run, goal=goal, again=self.again)
 
     def facts(self, target: TargetHost, probes: tuple[Probe, ...]) -> Facts:
-        """Return the host's facts."""
+        """Run the probes on a host, and return the facts."""
         with Connections(self._password).connect(target) as shell:
             return ask(shell, probes)
 
@@ -111,7 +111,9 @@ def _name(text: str) -> str:
 
 
 def registry_of(targets: Targets) -> str:
-    """Return the registry that all these hosts have. Raises ``InputError`` if a host has no registry, or another."""
+    """Return the registry that all these hosts share. Raises ``InputError`` if a host has no registry, or a different
+    one.
+    """
     found: dict[str, list[str]] = {}
     for target in targets:
         found.setdefault(registry_at(target), []).append(target.name)
@@ -130,7 +132,7 @@ def registry_of(targets: Targets) -> str:
 
 
 def _through(one: _Push, at: str) -> int:
-    """Load the archive on one host, which pushes it to the registry; pull it by digest on the others.
+    """Load the archive on one host, which pushes the images to the registry. The other hosts pull them by digest.
 
     Of several JSON documents, only the last is printed.
     """

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from hostwright.roles import Command, Pattern
 
-HUB = "docker.io"  #: registry of names without a registry
+HUB = "docker.io"  #: registry of an image name that contains no registry
 _OLD_HUB = "index.docker.io"
-_OFFICIAL = "library/"  #: path prefix of the hub's images whose path is one word
-_MOST_PATH = 255  #: characters; Docker's own limit
-_MOST_REGISTRY = 255 + len(":65535")  #: our choice: DNS names are not longer
+_OFFICIAL = "library/"  #: path prefix in Docker's hub of images whose path is one word, such as ``debian``
+_MOST_PATH = 255  #: maximum number of characters in a path; Docker's own limit
+#: maximum number of characters in a registry; our choice, because DNS names are not longer
+_MOST_REGISTRY = 255 + len(":65535")
 _ID = Pattern(r"[0-9a-f]{64}")
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _REGISTRY = Pattern(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?")

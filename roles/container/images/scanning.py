@@ -20,13 +20,14 @@ from hostwright.resources import Facts, Probe
 from hostwright.roles import sh, sh_file, short
 from hostwright.standard.roles.container.running import LOCAL_DOCKER
 
-SCANNERS = ("trivy", "grype")  #: in order of preference
-HERE = ""  #: value for a scan on the controller
+SCANNERS = ("trivy", "grype")  #: supported scanners, in order of preference
+HERE = ""  #: value of ``Scan.place`` for a scan on the controller
 NO_SCANNER = "no scanner"
-SCAN_TIMEOUT_S = 2400.0  #: our choice: Trivy itself stops after 30 minutes
-MOST_BYTES = 16 << 20  #: maximum size of a scanner's table, in which a row has up to 1 kB
-_ROOM = 2.2  #: disk space of a scan, in multiples of the image's size: its archive, and its unpacked layers
-_ALONE = threading.Lock()  #: at most one scan at a time on the controller
+SCAN_TIMEOUT_S = 2400.0  #: seconds for a scan; our choice. Trivy itself stops after 30 minutes.
+MOST_BYTES = 16 << 20  #: maximum number of bytes in a scanner's table. A row has up to 1 kB.
+#: disk space for a scan, as a multiple of the image's size: an archive of the image, and its unpacked layers
+_ROOM = 2.2
+_ALONE = threading.Lock()  #: lock for scans on the controller: one at a time
 
 #: prints the paths of a host's scanners, one per line
 SCANNERS_THERE = Probe(
@@ -41,7 +42,7 @@ class Scan:
     """
 
     scanner: str = ""
-    place: str = HERE  #: host of the scan
+    place: str = HERE  #: host that ran the scan
     report: str = ""  #: the scanner's table
     problem: str = ""
 

@@ -54,7 +54,7 @@ class FoundImage:
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
-    """Images on hosts, and the scans by image ID; ``None`` if none was scanned."""
+    """Results of one ``images.audit``: the images on hosts, and their scans by image ID (``None`` without a scan)."""
 
     results: Results[tuple[str, ImageFacts]]
     scans: dict[str, Scan] | None

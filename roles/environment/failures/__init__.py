@@ -38,8 +38,8 @@ _DIRECTORIES = (
 _STEMS = ("cuda", "nvidia-ml", "cudart", "cublas", "cublasLt", "cufft", "curand", "cusolver", "cusparse", "cudnn*")
 _NAMES = " -o ".join(f"-name 'lib{stem}.so*'" for stem in _STEMS)
 
-#: Reads only toolkit directories with both numbers: /usr/local/cuda-11 is a link, and would list each library twice.
-#: The output has links with their targets, and the soname of each file if readelf is installed (part of binutils).
+#: Prints links with their targets, and the soname of each file if readelf (package binutils) is installed. Only toolkit
+#: directories with major and minor number are read: /usr/local/cuda-11 is a link, and would list each library twice.
 #: readelf prints file names only for several files, hence /bin/sh.
 NAMES = Probe(
     f"""\
@@ -52,7 +52,7 @@ exit 0""",
 )
 
 _LIBRARY = Pattern(r"(lib[A-Za-z0-9_+-]+)\.so(?:\.([0-9]+)[0-9.]*)?")
-#: the driver's libraries are named after their interface (libcuda.so.1), not after the file's version
+#: driver libraries. Their links are named after the interface (libcuda.so.1), not after the file's version.
 _DRIVERS = {"libcuda", "libnvidia-ml"}
 
 
@@ -97,7 +97,7 @@ SONAME_RULES = (
 
 
 TRIES = (
-    # message of a framework that has no ptxas of its own
+    # message of a framework that does not include ptxas
     Try(("ptxas",), ("Relying on driver to perform ptx", "Falling back to the CUDA driver for PTX"), 3),
 )
 

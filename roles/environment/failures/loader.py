@@ -78,7 +78,7 @@ def cuda_of_distribution(ctx: AuditContext) -> Iterator[str]:
 
 
 def _there(ctx: AuditContext) -> dict[str, str]:
-    """Return name and path of the libraries that TensorFlow loads and that are complete in the stack's toolkit."""
+    """Return name and path of each library that TensorFlow loads and that is complete in the stack's toolkit."""
     files = library_files(ctx)
     paths = {name: f"{ctx.section(CudaSection).prefix}/{LIBRARIES}/{name}" for name in _opened(ctx)}
     return {name: path for name, path in paths.items() if resolved(path, files)}

@@ -40,8 +40,8 @@ def shadowed(ctx: AuditContext, layer: str) -> Iterator[str]:
 
 
 def beside(ctx: AuditContext, layer: str) -> Iterator[str]:
-    """The loader's cache has a library with the name of a wheel's library, and programs load it unless they set the
-    wheel's path.
+    """The loader's cache has another copy of a wheel's library. Programs load that copy unless they set the wheel's
+    path.
     """
     own = _own(ctx, layer)
     for name, path in (row[1:] for row in _rows(ctx) if len(row) == 3 and row[0] == "cached"):

@@ -14,14 +14,15 @@ _CUDA: Final = (
     r"|nvvm)\.so"
 )
 
-#: libraries that TensorFlow loads if present: TensorRT's, and CUPTI in the wording of old releases
+#: libraries that TensorFlow loads only if present: TensorRT, and CUPTI as named by old releases
 OPTIONAL: Final = r"library '?libnvinfer|open CUDA library libcupti"
-#: soname of a CUDA library of 4 to 10.2, which ends in the full release, unlike later sonames
+#: soname of a library of CUDA 4 to 10.2. It ends in the full release, unlike sonames of later CUDA.
 OLD_SONAME: Final = (
     r"(?P<soname>lib(?:cudart|cublas|cufft|curand|cusolver|cusparse|nvrtc|npp[a-z]{1,6})\.so\."
     r"(?P<release>(?:[4-9]|10)\.[0-9]))(?:[^.0-9]|$)"
 )
-#: wordings of TensorFlow (dso_loader.cc, before 2.1 and later), of the loader, and of programs that load cuDNN 9
+#: messages about a missing library: of TensorFlow (dso_loader.cc, before 2.1 and later), of the loader, and of programs
+#: that load cuDNN 9
 NOT_FOUND: Final = (
     r"Could not (?:load dynamic|dlopen) library '|Cannot dlopen some GPU libraries"
     r"|cu(?:SPARSE|DNN|BLAS|FFT|SOLVER) library was not found"
@@ -35,11 +36,11 @@ NOT_FOUND: Final = (
     r"|Cannot load symbol cudnn\w|jaxlib/cuda/versions_helpers\.cc:[0-9]{1,4}: operation (?:cu|gpu)\w+\([^\n]*failed"
 )
 
-#: where a listing near the message shows such a library: in a wheel, or in a directory of the host
+#: path of such a library in a listing near the message: in a wheel, or in a directory of the host
 _IN_WHEELS: Final = r"/[^\s:]{1,200}/site-packages/nvidia/\w{1,30}/lib/"
 _ON_HOST: Final = r"(?:/usr/local|/opt|/usr/lib)/(?:[^\s:]{1,200}/)?"
 _PLACED: Final = rf"(?:^|[\s=>])(?P<place>(?:{_IN_WHEELS}|{_ON_HOST})lib\w{{2,40}}\.so[.0-9]{{0,12}})\s{{0,3}}(?:$|->)"
-#: libraries that are interchangeable within a major version
+#: names of libraries that are interchangeable within a major version
 _KINDS: Final = (
     r"libcudnn\w{0,40}\.so\.8", r"libcudnn\w{0,40}\.so\.9", r"lib(?:cublas|cublasLt|cudart)\.so\.11",
     r"lib(?:cublas|cublasLt|cudart)\.so\.12", r"lib(?:cublas|cublasLt|cudart)\.so\.13", r"libnccl\.so\.2",
@@ -47,11 +48,11 @@ _KINDS: Final = (
 
 
 def _listed(place: str) -> str:
-    """Return a pattern for a message about a library, and a line below the message with such a file in this place."""
+    """Return a pattern for a message about a library and a later line that lists such a file at ``place``."""
     return "|".join(rf"{kind}(?s:.)*(?:^|[\s=>]){place}{kind}" for kind in _KINDS)
 
 
-#: lines near the message that show the framework, or where the library is
+#: lines near the message that name the framework or the library's location
 WHEEL_LOADS: Final = (
     r"/torch/__init__\.py|from torch\._C import|Skipping registering GPU devices|initialize backend|onnxruntime"
     r"|/(?:site|dist)-packages/[^\n]*\.py\", line "
@@ -65,7 +66,7 @@ _OF_PACKAGE: Final = (
     r"/(?:site|dist)-packages/(?P<owner>[A-Za-z][\w.-]{0,60})/[^\n]*\.py\", line [^\n]*\n"
     r"[^\n]*lib\w{2,20}\.so\.1[1-9](?:\.0)?: cannot open"
 )
-#: a library that the loader found, and a missing library that this one needs
+#: message about a missing library that names the library which needs it
 _THROUGH: Final = (
     r"library '(?P<through>lib(?:cusolver|cusparse|cublas)\w{0,6}\.so[.0-9]{0,12})'; dlerror: lib(?:nvJitLink|cublasLt)"
 )
@@ -83,7 +84,7 @@ _IN_WHEEL: Final = (
     " onnxruntime.preload_dlls()), or set its directory for this program alone: LD_LIBRARY_PATH=DIRECTORY PROGRAM. No"
     " installation is needed. Do not use /etc/ld.so.conf.d, because each environment has its own release"
 )
-#: a listing near the message shows that the library is installed but outside the search path
+#: case of an installed library outside the search path, as a listing near the message shows
 NOT_SEARCHED: Final = (
     TWO_SETS,
     Variant(
@@ -156,7 +157,7 @@ BY_NAME: Final = (
         " neither is installed, run pip install 'nvidia-cudnn-cu12==9.*' (-cu13 for CUDA 13) in the environment",
     ),
 )
-#: a compiled package of a Python environment, built for another CUDA than the environment's
+#: case of a compiled package in a Python environment that was built for another CUDA than the environment's
 OF_PACKAGE: Final = Variant(
     _OF_PACKAGE,
     "OWNER, a compiled package of the Python environment, was built for CUDA RELEASE. It loads SONAME, which the"
@@ -166,7 +167,7 @@ OF_PACKAGE: Final = Variant(
     " the other build; pip install --no-deps). Or move the whole environment to CUDA RELEASE. If the framework has"
     " CUDA RELEASE, import it first, or reinstall its wheels. A host toolkit or a link of that name does not help",
 )
-#: a CUDA release in the library's name
+#: case of a CUDA release in the library's name
 OF_RELEASE: Final = Variant(
     _OF_RELEASE,
     "the program was built for CUDA RELEASE: it loads SONAME, which the loader does not find. That release is not"
@@ -177,7 +178,7 @@ OF_RELEASE: Final = Variant(
     " alone. Otherwise install the program's build for the installed CUDA (torch.version.cuda, ls -d"
     " /usr/local/cuda-*). Do not link that name to another release's file: the program would crash later",
 )
-#: a framework whose wheels include the library
+#: case of a framework whose wheels include the library
 OF_WHEELS: Final = (
     Variant(
         r"/torch/__init__\.py|from torch\._C import",
@@ -219,13 +220,13 @@ _MIXED: Final = (
 #: path of a toolkit's library in the loader's trace (LD_DEBUG=libs)
 _OF_TOOLKIT: Final = rf"cuda[^/\s]{{0,30}}/(?:\w[^/\s]{{0,40}}/){{0,3}}{_MIXED}\.so[.0-9]{{0,12}}"
 
-# line of the loader's trace after the file that the loader selected
+# line of the loader's trace that follows the selected file
 _TAKEN: Final = r"(?:[0-9]{1,9}:\s+){1,2}file=\S+ [^\n]*generating link map"
 
-#: a file that the loader opens, in its messages (glibc elf/dl-load.c)
+#: name of the file that the loader opens, in its messages (glibc elf/dl-load.c)
 _FILE: Final = r"(?P<file>[^\s'\":;,()]{1,300}\.so(?:\.[0-9]{1,9}){0,4})"
 
-#: distribution libraries that frameworks and related packages need, and minimal images lack
+#: distribution libraries that frameworks and related packages need, but that minimal images lack
 _OF_SYSTEM: Final = (
     r"lib(?:GL|EGL|GLX|OpenGL|SM|ICE|Xext|Xrender|X11|gthread-2\.0|glib-2\.0|gomp|numa|ibverbs|rdmacm|mpi|aio|openblas"
     r"|gfortran|quadmath|tinfo|ncurses\w{0,2}|sndfile|jpeg|png16|jemalloc|tcmalloc\w{0,12}|hwloc|pmix|ucp|ucs|efa"

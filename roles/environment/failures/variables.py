@@ -20,18 +20,18 @@ from hostwright.standard.roles.environment.winning import HAS, LOGIN, libraries,
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-OWN_PROFILE = "/etc/profile.d/cuda.sh"  #: file that the role environment writes; the plan shows any difference
+OWN_PROFILE = "/etc/profile.d/cuda.sh"  #: file of the role environment. The plan shows any difference.
 MAX_LINES = 400
 
-#: Assignments that mention CUDA or set the loader's path, ``FILE:NUMBER:LINE``, system-wide files first; then ``has
-#: PATH`` for each library with a stack library's name in a directory that they set.
+#: Prints assignments that mention CUDA or set the loader's path as ``FILE:NUMBER:LINE``, system-wide files first. Then
+#: prints ``has PATH`` for each library with a stack library's name in one of the assigned directories.
 VARIABLES = homes_probe(HAS + sh_file(__file__, "variables.sh", most=MAX_LINES), cap_bytes=512 * MAX_LINES)
 PROFILES = "/etc/profile.d/"
 ENVIRONMENT = "/etc/environment"
-PAM = (ENVIRONMENT, "/etc/security/pam_env.conf")  #: pam_env's files, for all sessions
+PAM = (ENVIRONMENT, "/etc/security/pam_env.conf")  #: files of pam_env, which sets variables for all sessions
 
 _LINE = Pattern(r"(/[^:]*):(\d{1,9}):(.*)")
-#: settings that make NCCL slower for all programs
+#: pattern of settings that make NCCL slower for all programs
 _NCCL = Pattern(
     r"\s*(?:export |declare -x )?(NCCL_(?:(?:P2P|SHM|IB|NVLS)_DISABLE(?:\s+(?:DEFAULT|OVERRIDE))?\s*=\s*['\"]?[1-9]"
     r"|NET(?:\s+(?:DEFAULT|OVERRIDE))?\s*=\s*['\"]?Socket|P2P_LEVEL(?:\s+(?:DEFAULT|OVERRIDE))?\s*=\s*['\"]?(?:LOC|0)"
@@ -51,7 +51,8 @@ _HOME = Pattern(r"^(?:\$HOME|\$\{HOME\}|~)/")
 _COMMENT = Pattern(r"\s#.*")
 
 
-#: an assignment that holds for the rest of the file: not before a command, and not indented in a function or condition
+#: assignment that holds for the rest of the file: not before a command on the same line, and not indented in a function
+#: or condition
 _CHOICE = Pattern(
     r"(?:export |declare -x )?CUDA_VISIBLE_DEVICES(?:=|\s+(?:DEFAULT|OVERRIDE)=)"
     r"(\"[^\"]*\"|'[^']*'|[^\s;&|\"'`$]*)\s*(?:[;#].*)?"
@@ -249,7 +250,9 @@ def another_cuda(ctx: AuditContext) -> Iterator[str]:
 
 
 def _is_there(home: str, installed: Mapping[str, Toolkit]) -> bool:
-    """Return whether a usable toolkit is at this path; always true outside /usr/local. Missing paths do no harm."""
+    """Return whether a usable toolkit is at this path. Always true for paths that are not named as a toolkit in
+    /usr/local.
+    """
     return installed[home].usable if home in installed else not home.startswith(f"{LINK}-")
 
 

@@ -12,7 +12,7 @@ from hostwright.standard.roles.cuda.proofs.frameworks import DevicesJudge, withi
 from hostwright.standard.roles.cuda.wheels import major_of, pins_of
 from hostwright.standard.roles.jax.section import JaxSection
 
-LIMIT_S = 1200.0  #: seconds: our estimate, the same as for PyTorch
+LIMIT_S = 1200.0  #: seconds for a proof; our estimate, as for PyTorch
 #: TCP ports during a proof over several hosts: each host listens on PORT, and JAX's coordinator on MEETING_PORT of the
 #: first host. Both are unassigned in IANA's registry
 PORT, MEETING_PORT = 29475, 29476

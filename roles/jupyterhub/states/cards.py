@@ -17,7 +17,7 @@ WHAT = "GPUs of JupyterHub"
 class HubCards(Resource):
     """The GPUs of the hub are on the host, and no workspace container uses one of them."""
 
-    gpus: tuple[str, ...]  #: indexes or UUIDs
+    gpus: tuple[str, ...]  #: the hub's GPUs, by index or UUID
 
     def probes(self) -> tuple[Probe, ...]:
         return (NVIDIA_SMI, WORKSPACES_PROBE) if self.gpus else ()

@@ -20,13 +20,13 @@ class HubServer:
 
     user: str
     port: str
-    gpus: tuple[str, ...]  #: UUIDs
+    gpus: tuple[str, ...]  #: UUIDs of the server's GPUs
     running: bool
     children: int  #: child processes of the container's first process: kernels and terminals
 
     @property
     def at_work(self) -> str:
-        """Description of the server and its processes if it has any, else empty."""
+        """Description of the server with its processes; empty if it has no processes."""
         number = f"{self.children} process{'es' if self.children > 1 else ''}"
         return f"the server of {self.user} ({number})" if self.running and self.children else ""
 

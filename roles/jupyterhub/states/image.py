@@ -40,7 +40,7 @@ class HubImage(Resource):
     tag: str
     base: str  #: base image
     files: tuple[tuple[str, str], ...] = field(metadata=NO_IDENTITY)  #: name and text of each build file
-    #: Python version of the image → requirements
+    #: pairs of a Python version that the image may have, and pip's requirements for that version
     requirements: tuple[tuple[str, str], ...] = field(metadata=NO_IDENTITY)
     python: str = field(metadata=NO_IDENTITY)  #: path of the host's Python whose pip downloads the wheels
     pull: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the host may pull the base image

@@ -12,7 +12,7 @@ from hostwright.standard.roles.jupyterhub.states.facts import HUB_PROBE, NETWORK
 from hostwright.standard.roles.workspaces.states.cards import card_of, cards_of_host
 
 WHAT = "servers of JupyterHub"
-#: disturbance of a change with ``force``; without ``force`` the change is refused
+#: effect on users in the plan of a change with ``force``. Without ``force``, such a change is refused.
 ENDS_WORK = "ends servers in which somebody works"
 
 
@@ -21,7 +21,7 @@ class HubUser:
     """A user who may log in."""
 
     name: str
-    uid: int | None  #: ``None``: the UID of the host's account
+    uid: int | None  #: the user's UID; ``None``: the UID of the host's account
     gid: int | None
     port: int  #: port of the Jupyter server on the host's loopback interface
 
@@ -36,7 +36,7 @@ class HubServers(Resource):
     people: tuple[HubUser, ...]  #: users who may log in; not named ``users``, which is a method of ``Resource``
     gpus: tuple[str, ...] = ()
     left: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: users whose servers ``HubUserLeft`` handles
-    limits: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: notes about resource limits
+    limits: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: notes for the plan about resource limits
     #: whether a server may be stopped although its user works in it
     force: bool = field(default=False, metadata=NO_IDENTITY)
 

@@ -64,12 +64,12 @@ def _explained(ctx: AuditContext) -> Iterator[str]:
 
 
 def _lines(ctx: AuditContext, word: str) -> Iterator[str]:
-    """Yield the values of all rows of ``SERVED`` that start with this word."""
+    """Yield the values of all rows in the output of ``SERVED`` whose first word is ``word``."""
     rows = (line.partition(" ") for line in ctx.text(SERVED).splitlines())
     yield from (rest for first, _, rest in rows if first == word)
 
 
-COMMANDS = ("nginx",)  #: commands that keep their lower case at the start of a sentence
+COMMANDS = ("nginx",)  #: command names that keep their lower case at the start of a sentence
 
 FAILURES = (
     FailureRule(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hostwright.resources import NO_IDENTITY, Absent, Change, Facts, Probe, Resource, Step
 from hostwright.roles import sh, sh_file
 
-OBTAIN_S = 600.0  #: an authority validates each name several times, with pauses
+OBTAIN_S = 600.0  #: seconds for obtaining a certificate. An authority validates each name several times, with pauses.
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,14 @@ from hostwright.standard.roles.pytorch.section import PytorchSection
 
 Judge = Callable[[Measurements, Expected], tuple[ProofFinding, ...]]
 
-LIMIT_S = 1200.0  #: seconds, our estimate: eight GPUs one after another, and a compiler on a busy CPU
+LIMIT_S = 1200.0  #: seconds for a proof; our estimate for eight GPUs one after another and a compiler on a busy CPU
 #: TCP ports during a proof over several hosts: each host listens on PORT, and torchrun on MEETING_PORT of the first
 #: host. Both are unassigned in IANA's registry
 PORT, MEETING_PORT = 29473, 29474
 TOGETHER: Mapping[str, Any] = {"steps": 20, "start_limit_s": 300, "step_limit_s": 60}
 OVER_HOSTS: Mapping[str, Any] = {**TOGETHER, "port": PORT, "meeting_port": MEETING_PORT}
-#: size 8192: an FP8 product keeps the largest GPU of today busy for half a millisecond
+#: options of the measured products. An FP8 product of size 8192 keeps the largest current GPU busy for half a
+#: millisecond.
 PRODUCTS: Mapping[str, Any] = {"size": 8192, "cpu_size": 2048, "bytes": 1 << 30, "seconds": 2}
 
 
@@ -50,7 +51,7 @@ def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ..
 
 def wanted(section: PytorchSection) -> Mapping[str, tuple[str, str]]:
     """Return the stack's versions of PyTorch, cuDNN, NCCL and the wheels' CUDA, by measurement."""
-    # omits the local version, such as +cu126
+    # without the local version, such as +cu126
     found = {"pytorch": ("version of PyTorch", section.version.partition("+")[0])}
     row, major, pins = row_of(section.version), major_of(section), pins_of(section)
     if row and row.cuda.partition(".")[0] == major:

@@ -17,11 +17,12 @@ from hostwright.standard.roles.serving.models.wire import graphs_of
 FILE = "saved_model.pb"
 TAG = "serve"
 DEFAULT = "serving_default"
-MOST_FILES = 10_000  #: maximum number of files of a version
-MOST_VERSION = 2**63 - 1  #: limit of TensorFlow Serving
+MOST_FILES = 10_000  #: maximum number of files in a model version
+MOST_VERSION = 2**63 - 1  #: largest version number in TensorFlow Serving
 _LIKE_A_VERSION = re.compile(r"v?[0-9]+([._-][0-9]+)*")
 _SHARD = re.compile(r"variables\.data-(\d{5})-of-(\d{5})")
-_NAME = re.compile(r"[^\x00-\x1f\\\x7f]+")  #: allowed file names: ``sha256sum`` escapes others in its output
+#: pattern of allowed file names. ``sha256sum`` escapes all other names in its output.
+_NAME = re.compile(r"[^\x00-\x1f\\\x7f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +193,12 @@ def _checksum(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-LISTING, FILES = "sha256sums", "files"  #: names in the archive: the checksums, and the directory with the files
+#: names in the archive: of the file with checksums, and of the directory with the model's files
+LISTING, FILES = "sha256sums", "files"
 
 
 def pack(model: SavedModel, name: str, version: int, target: Path) -> Artifact:
-    """Write the archive and return it as an artifact of the stack for one run."""
+    """Write an archive of the model to ``target``, and return it as an artifact that one run can send to hosts."""
     with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
         listing = model.listing.encode()
         member = tarfile.TarInfo(LISTING)

@@ -14,7 +14,7 @@ from pathlib import Path
 _META_GRAPHS, _META_INFO, _SAVER, _SIGNATURES, _TAGS = 2, 1, 3, 5, 4
 _KEY = 1  #: field number of a map entry's key
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_INIT = "__saved_model_"  #: prefix of TensorFlow's internal signatures, which clients never request
+_INIT = "__saved_model_"  #: name prefix of TensorFlow's internal signatures, which clients never request
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from hostwright.standard.roles.workspaces.states.arguments import MODELS
 from hostwright.standard.roles.workspaces.states.undeclared import failing
 
 AVAILABLE = "AVAILABLE"
-PATIENCE_S = 900  #: seconds until a version is loaded: several gigabytes from a busy disk
+PATIENCE_S = 900  #: seconds to wait until a version is loaded: several gigabytes from a busy disk
 
 
 def config_of(name: str, versions: tuple[int, ...], live: int) -> str:
@@ -49,7 +49,7 @@ class ModelServed(Resource):
 
     name: str
     port: int
-    versions: tuple[tuple[int, str], ...]  #: number and digest
+    versions: tuple[tuple[int, str], ...]  #: number and digest of each declared version
     live: int
 
     def probes(self) -> tuple[Probe, ...]:
@@ -76,7 +76,8 @@ class ModelServed(Resource):
         config = config_of(self.name, wanted, self.live)
         if (model.config, model.cut, loaded, model.live, gone) == (config, False, wanted, self.live, []):
             return None
-        configured, led = model.configured  # does not wait for versions that do not respond, for example after a crash
+        # a version that does not respond, for example after a crash, is not waited for
+        configured, led = model.configured
         stages = stages_of(self.name, (tuple(filter(loaded.__contains__, configured)), led), wanted, self.live)
         script = sh_file(
             __file__, "sh/serve.sh", name=self.name, port=self.port, state=f"{STATE}/{self.name}",
@@ -161,7 +162,7 @@ class ModelReadable(Resource):
         return ()  # removed with the model
 
 
-UNPACK_TIMEOUT_S = 3600.0  #: 100 GB on a slow disk
+UNPACK_TIMEOUT_S = 3600.0  #: seconds for unpacking a version of 100 GB on a slow disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ class ModelBrought(Resource):
 
     name: str
     version: int
-    digest: str  #: hash of the list of all checksums
+    digest: str  #: hash of the list of the files' checksums
     artifact: Artifact
 
     def probes(self) -> tuple[Probe, ...]:

@@ -18,11 +18,11 @@ from hostwright.roles import sh_file
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Packages of all venvs in /opt, for a handmade venv at the stack's path.
+#: Prints the packages of all venvs in /opt, because the venv at the stack's path may be handmade.
 VENVS = Probe(sh_file(__file__, "venvs.sh"), cap_bytes=256 * 1024)
 
-#: TensorFlow, and packages that break its import, in the directories to which pip installs without a venv, as root or
-#: as a user.
+#: Prints the releases of TensorFlow and of packages that break its import, from the directories to which pip installs
+#: without a venv, as root or as a user.
 OUTSIDE = homes_probe(sh_file(__file__, "outside.sh"))
 
 

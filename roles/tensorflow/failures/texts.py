@@ -7,14 +7,14 @@ from hostwright.failures import FailureRule, Variant
 #: modules that build scripts import, and that pip's isolated build environment lacks
 _IMPORTED = r"(?:torch|numpy|Cython|packaging|setuptools|pkg_resources|wheel|pybind11|ninja|psutil|tensorflow|jax)"
 
-#: lines near pip's message with the searched indexes
+#: lines near pip's message that name the searched indexes
 LOOKED_AT = r"^Looking in (?:indexes|links): |--no-index\b|--find-links|^ {0,8}hint: |was found on \S"
 
 _TORCH = r"(?:torch|torchvision|torchaudio|triton|pytorch-triton|xformers)"
 #: message of a pip that searched only PyTorch's own index
 _PYTORCH_ALONE = r"^Looking in indexes: \S*pytorch\.org/whl/\S*[^\s,]\s*$"
 
-#: versions that only one index has, and versions that no index has any more
+#: versions that only one index has, and versions that no index has any longer
 NO_SUCH_WHEEL = (
     Variant(
         r"was not found in the package registry",

@@ -18,10 +18,11 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 Judge = Callable[[Measurements, Expected], tuple[ProofFinding, ...]]
 
 LAYER = "tensorflow"
-SAMPLES = 60_000  #: number of samples in the articles about this stack
-#: number of images for the CPU, which trains the convolutional network about ten times slower
+SAMPLES = 60_000  #: number of training samples, as in the articles about this stack
+#: number of images for a training on the CPU, which is about ten times slower than on a GPU
 CPU_IMAGES = 6_000
-#: seconds: the first computation on an Ampere or later GPU compiles TensorFlow's kernels for many minutes
+#: seconds for a proof that compiles TensorFlow's kernels. The first computation on an Ampere or later GPU compiles them
+#: for many minutes.
 WITH_COMPILING_S = 2400.0
 #: TCP port of TensorFlow's workers during a proof over several hosts; unassigned in IANA's registry
 PORT = 29471

@@ -9,7 +9,9 @@ from hostwright.proofs import CPU, Expected, Measurements, ProofFinding
 from hostwright.roles import series
 from hostwright.standard.roles.cuda.proofs.frameworks import CONVOLVED, capabilities, cards, models, versions, within
 
-GROWTH = 0.5  #: fraction of a GPU's memory: without growth, TensorFlow allocates nearly all
+#: maximum fraction of a GPU's memory for a small computation. Without memory growth, TensorFlow allocates nearly all
+#: memory.
+GROWTH = 0.5
 
 _SUBJECTS = {
     "tensorflow": "version of TensorFlow",
@@ -29,7 +31,9 @@ class TensorflowJudge:
     cudnn: str = ""  #: version in the library's notation: ``8.1.0``
 
     def judge(self, measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-        """Return the findings."""
+        """Return the findings: other versions than the stack's, missing GPUs, wrong results, and memory growth that has
+        no effect.
+        """
         return tuple(self._judge(measured, expected))
 
     def _judge(self, measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:

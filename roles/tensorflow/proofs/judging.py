@@ -14,13 +14,15 @@ from hostwright.standard.roles.cuda.proofs.frameworks import (
     within,
 )
 
-ACCURACY = 0.95  #: minimum accuracy for points around four distant centres
-DIVERGED = 4.0  #: maximum loss: a network with ten random labels has ln 10 = 2.3
-COMPILED_LOSS, HALF_LOSS = 1e-2, 5e-2  #: relative tolerances of the loss; float16 and TF32 have 3 digits
-LOSING = 0.9  #: a smaller gain means that a setting slows a step down
-BALANCE = 20.0  #: percentage points of utilisation between the busiest GPU and another
-FED = 0.9  #: fraction of the rate from memory below which a GPU waits for its input from disk
-STARVED = 30.0  #: percent of utilisation below which a GPU waits for its input
+ACCURACY = 0.95  #: minimum accuracy for classifying points around four distant centres
+DIVERGED = 4.0  #: maximum loss of a training. A network that guesses among ten labels has a loss of 2.3.
+#: relative tolerances of the loss, for compiled code and for half precision. float16 and TF32 have 3 digits.
+COMPILED_LOSS, HALF_LOSS = 1e-2, 5e-2
+LOSING = 0.9  #: ratio of speeds with and without a setting, below which the setting slows a step down
+BALANCE = 20.0  #: maximum difference in utilisation between the busiest GPU and any other, in percentage points
+#: minimum rate of a training from disk, as a fraction of the rate from memory. Below it, the GPU waits for input.
+FED = 0.9
+STARVED = 30.0  #: minimum utilisation in percent. Below it, a GPU waits for its input.
 
 
 def benchmark(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:

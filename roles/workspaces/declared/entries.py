@@ -33,15 +33,18 @@ from hostwright.standard.roles.workspaces.declared.forms import (
 from hostwright.standard.roles.workspaces.declared.gpus import Gpus, is_mig
 from hostwright.standard.roles.workspaces.declared.images import SERVING_TODAY
 
-MOST_WORD_BYTES = 2**17 - 1  #: bytes of an argument: Linux's limit (MAX_ARG_STRLEN, including the final NUL)
-#: bytes of a command, our choice: Linux allows 2 MiB including the environment, and Docker adds its own
+#: maximum number of bytes in an argument: Linux's limit (MAX_ARG_STRLEN, which includes the final NUL)
+MOST_WORD_BYTES = 2**17 - 1
+#: maximum number of bytes in a command; our choice. Linux allows 2 MiB including the environment, and Docker adds
+#: variables.
 MOST_WORDS_BYTES = 2**20
-_POINTER_BYTES = 9  #: Linux's overhead per argument
+_POINTER_BYTES = 9  #: number of bytes that Linux adds for each argument: its pointer and the final NUL
 _PROXIES = {"http_proxy", "https_proxy", "all_proxy", "ftp_proxy"}
 _ITSELF = "localhost,127.0.0.1,::1"
-#: without this variable, Python buffers 8 KB of output outside a terminal, and a killed program loses the output
+#: variables for batch runs. Without them, Python buffers 8 KB of output outside a terminal, and a killed program loses
+#: this output.
 _AT_ONCE = {"PYTHONUNBUFFERED": "1"}
-NOBODY = "nobody"  #: owner of a model server without a user
+NOBODY = "nobody"  #: account that runs a model server without a user
 
 
 def _port(value: Any) -> Any:
@@ -61,8 +64,8 @@ Port = Annotated[int, BeforeValidator(_port), Field(ge=0, le=65535)]
 class WorkspaceUser:
     """A user of workspaces."""
 
-    uid: Id | None = None  #: empty: the UID of the host's account of this name
-    gid: Id | None = None  #: empty: the same number as the uid, or the account's group
+    uid: Id | None = None  #: the user's UID; empty: the UID of the host's account of this name
+    gid: Id | None = None  #: the user's GID; empty: the same number as ``uid``, or the group of the host's account
     groups: tuple[Id, ...] = ()  #: IDs of further groups, for shared directories of the host
     keys: tuple[PublicKey, ...] = ()  #: public SSH keys, for workspaces of the kind ssh
     left: bool = False  #: true: all workspaces of this user are removed; their files are kept
@@ -89,21 +92,21 @@ class WorkspaceLimits:
 class WorkspaceEntry:
     """One workspace in the inventory."""
 
-    user: str  #: a name of ``workspaces_users``
+    user: str  #: name of a user in ``workspaces_users``
     kind: Kind
-    gpus: Gpus = ()  #: indexes from ``nvidia-smi -L``, or UUIDs, also of MIG devices
+    gpus: Gpus = ()  #: GPUs: indexes from ``nvidia-smi -L``, or UUIDs, also of MIG devices
     share: bool = False  #: true: other workspaces with ``share`` can use the same GPUs
     when_idle: bool = False  #: batch only; true: wait until no process computes on the run's GPUs, which are shared
-    cpus: Cpus | None = None  #: limit; empty: all CPUs of the host
-    memory: Size | None = None  #: limit; empty: all memory of the host
-    shm: Size = "1g"  #: shared memory (/dev/shm), which data loaders and NCCL use
-    pids: Pids = 4096  #: limit of processes and threads
+    cpus: Cpus | None = None  #: number of CPUs; empty: all CPUs of the host
+    memory: Size | None = None  #: memory limit; empty: all memory of the host
+    shm: Size = "1g"  #: size of shared memory (/dev/shm), which data loaders and NCCL use
+    pids: Pids = 4096  #: maximum number of processes and threads
     disk: Size | None = None  #: limit of the workspace's files, on a filesystem with project quotas; empty: no limit
     port: Port = 0  #: port on the host's loopback interface; auto: derived from the name
     mounts: tuple[Mount, ...] = ()  #: host directories, ``/data/set:/data`` or ``/data/set:/data:ro``
     #: environment variables of its programs: ``{TZ: Europe/Berlin}``; not for secrets
     environment: Variables = field(default_factory=dict)
-    image: Image = ""  #: empty: an image with the framework of the host's stack
+    image: Image = ""  #: container image; empty: an image with the framework of the host's stack
     pull: bool = False  #: true: the host may pull a missing image from its registry
     command: tuple[Word, ...] = ()  #: batch only: command and arguments
     script: Script = ""  #: batch only: shell script to run instead of a command

@@ -10,11 +10,12 @@ from hostwright.roles import Stack
 
 #: image for TensorFlow up to 2.12, and for a stack without a framework
 TENSORFLOW = "tensorflow/tensorflow:2.9.0-gpu-jupyter"
-TENSORFLOW_OF_WHEELS = "tensorflow/tensorflow:2.15.0-gpu-jupyter"  #: users of 2.21.0 report cuDNN errors
+#: image for TensorFlow from 2.13 on. Users of the image 2.21.0 report cuDNN errors.
+TENSORFLOW_OF_WHEELS = "tensorflow/tensorflow:2.15.0-gpu-jupyter"
 TORCH_CUDA_12 = "quay.io/jupyter/pytorch-notebook:cuda12-pytorch-2.11.0"
 TORCH_CUDA_13 = "quay.io/jupyter/pytorch-notebook:cuda13-notebook-7.5.6"
 JAX = "nvcr.io/nvidia/jax:26.06-py3"
-#: images without GPU support
+#: images of model servers, without GPU support
 SERVING, SERVING_TODAY = SERVERS = ("tensorflow/serving:2.9.0", "tensorflow/serving:2.19.1")
 
 _TORCH_OF_CUDA_13 = (2, 11)  #: first PyTorch whose wheels in the index are for CUDA 13

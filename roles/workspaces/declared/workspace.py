@@ -48,7 +48,7 @@ class Workspace:
 
     @property
     def state(self) -> str:
-        """Root's directory on the host with its definition, token and other files."""
+        """Root's directory on the host with the workspace's definition, token and other files."""
         return f"{STATE}/{self.name}"
 
 

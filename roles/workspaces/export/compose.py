@@ -15,7 +15,7 @@ HEAD = "# The workspace {name} of {user}, for {tool}\n"
 
 
 def compose(workspace: Workspace) -> str:
-    """Return the file by the Compose specification, for `docker compose` (v2). GPUs are reserved devices.
+    """Return the file by the Compose specification, for `docker compose` (v2), with the GPUs as reserved devices.
 
     Raises ``InputError`` for an SSH box, whose image is built on its host.
     """
@@ -77,7 +77,7 @@ def _plain(text: str) -> str:
 
 
 def _variables(entry: WorkspaceEntry) -> dict[str, str]:
-    """Return the variables. Without GPUs, override an image that requests all GPUs."""
+    """Return the environment variables. Without GPUs, they override an image that requests all GPUs."""
     cards = entry.card_variables if entry.gpus else {"NVIDIA_VISIBLE_DEVICES": "void"}
     return {**cards, **{name: _plain(value) for name, value in entry.variables.items()}}
 

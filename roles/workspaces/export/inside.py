@@ -8,7 +8,7 @@ from hostwright.standard.roles.workspaces.declared.forms import HOME
 from hostwright.standard.roles.workspaces.declared.gpus import is_mig
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
-#: default ports of the programs in a container
+#: kind → default port of its program in a container
 PORTS = {"jupyter": 8888, "tensorboard": 6006}
 
 

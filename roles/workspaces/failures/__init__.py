@@ -167,6 +167,6 @@ JUPYTER_RULES = (
 )
 
 
-COMMANDS = ("sshd",)  #: commands that keep their lower case at the start of a sentence
+COMMANDS = ("sshd",)  #: command names that keep their lower case at the start of a sentence
 
 FAILURES = (*JUPYTER_RULES, *SPACE_RULES)

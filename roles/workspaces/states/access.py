@@ -11,7 +11,7 @@ from hostwright.standard.roles.workspaces.states.undeclared import failing
 
 CLOSED = "/usr/local/lib/hostwright/workspace-networks"  #: program that closes users' networks to other hosts
 RULES_SH = sh_file(__file__, "sh/network/rules.sh")
-#: prints the missing rules of the host's firewall; nothing if none is missing, or without iptables
+#: prints the missing rules of the host's firewall; prints nothing on a host without iptables
 KEPT = Probe(RULES_SH + sh_file(__file__, "sh/network/kept.sh"), root=True)
 _SET = Probe(f'{RULES_SH}for bridge in $bridges; do ! rule -C "$bridge" 2>/dev/null || echo "$bridge"; done', root=True)
 OTHERS, KEPT_OUT = "other hosts", "kept from people's containers"

@@ -13,32 +13,34 @@ from hostwright.standard.roles.workspaces.declared.forms import HOME, is_below
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
 RUN = "/run/hostwright"  #: directory in the container with root's read-only files
-#: kind → port in the container
+#: kind → port of its program in the container
 INSIDE = {"jupyter": 8888, "tensorboard": 6006, "ssh": 2222, "batch": 0, "serving": 8501}
 WITH_SHELLS = ("jupyter", "batch")  #: kinds in whose containers users open shells
 _LOGS = ("--log-driver", "json-file", "--log-opt", "max-size=10m", "--log-opt", "max-file=3")
 MODELS = "/models"  #: directory in a model server's container: its configuration, and the versions of its model
 _CONFIG = f"{MODELS}/models.config"
-#: A version that does not load fails at once, instead of after five tries in five minutes, and the other versions
-#: continue. At the server's start no version is loaded, so that labels must be permitted for versions that are not
-#: loaded yet.
+#: options of TensorFlow Serving. A version that does not load fails at once, instead of after five tries in five
+#: minutes, and the other versions continue. Labels are permitted for versions that are not loaded yet, because no
+#: version is loaded at the server's start.
 _MODEL_SERVER = (
     "tensorflow_model_server", "--rest_api_port=8501", f"--model_config_file={_CONFIG}",
     "--model_config_file_poll_wait_seconds=1", "--file_system_poll_wait_seconds=1", "--max_num_load_retries=0",
     "--num_load_threads=1", "--num_unload_threads=1", "--allow_version_labels_for_unavailable_models=true",
 )  # fmt: skip
-#: A shell exits on the signal at once, and its container with it, before its child programs have saved their state. So
-#: the init process signals its whole process group, and the wrapper waits for the rest, up to Docker's timeout.
+#: options that make the init process signal its whole process group. A shell exits at once on a signal, and its
+#: container with it, before its child programs have saved their state. So the wrapper waits for these programs, up to
+#: Docker's timeout.
 _TOGETHER = ("--env", "TINI_KILL_PROCESS_GROUP=1")
 _AWAITED = (
-    "exec 2>&1; "  # one stream, because the order between two streams is lost in Docker
+    "exec 2>&1; "  # one stream, because Docker does not keep the order between two streams
     'unset TINI_KILL_PROCESS_GROUP; trap ended=yes TERM; "$@"; status=$?; '
     '[ -z "${ended:-}" ] || while kill -0 -1 2>/dev/null; do sleep 0.2; done; exit "$status"'
 )
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
-_PROGRAM = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9_.+-]*")  #: program name for ``env``
+_PROGRAM = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9_.+-]*")  #: pattern of a program name that ``env`` searches on PATH
 STOP_S = 20  #: seconds between the stop signal and the kill signal
-#: Without SHELL, which only a login sets, Jupyter's terminals run sh; a SHELL that the image lacks prevents terminals.
+#: Shell code that sets SHELL to a shell in the image. Without SHELL, which only a login sets, Jupyter's terminals run
+#: sh. With a SHELL that the image lacks, no terminal starts.
 _SHELL = (
     'for shell in "${SHELL:-bash}" bash sh; do shell=$(command -v "$shell") && [ -x "$shell" ] && break; done; '
     'export SHELL="$shell"; '
@@ -47,8 +49,9 @@ _JUPYTER = (
     f"{_SHELL}if command -v jupyter-lab >/dev/null; then exec jupyter lab --config={RUN}/jupyter_config.py; fi; "
     f"exec jupyter notebook --config={RUN}/jupyter_config.py"
 )
-#: The fast loader (a separate program since 2.5) does not detect replaced files and is not restarted after a kill. The
-#: option disables it; an older TensorBoard refuses the option with status 2.
+#: Command that disables TensorBoard's fast loader, a separate program since 2.5. The fast loader does not detect
+#: replaced files and is not restarted after a kill. An older TensorBoard refuses the option with status 2, and then
+#: runs without it.
 _BOARD = '"$0" "$@" --detect_file_replacement=true; status=$?; [ "$status" -ne 2 ] || exec "$0" "$@"; exit "$status"'
 
 
@@ -120,7 +123,7 @@ def _limits(space: Workspace) -> Iterator[str]:
 
 
 def _rights(space: Workspace, placed: Placed) -> Iterator[str]:
-    """Yield the user's IDs, without any capability.
+    """Yield the options that run the container with the user's IDs and without any capability.
 
     Nothing in a container runs as root: users can change files, environment and links there, which must not reach
     root's files on the host.
@@ -131,7 +134,7 @@ def _rights(space: Workspace, placed: Placed) -> Iterator[str]:
 
 
 def _devices(space: Workspace, placed: Placed) -> tuple[str, ...]:
-    """Return the GPUs by UUID. ``void`` overrides an image that requests all GPUs."""
+    """Return the options with the GPUs by UUID. Without GPUs, ``void`` overrides an image that requests all GPUs."""
     if not placed.uuids:
         return ("--env", "NVIDIA_VISIBLE_DEVICES=void")
     visible = f"NVIDIA_VISIBLE_DEVICES={','.join(placed.uuids)}"
@@ -157,7 +160,7 @@ def _mounts(space: Workspace) -> Iterator[str]:
 
 
 def state_files(space: Workspace) -> tuple[tuple[str, str], ...]:
-    """Return root's files that are mounted into the container, each with its path there."""
+    """Return root's files that are mounted into the container, each with its path in the container."""
     own = {
         "jupyter": (("token", f"{RUN}/token"), ("jupyter_config.py", f"{RUN}/jupyter_config.py")),
         "batch": (("script", f"{RUN}/script"),) if space.entry.script else (),
@@ -172,7 +175,7 @@ def _mount(source: str, target: str, *, readonly: bool = False) -> tuple[str, st
 
 
 def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
-    """Return the environment, the image and the command."""
+    """Return the last arguments: environment, image and command."""
     name = space.owner
     # without a dot in the host name, git finds no email address; the user's git configuration overrides this variable
     own = {"HOME": HOME, "USER": name, "LOGNAME": name, "EMAIL": f"{name}@{space.name}"}

@@ -19,26 +19,26 @@ LABEL = "hostwright.workspace"  #: container label with the name of its workspac
 PREFIX = "workspace-"  #: prefix of container names
 NEW, OLD = ".new", ".old"  #: suffixes of container names during a replacement
 
-#: field → its path in ``docker inspect``; labels have their own names
+#: field of ``SpaceContainer`` → its path in the output of ``docker inspect``, for fields that are not labels
 _FIELDS = {
     "name": ".Name", "id": ".Id", "image": ".Image", "state": ".State.Status", "pid": ".State.Pid",
     "code": ".State.ExitCode", "killed": ".State.OOMKilled", "error": ".State.Error", "ended": ".State.FinishedAt",
     "restarts": ".RestartCount", "started": ".State.StartedAt",
 }  # fmt: skip
 _LABELS = ("workspace", "user", "kind", "definition", "asked", "gpus", "share", "port", "reference")
-#: errors that Docker records when the container runtime fails, and again at the container's next start
+#: Docker's errors for a failed container runtime, also at each later start of the same container
 _HALF_STARTED = ("id already in use", "runtime create failed", "failed to create shim", "failed to create task")
 _FORMAT = ",".join(
     [f'"{name}":{{{{json {place}}}}}' for name, place in _FIELDS.items()]
     + [f'"{name}":{{{{json (index .Config.Labels "hostwright.{name}")}}}}' for name in _LABELS]
-    # only the names, because Docker's data for each network has half a kilobyte
+    # only the names of networks, because Docker's data for each network has half a kilobyte
     + ['"networks":"{{range $name, $end := .NetworkSettings.Networks}}{{$name}} {{end}}"']
 )
 
 WORKSPACES_PROBE = Probe(
     CHILDREN_SH + sh_file(__file__, "sh/facts.sh", state=STATE, batch=BATCH, format=f"container {{{_FORMAT}}}"),
     root=True,
-    cap_bytes=1024 * 1024,  # 1,000 containers and as many images
+    cap_bytes=1024 * 1024,  # for 1,000 containers and 1,000 images
 )
 
 
@@ -58,17 +58,18 @@ class SpaceContainer:
     workspace: str
     user: str
     kind: str
-    definition: str  #: digest of the definition at its creation
-    asked: str  #: GPUs in the inventory at its creation
-    gpus: str  #: UUIDs of its GPUs
+    definition: str  #: digest of the workspace's definition when the container was created
+    asked: str  #: GPUs in the inventory when the container was created
+    gpus: str  #: UUIDs of the container's GPUs
     share: str
     port: str
-    reference: str  #: image in the inventory at its creation
-    networks: str  #: networks of the container, also of a stopped one
+    reference: str  #: image in the inventory when the container was created
+    networks: str  #: names of the container's networks, also while it is stopped
     restarts: int = 0  #: number of restarts by Docker since the last manual start
     started: str = ""  #: time of the last start, UTC (RFC 3339)
     children: int = 0  #: child processes of the container's first process
-    libraries: str = ""  #: driver version of the libraries mounted at its start; empty: none
+    #: driver version of the libraries that Docker mounted when the container started; empty: no such libraries
+    libraries: str = ""
 
     @property
     def running(self) -> bool:
@@ -89,7 +90,7 @@ class SpaceContainer:
 
     @property
     def over(self) -> bool:
-        """Whether this is an ended batch run, which is never started again."""
+        """Whether this is a batch run that has ended. Ended runs are never started again."""
         return self.kind == "batch" and self.state in ("exited", "dead")
 
     @property
@@ -102,7 +103,7 @@ class SpaceContainer:
 
     @property
     def uuids(self) -> tuple[str, ...]:
-        """UUIDs of its GPUs."""
+        """UUIDs of the container's GPUs."""
         return tuple(filter(None, self.gpus.split(",")))
 
     @property
@@ -133,9 +134,9 @@ class WorkspaceFacts:
     images: dict[str, str] = field(default_factory=dict)  #: image name → ID
     networks: tuple[str, ...] = ()
     driver: str = ""  #: version of the driver's module and libraries; empty if they differ
-    lately: str = ""  #: time by the host's clock some seconds before the probe, UTC (RFC 3339)
+    lately: str = ""  #: time some seconds before the probe, by the host's clock, UTC (RFC 3339)
     queued: frozenset[str] = frozenset()  #: batch workspaces that are queued or running
-    #: batch workspace → reason for waiting, or why Docker did not start it
+    #: batch workspace → why it waits, or why Docker did not start it
     waits: dict[str, str] = field(default_factory=dict)
     ports: frozenset[int] = frozenset()  #: ports in use by any program
     definitions: dict[str, dict[str, Any]] = field(
@@ -156,7 +157,9 @@ class WorkspaceFacts:
         return held.running and held.restarts > 0 and bool(self.lately) and held.started >= self.lately
 
     def outdated(self, held: SpaceContainer) -> bool:
-        """Return whether a container runs with another driver's libraries, so that its programs cannot use GPUs."""
+        """Return whether a container runs with the libraries of another driver version, so that its programs cannot use
+        GPUs.
+        """
         return held.running and bool(self.driver and held.libraries) and held.libraries != self.driver
 
     def container(self, workspace: str, end: str = "") -> SpaceContainer | None:

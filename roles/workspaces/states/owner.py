@@ -8,8 +8,9 @@ from hostwright.resources import Facts, Planned, Probe, Refusal, Resource
 from hostwright.roles import sh, short, whole
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
-FIRST = 1000  #: lower IDs belong to the system
-LAST = 2**31 - 2  #: limit as in the inventory: runc starts no container with an ID of 2**31 or more
+FIRST = 1000  #: lowest ID of a workspace's owner; lower IDs belong to the system
+#: highest ID of a workspace's owner, as in the inventory. runc starts no container with an ID of 2**31 or more.
+LAST = 2**31 - 2
 
 
 def _account(key: object) -> Probe:
@@ -17,7 +18,7 @@ def _account(key: object) -> Probe:
 
 
 def owner_probes(space: Workspace) -> tuple[Probe, ...]:
-    """Return the probe for the host's account with this name or uid."""
+    """Return the probe for the host's account with the name or uid of the workspace's user."""
     return (_account(space.owner if space.user.uid is None else space.user.uid),)
 
 
@@ -57,7 +58,7 @@ def _entry(line: str) -> tuple[str, int | None, int | None]:
     return ("", None, None) if uid is None or gid is None else (parts[0], uid, gid)
 
 
-#: prints one name in a directory without any user directory of Hostwright
+#: prints the name of one entry in the directory if the directory has entries but no user directory of Hostwright
 _FOREIGN = (
     "cd -- %s 2>/dev/null || exit 0; "
     '[ -n "$(find . -mindepth 1 -maxdepth 1 -type d -uid 0 -perm 711 -printf 1 -quit)" ] || '

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from hostwright.roles import sh_file
 
 Packages = Mapping[str, str]  #: package name → version
-_INSTALLED = ("ii", "hi")  #: dpkg's abbreviations for an installed package, held or not
+_INSTALLED = ("ii", "hi")  #: dpkg's abbreviations for an installed package, without and with a hold
 
 
 def packages_script(images: Iterable[str]) -> str:

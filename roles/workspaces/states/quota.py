@@ -10,7 +10,7 @@ from hostwright.resources import NO_IDENTITY, Change, Deferred, Facts, Planned, 
 from hostwright.roles import sh_file, whole
 
 WHAT = "disk quotas"
-#: range of project numbers: other programs count from 1 (Docker on xfs, /etc/projid)
+#: first project number, and how many numbers the range has. Other programs count from 1 (Docker on xfs, /etc/projid).
 _FIRST, _MANY = 2**24, 2**30
 
 

@@ -37,9 +37,11 @@ from hostwright.standard.roles.workspaces.states.owner import owner_of, owner_pr
 from hostwright.standard.roles.workspaces.states.undeclared import ENDS_WORK, Undeclared, failing
 
 UNABLE = "not possible"
-_LINE_CHARACTERS = 160  #: maximum length of a line in a definition's diff
-PATIENCE_S = 120  #: seconds until a program responds after its start: Jupyter with TensorFlow's image on a busy disk
-LOADING_S = 600  #: seconds for a model server, which responds when its models are loaded: gigabytes from a busy disk
+_LINE_CHARACTERS = 160  #: maximum number of characters in a line of a definition's diff
+#: seconds to wait for the response of a started program: Jupyter with TensorFlow's image on a busy disk
+PATIENCE_S = 120
+#: seconds to wait for the response of a started model server, which first loads gigabytes of models from a busy disk
+LOADING_S = 600
 
 
 def digest(definition: str) -> str:
@@ -57,7 +59,7 @@ class WorkspaceRuns(Resource):
     workspace: Workspace = field(metadata=NO_IDENTITY)
     siblings: tuple[Workspace, ...] = field(metadata=NO_IDENTITY)  #: all workspaces of the host
     built: str = ""  #: image built on the host for the workspace; empty: the inventory's image
-    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a user's work may be ended
+    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a change may end a user's work
     #: GPUs that other roles of the host reserve, each with the role
     reserved: tuple[tuple[str, str], ...] = field(default=(), metadata=NO_IDENTITY)
 
@@ -155,7 +157,7 @@ class WorkspaceRuns(Resource):
         return Placed(*owner, uuids, image, self._reference, digest(self.definition))
 
     def _keeper(self, found: WorkspaceFacts, uuids: tuple[str, ...]) -> str:
-        """Return the refusal if a user still works in an undeclared workspace with one of its GPUs."""
+        """Return the refusal if a user still works in an undeclared workspace that has a GPU of this workspace."""
         declared = {space.name for space in self.siblings}
         for held in found.containers:
             if held.workspace not in declared and held.at_work and not self.force and set(held.uuids) & set(uuids):
@@ -167,7 +169,7 @@ class WorkspaceRuns(Resource):
 
     @property
     def _reference(self) -> str:
-        """Name of the image."""
+        """Name of the workspace's image."""
         return self.built or self.workspace.entry.image
 
     def _created(self, placed: Placed, have: str, diff: str = "") -> Change:
@@ -186,8 +188,8 @@ class WorkspaceRuns(Resource):
         return self._change(have, self._want(), script, diff)
 
     def _gone(self, found: WorkspaceFacts) -> Iterator[str]:
-        """Yield a warning if the container is missing although root has its definition: somebody removed it, or
-        Docker's storage changed.
+        """Yield a warning if the container is missing although root has the workspace's definition: somebody removed
+        the container, or Docker's storage changed.
         """
         if found.definitions.get(self.name):
             yield (
@@ -288,7 +290,9 @@ class WorkspaceRuns(Resource):
 
 
 def image_of(reference: str, found: WorkspaceFacts, held: SpaceContainer | None) -> str:
-    """Return the image's ID. A container keeps its image if the tag moves. Empty if the image is missing."""
+    """Return the ID of the image for a workspace's container; empty if the image is missing. An existing container
+    keeps its image if the tag moves.
+    """
     if held is not None and held.reference == reference and held.image in found.images:
         return held.image
     return found.image(reference)

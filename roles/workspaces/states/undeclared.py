@@ -10,7 +10,7 @@ from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, WorkspaceFacts, read_workspaces
 
-#: disturbance of a change with ``force``; without ``force`` the change is refused
+#: effect on users in the plan of a change with ``force``. Without ``force``, such a change is refused.
 ENDS_WORK = "ends workspaces in which somebody works"
 BUILT = "hostwright/workspace-"  #: name prefix of images built on the host
 
@@ -21,8 +21,8 @@ class Undeclared(Resource):
 
     names: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
-    images: tuple[str, ...] = ()  #: needed images that are built on the host
-    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a user's work may be ended
+    images: tuple[str, ...] = ()  #: images built on the host that its workspaces need
+    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a change may end a user's work
     removes: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the role itself is removed
 
     def probes(self) -> tuple[Probe, ...]:
@@ -34,7 +34,7 @@ class Undeclared(Resource):
         gone = [name for name in gone if name not in self.names]
         networks = [name for name in found.networks if name not in self.networks]
         built = sorted(name for name in found.images if name.startswith(BUILT) and "@" not in name)
-        # images of containers that are not yet replaced
+        # images of containers that are still to be replaced
         used = {held.image for held in found.containers if held.workspace in self.names}
         images = [name for name in built if name not in self.images and found.images[name] not in used]
         left = [*(_whose(found, name) for name in gone), *networks, *images]
@@ -57,7 +57,7 @@ class Undeclared(Resource):
             "undeclared workspaces", have, f"absent; people's files stay{_where(found, gone)}",
             (Step(script, timeout_s=900),),
             warnings=_warnings(found, gone), disturbs=ENDS_WORK if working else "",
-            alone=not gone,  # true if a workspace remains: its GPUs and ports are not available to others
+            alone=not gone,  # true if a workspace remains, because its GPUs and ports are not free for other workspaces
         )  # fmt: skip
 
     def users(self, facts: Facts) -> tuple[str, ...]:
@@ -70,12 +70,12 @@ class Undeclared(Resource):
 
 
 def failing(what: str) -> str:
-    """Return the script's preamble, which reports a failure in one line."""
+    """Return the start of a shell script that reports its failure in one line."""
     return sh_file(__file__, "failing.sh", what=what, error=ERROR)
 
 
 def _whose(found: WorkspaceFacts, name: str) -> str:
-    """Return a workspace's name with its user, whom root's definition names if the container is missing."""
+    """Return a workspace's name with its user. If the container is missing, the user comes from root's definition."""
     held = found.container(name)
     user = held.user if held is not None else found.definitions.get(name, {}).get("user")
     return f"workspace {name} of {user}" if isinstance(user, str) and user else f"workspace {name}"

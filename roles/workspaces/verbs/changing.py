@@ -30,9 +30,10 @@ from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key
 from hostwright.standard.roles.workspaces.verbs.queries import one_workspace
 
 DEFAULT_KIND = "jupyter"
-#: option → field, for options whose field has another name
+#: task option → inventory field, for options whose field has another name
 FIELDS = {option: field for field, option in OPTIONS.items() if option}
-_SHOWN_LINES, _SHOWN_CHARACTERS = 40, 400  #: limits for the display of written lines: a script may have a megabyte
+#: maximum number of lines, and of characters in a line, when written lines are shown: a script may have a megabyte
+_SHOWN_LINES, _SHOWN_CHARACTERS = 40, 400
 
 
 def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,7 +56,7 @@ def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"{entry['command']!r} is not a valid command line: {error}", "--command") from error
     if "script" in entry:
         try:
-            # read as bytes, which keeps carriage returns
+            # bytes, because text mode would convert carriage returns
             entry["script"] = Path(entry["script"]).read_bytes().decode("utf-8")
         except (OSError, UnicodeError) as error:
             raise InputError(f"cannot be read: {error}", entry["script"]) from error
@@ -203,8 +204,8 @@ def _say(sentence: str, *, quiet: bool) -> None:
 
 
 def say_what_stays(path: Path, what: str, down: Command | None, again: Command) -> None:
-    """Print that the file is written but the host differs. ``down`` reverts an addition; a removal is repeated with
-    ``again``.
+    """Print that the file is written but not applied to the host, and how to continue: ``down`` reverts an addition,
+    ``again`` repeats a removal.
     """
     lines = [f"{path} no longer declares {what}; fix the cause, then run {again}"]
     if down:

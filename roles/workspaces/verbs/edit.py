@@ -27,7 +27,8 @@ FILE = "workspaces.yml"
 ROLE = "workspaces"
 VARIABLE = "workspaces_containers"
 REFRESHED = "workspaces_refreshed"
-#: first key that is indented deeper than the previous key, and first dash below a key
+#: pattern of the file's indentation: the first key that is indented deeper than the previous key, and the first dash
+#: below a key
 _DEEPER = re.compile(r"^( *)[^\s#-][^\n]*:[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*(\1 +)(?=[^\s#-])", re.MULTILINE)
 _DASH = re.compile(r"^( *)[^\s#-][^\n]*:[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*(\1 *)(- +)(?=[^\s#])", re.MULTILINE)
 
@@ -89,7 +90,7 @@ def _rewritten(inventory: Path, change: Callable[[Any], None]) -> tuple[str, str
 
 
 def place(inventory: Path) -> Path:
-    """Return the path of the file. Raises ``InputError`` if the inventory is not a directory."""
+    """Return the path of ``workspaces.yml``. Raises ``InputError`` if the inventory is not a directory."""
     if not inventory.is_dir():
         raise InputError(
             "not a directory; workspaces need an inventory that is a directory",
@@ -182,7 +183,7 @@ def written(inventory: Path, before: str, after: str) -> None:
 
 
 def changed_lines(before: str, after: str) -> Iterator[str]:
-    """Return the removed and added lines, marked as in ``diff``."""
+    """Yield the removed and added lines, marked as in ``diff``."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
     return (line for line in lines if line[:1] in "+-" and not line.startswith(("+++", "---")))
 

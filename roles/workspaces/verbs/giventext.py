@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 
 from hostwright.roles import InputError, InputErrors
 
-#: field → option with another name; empty: no option
+#: inventory field → task option with another name; empty: the field has no option
 OPTIONS = {"mounts": "mount", "environment": "env", "versions": "", "live": ""}
 _IN_WORKSPACE = re.compile(r"workspaces\.containers\.([^.:]+)(?:\.([a-z_]+)[^:]*)?: (.*)", re.DOTALL)
 

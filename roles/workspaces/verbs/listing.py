@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 else:
     Row = TypeVar("Row")
 
-_NAMES = 2  #: number of first columns, which identify a row; their texts always stay in the table
-_SHORT = 11  #: characters: texts up to this length stay in the table, such as running and tensorboard
+_NAMES = 2  #: number of leading columns that identify a row. Their texts always stay in the table.
+_SHORT = 11  #: maximum number of characters in a text that always stays in the table, such as running or tensorboard
 
 
 def show_rows(
@@ -74,7 +74,7 @@ def show_rows(
             return
         out = console.make_console()
         lines = [*table(rows, columns, out.width if out.is_terminal else None)] if rows else []
-        if not rows and results.values:  # rows of hosts that did not respond are unknown
+        if not rows and results.values:  # otherwise, the rows of hosts that did not respond are unknown
             lines = [f"no {what}" + (" on the hosts that answered" if errors_of(results) else "")]
         if len(rows) > 1 and (sentence := total(rows)):
             lines += ["", sentence]
@@ -87,7 +87,7 @@ def show_rows(
 
 
 def table(rows: Sequence[Row], columns: Mapping[str, Callable[[Row], str]], width: int | None = None) -> Iterator[str]:
-    """Yield the rows in columns, below their heads; ``-`` for an empty text.
+    """Yield the lines of a table: the column heads, then the rows, with ``-`` for an empty text.
 
     If the table is wider than ``width``, numbers replace the longest texts, which follow below the table.
 

@@ -45,10 +45,10 @@ from hostwright.standard.roles.workspaces.verbs.edit import ROLE
 from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key_lines
 from hostwright.standard.roles.workspaces.verbs.listing import show_rows
 
-WITH_PAGE = ("jupyter", "tensorboard")  #: kinds with a web page, whose workspaces have a token
-COMMANDS = ("ssh ", "ssh-keygen ", "http://", "https://")  #: prefixes of lines that people copy
+WITH_PAGE = ("jupyter", "tensorboard")  #: workspace kinds with a web page. Their workspaces have a token.
+COMMANDS = ("ssh ", "ssh-keygen ", "http://", "https://")  #: prefixes of output lines that people copy
 _TOKEN = re.compile("[0-9a-f]{48}")
-RUN_TIMEOUT_S = 600.0  #: seconds for a command in a workspace
+RUN_TIMEOUT_S = 600.0  #: seconds for a command that a task runs in a workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,8 @@ def rows_of(host: str, declared: tuple[Workspace, ...], found: WorkspaceFacts) -
 
 def total_of(rows: Sequence[ListedWorkspace]) -> str:
     """Return the number of workspaces and of each state."""
-    states = Counter(re.split("[:,]", row.state)[0] for row in rows)  # a colon or comma precedes reasons and additions
+    # the state ends at a colon or comma; the rest is its reason
+    states = Counter(re.split("[:,]", row.state)[0] for row in rows)
     hosts = count(len({row.host for row in rows}), "host")
     words = ", ".join(f"{number} {one_line(state)}" for state, number in states.most_common())
     more = Counter(each for row in rows for each in row.state.split(", ")[1:] if ":" not in row.state)

@@ -47,7 +47,7 @@ from hostwright.standard.roles.workspaces.verbs.edit import (
 )
 from hostwright.standard.roles.workspaces.verbs.queries import declared_of
 
-LOOK_TIMEOUT_S = 600.0  #: seconds for the packages of all images of a host
+LOOK_TIMEOUT_S = 600.0  #: seconds for reading the packages of all images on a host
 _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-([0-9]{1,3}))?")
 
 
@@ -159,7 +159,9 @@ def _others(fleet: Fleet, boxed: list[TargetHost]) -> Iterator[str]:
 
 
 def _looked_at(targets: list[TargetHost], password: Secret | None) -> dict[str, BoxImages]:
-    """Return the images of SSH boxes and their packages, by host. Errors of hosts are printed and stop nothing."""
+    """Return the images of SSH boxes and their packages, by host. An error of one host is printed and does not end the
+    query of the others.
+    """
     connections = Connections(password)
     by_name = {target.name: target for target in targets}
 
