@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def build(arguments: argparse.Namespace) -> None:
-    """Build everything for hosts with these options, without booting any."""
+    """Build the images and vendor files for hosts with these options, without booting a host."""
     fleet.supply(open_lab(arguments.name), HostOptions(**_given(arguments)))
 
 

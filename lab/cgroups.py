@@ -16,7 +16,7 @@ from hostwright.common.errors import LabError
 from lab.waiting import await_that
 
 _LIMITING = {"cpu", "cpuset", "io", "memory", "pids"}
-_LAST_RESORT_S = 20.0  # a killed process ends immediately, unless it hangs in the kernel
+_LAST_RESORT_S = 20.0  # seconds to wait for killed processes; they end immediately unless they hang in the kernel
 
 
 def hierarchies() -> list[Path]:
@@ -54,7 +54,7 @@ def _hand_down(parent: Path) -> None:
         return  # a v1 group
     given = set(control.read_text().split())
     for controller in set((parent / "cgroup.controllers").read_text().split()) & _LIMITING - given:
-        # fails for example if the parent has processes; the host then reports no limits
+        # fails for example if the parent has processes; the host then reports that it has no limits
         with contextlib.suppress(OSError):
             control.write_text(f"+{controller}")
 

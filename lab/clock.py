@@ -17,7 +17,8 @@ _SOURCE = Path(__file__).with_suffix(".c")
 _HOME = "opt/hostwright-lab/clock"
 _SHIFT = f"{_HOME}/shift"
 _PRELOAD = "etc/ld.so.preload"
-#: No stack protector, no fortify, no CET, no libraries: each needs symbols that an older host lacks.
+#: Compiler flags without stack protector, fortify, CET and libraries, each of which needs symbols that an older host
+#: lacks.
 _FLAGS = (
     *(
         "-std=gnu11",

@@ -26,10 +26,12 @@ USER = "ops"  # login user of every host; installers reject the name "admin"
 BLOCK = IPv4Network(os.environ.get("HOSTWRIGHT_LAB_NETWORK", "10.213.0.0/16"))
 LAB_PREFIX = 22
 
-#: An interface name has at most 15 characters; the longest here is ``hw-<8 letters>-<3 digits>``.
+#: Pattern of a lab's name. An interface name has at most 15 characters, and the longest one with a lab's name is
+#: ``hw-<8 letters>-<3 digits>``.
 _LAB_NAME = re.compile(r"[a-z][a-z0-9]{0,7}")
 MAX_HOSTS = 999
-BMC_PORT = 8443  #: port on the address of each lab's bridge, so that all labs can use the same number
+#: port of the Redfish endpoint on each lab's bridge. Labs have different bridge addresses, so that all use one number.
+BMC_PORT = 8443
 _HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -51,7 +53,7 @@ class Lab:
     """
 
     name: str = DEFAULT_NAME
-    slot: int = 0  #: index of its /22 in the block; unique per lab
+    slot: int = 0  #: index of the lab's /22 in `BLOCK`; unique per lab
     cache: Path = field(default_factory=cache_directory)
     root: Path = field(default_factory=state_directory)  #: directory with one subdirectory per lab
 
@@ -133,14 +135,14 @@ class HostOptions:
     """Properties of a new host."""
 
     distro: Distro = "bullseye"
-    profile: str = "full"  #: profile of the vendor files under /opt/hostwright-lab/apt
+    profile: str = "full"  #: name of the profile of vendor files under /opt/hostwright-lab/apt
     sudo: Sudo = "nopasswd"
     sudo_password: str = "lab"  #: the login user's password if ``sudo`` is ``password``  # noqa: S105
-    apt_timers: bool = False  #: keep apt-daily and unattended-upgrades enabled, for tests of lock conflicts
-    disk_bytes: int = 0  #: size of a separate disk, for tests that fill it; 0: this machine's filesystem
+    apt_timers: bool = False  #: whether apt-daily and unattended-upgrades stay enabled, for tests of lock conflicts
+    disk_bytes: int = 0  #: bytes of a separate disk, for tests that fill it; 0: the host uses this machine's filesystem
     hardware: Hardware = field(default_factory=Hardware)  #: emulated cards
-    kind: Kind = "container"  #: ``vm``: a QEMU virtual machine with its own kernel (see `lab.vm`)
-    real: Real = ""  #: the part of the stack that is real instead of a stand-in
+    kind: Kind = "container"  #: kind of host; ``vm``: a QEMU virtual machine with its own kernel (see `lab.vm`)
+    real: Real = ""  #: part of the stack that is real instead of a stand-in; empty: none
 
     def to_json(self) -> dict[str, Any]:
         """Return the options as JSON values for the host's record."""

@@ -30,12 +30,12 @@ CACHE = "var/cache/hostwright/artifacts"  #: directory of received artifacts on 
 PATIENCE_S = 60.0
 DAY_S = 86400
 _LARGEST_STEP = 2**30
-_BLOCK = 4096  # bytes, of ext4
+_BLOCK = 4096  # block size of ext4 in bytes
 _KEY = "/etc/ssh/ssh_host_ed25519_key"
 _LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/apt/lists/lock")
 
-#: Locks files with fcntl, as apt does; apt ignores the locks of flock(1). argv: seconds to hold the locks, seconds to
-#: wait for the current holder, files. Ends early when its standard input is closed.
+#: Program that locks files with fcntl, as apt does (apt ignores the locks of flock(1)). Arguments: seconds to hold the
+#: locks, seconds to wait for the current holder, files. The program ends early when its standard input is closed.
 _HOLD = """
 import fcntl, select, signal, sys
 signal.alarm(int(sys.argv[2]))
@@ -96,7 +96,7 @@ def freeze_sshd(machine: Machine) -> Iterator[None]:
 def reboot(machine: Machine) -> None:
     """Reboot the host with systemctl; return when its former systemd has ended. Real except for the firmware.
 
-    The running step of a job gets its time (``SHUTDOWN_WAIT_S``) before the host goes down.
+    A running step of a job has up to ``SHUTDOWN_WAIT_S`` seconds to end before the host goes down.
     """
     _reboot(machine, SHUTDOWN_WAIT_S + PATIENCE_S, "systemctl", "--no-block", "reboot")
 

@@ -21,7 +21,8 @@ table ip {table} {{
   }}
 }}
 """
-#: The iptables chain, as nftables names it. Docker and ufw set its policy to drop, which other tables cannot override.
+#: The forward chain of iptables in nftables' notation: family, table, chain. Docker and ufw set its policy to drop,
+#: which other tables cannot override.
 _FORWARD = ("ip", "filter", "FORWARD")
 
 

@@ -35,7 +35,7 @@ from lab.records import (
 from lab.support import require_support
 from lab.vm.base import ensure_vm_base
 
-_WORKERS = 8  # number of hosts at a time; creating a host mostly waits for small programs
+_WORKERS = 8  # number of hosts that are processed in parallel; creating a host mostly waits for small programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ def _foundation(lab: Lab) -> None:
     finished = read_records(lab)
     for directory in (lab.state / "hosts").iterdir():
         if directory.name not in finished:
-            # Its index was never recorded; its objects are found by name.
+            # The host's index was never recorded, so that its objects are found by name.
             cgroups.kill(f"hostwright-lab/{lab.name}/{directory.name}")
             unmount_below(directory)
             shutil.rmtree(directory)
@@ -196,7 +196,7 @@ def _place(lab: Lab, names: Iterable[str], records: dict[str, HostRecord]) -> li
 def _refuse_other_options(records: dict[str, HostRecord], machines: list[Machine], options: HostOptions) -> None:
     for machine in machines:
         record = records.get(machine.name)
-        # HostOptions adds the defaults of options that a record of an earlier version lacks.
+        # HostOptions adds the defaults of options that the record of an earlier version lacks.
         have = (HostOptions.from_json(record.options) if record else options).to_json()
         other = [f"{key}={have[key]}" for key, value in options.to_json().items() if have[key] != value]
         if other:

@@ -7,7 +7,8 @@ from lab.config import Machine
 from lab.machine import console
 
 PACKAGE = "hostwright-lab-halfway"
-_WORK = "/run/hostwright-lab-halfway"  #: a reboot removes this directory and with it the cause of the hang
+#: directory on the host for the hanging dpkg. A reboot removes the directory, and with it the cause of the hang.
+_WORK = "/run/hostwright-lab-halfway"
 
 
 def half_configure(machine: Machine) -> None:

@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import Any
 
 _SCRIPTS = Path(__file__).parent / "vendor" / "src" / "hardware"
-#: directory of the description on a host
+#: path of the description of emulated cards, in a host's root filesystem
 HARDWARE = Path("opt/hostwright-lab/hardware")
 _UNIT = "hostwright-lab-hardware.service"
 
 NVIDIA = 0x10DE
 _CLASS_3D = 0x030200
 _CLASS_BRIDGE = 0x068000
-#: size in bytes of the configuration space that lspci reads
+#: number of bytes of the PCI configuration space that lspci reads
 _CONFIG_BYTES = 256
-#: PCIe generation → its speed in sysfs
+#: PCIe generation → speed of its lanes in sysfs, in GT/s
 _SPEED = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0"}
-#: UUID namespace of emulated cards, so that a reinstalled host has the same cards
+#: UUID namespace for the UUIDs of emulated cards, so that a reinstalled host has the same cards
 _CARDS = uuid.UUID("4857a0c4-1ab0-4d1e-9f5b-6f2d7c0e3a11")
 
 
@@ -39,10 +39,10 @@ class Card:
     device: int
     subsystem: int
     vbios: str
-    minimum_driver: int = 418  #: first driver branch with support for the card
+    minimum_driver: int = 418  #: first driver branch that supports the card
     generation: int = 3  #: PCIe generation of its link
-    width: int = 16  #: current lanes of the link
-    max_width: int = 16  #: nominal lanes
+    width: int = 16  #: current number of lanes of the link
+    max_width: int = 16  #: maximum number of lanes of the link
 
 
 T4 = Card("Tesla T4", 0x1EB8, 0x12A2, "90.04.96.00.01")
@@ -50,7 +50,7 @@ V100 = Card("Tesla V100-PCIE-16GB", 0x1DB4, 0x1214, "88.00.48.00.02")
 A100 = Card("NVIDIA A100-PCIE-40GB", 0x20F1, 0x145F, "92.00.25.00.08", minimum_driver=450, generation=4)
 A100_SXM = Card("NVIDIA A100-SXM4-40GB", 0x20B0, 0x134F, "92.00.19.00.01", minimum_driver=450, generation=4)
 H100 = Card("NVIDIA H100 80GB HBM3", 0x2330, 0x16C1, "96.00.30.00.01", minimum_driver=525, generation=5)
-#: the switch chip of HGX A100 boards; CUDA requires Fabric Manager on such a host
+#: switch chip of HGX A100 boards. CUDA requires Fabric Manager on a host with these chips.
 _NVSWITCH = Card("NVSwitch", 0x1AF1, 0x147A, "", generation=4)
 
 
@@ -59,9 +59,10 @@ class Hardware:
     """Emulated hardware of a lab host."""
 
     cards: tuple[Card, ...] = (T4,)
-    nouveau: bool = False  #: nouveau binds the cards at boot unless it is blacklisted
-    loaded: str | None = None  #: version of an earlier driver's module in the kernel, until the first reboot
-    secure_boot: bool = False  #: the kernel loads only signed modules
+    nouveau: bool = False  #: whether nouveau binds the cards at boot unless nouveau is blacklisted
+    #: version of an earlier driver's kernel module that is loaded until the first reboot; None: no such module
+    loaded: str | None = None
+    secure_boot: bool = False  #: whether the kernel loads only signed modules
     nvswitch: int = 0  #: number of NVSwitches
 
     @classmethod

@@ -22,7 +22,8 @@ from lab.config import USER, Distro, cache_directory, state_directory
 from lab.locking import locked
 from lab.programs import run_logged
 
-RECIPE = 2  # increase it when the code of this module changes the image; changes of data are detected
+# number in an image's hash; increase it when this module's code changes the image. Changes of data are detected.
+RECIPE = 2
 
 #: program → Debian package, for all programs that the lab runs on this machine.
 TOOLS = {
@@ -54,12 +55,12 @@ PACKAGES = (
     *("systemd", "systemd-sysv", "dbus", "libpam-systemd", "openssh-server", "sudo", "iproute2", "procps", "kmod"),
     *("python3-venv", "python3-pip", "gnupg", "ca-certificates", "curl", "pciutils", "cron", "less"),
 )
-#: Packages that roles install on a host: downloaded into the image, not installed.
+#: Packages that roles install on a host. The image contains them as downloads, not installed.
 PREFILLED = ("build-essential", "dkms", "linux-headers-amd64", "docker.io", "apparmor", "unattended-upgrades")
-#: Debian 11's compiler for CUDA 11.2 on Debian 12: the only packages from Debian 11 that apt may install.
+#: Packages of Debian 11's compiler, for CUDA 11.2 on Debian 12. apt may install no other packages from Debian 11.
 GCC_10 = ("g++-10", "gcc-10", "cpp-10", "gcc-10-base", "libgcc-10-dev", "libstdc++-10-dev")
-#: In an installed Debian these directories are links into /usr. The installer creates the links in bullseye, the
-#: packages in later releases.
+#: Command that links the directories in $1 into /usr, as in an installed Debian. In bullseye the installer creates
+#: these links, in later releases packages do.
 _MERGE_USR = 'for d in bin sbin lib lib32 lib64 libx32; do mkdir -p "$1/usr/$d"; ln -s "usr/$d" "$1/$d"; done'
 MASKED = ("systemd-networkd.service", "systemd-networkd.socket", "systemd-resolved.service")
 

@@ -32,14 +32,15 @@ from lab.programs import run, run_logged
 from lab.vendor import wheels
 from lab.vendor.model import Profile, sha256_of
 
-RECIPE = 1  # increase it when the code of this module changes an image; changes of data are detected
+# number in an image's hash; increase it when this module's code changes an image. Changes of data are detected.
+RECIPE = 1
 LABEL = "org.hostwright.lab.stand-in"
 #: parts of Debian in every image: Python and its libraries, shell and core programs
 _PARTS = ("bin", "sbin", "lib", "lib64", "etc", "usr/bin", "usr/sbin", "usr/lib64", "usr/lib/os-release")
 _LIBRARIES = ("usr/lib/ssl", "usr/lib/python3", "usr/lib/python3.9", "usr/lib/x86_64-linux-gnu", "usr/share/zoneinfo")
 _EMPTY = ("dev", "home", "mnt", "opt", "proc", "root", "run", "sys", "tmp", "usr/local", "var/tmp")
-_JUPYTER = CHECKOUT / "lab/jupyter-py39.txt"  #: pins in addition to the pins of TensorFlow's wheelhouse
-#: parts left out of a whole system: an image boots no kernel, and apt can fetch its lists again
+_JUPYTER = CHECKOUT / "lab/jupyter-py39.txt"  #: pins for Jupyter, in addition to the pins of TensorFlow's wheelhouse
+#: parts of a whole system that no image contains: a container boots no kernel, and apt can fetch its lists again
 _NEITHER = ("boot", "usr/lib/modules", "usr/share/doc", "var/cache/apt")
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -54,7 +55,7 @@ class Image:
     environment: tuple[str, ...] = ()
     command: tuple[str, ...] = ("python3",)
     directory: str = "/"  #: working directory of the command; created in the image
-    #: the parent image, and files on top of it: path in the image, path in this checkout
+    #: parent image, and the files that this image adds to it: path in the image, path in this checkout
     below: Image | None = field(default=None, repr=False)
     files: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     #: Debian packages; with any, the image has the whole base system with apt, so that other images can extend it

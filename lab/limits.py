@@ -12,7 +12,8 @@ from pathlib import Path
 _SCRIPT = Path(__file__).parent / "sh" / "limits.sh"
 _PROGRAM = "opt/hostwright-lab/limits"
 _UNIT = "hostwright-lab-limits.service"
-NOTE = "/run/hostwright-lab/limits"  #: a file on the host with one line; the script writes it
+#: file on a host in which a boot script reports whether Docker can limit containers, in one line
+NOTE = "/run/hostwright-lab/limits"
 _IN_FORCE = "in force"
 
 _TEXT = f"""\

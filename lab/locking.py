@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_DIRECTORY = Path("/run/hostwright-lab")  # a tmpfs, so no lock file survives a reboot
+# directory of the lock files, on a tmpfs, so that no lock file survives a reboot
+_DIRECTORY = Path("/run/hostwright-lab")
 
 
 @contextmanager

@@ -24,12 +24,13 @@ from lab.rootfs import VENDOR_MOUNT, vendor_apt
 from lab.vm import disks, qemu
 from lab.waiting import await_that
 
-BOOT_TIMEOUT_S = 180.0  # a boot takes 0.3 s on an idle machine, and 3 s or more under load
-VM_BOOT_TIMEOUT_S = 900.0  # a boot without KVM takes a minute on an idle machine
-_LOOK_S = 0.05  # polling interval; each check opens a connection
+BOOT_TIMEOUT_S = 180.0  # seconds to wait for a boot, which takes 0.3 s on an idle machine, and 3 s or more under load
+# seconds to wait for the boot of a virtual machine, which takes a minute without KVM on an idle machine
+VM_BOOT_TIMEOUT_S = 900.0
+_LOOK_S = 0.05  # seconds between two checks; each check opens a connection
 _CLEAN = ("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8")
 
-#: Enters the host's control groups, then detaches. A failure to enter is reported to the caller.
+#: Shell code that enters the host's control groups and then detaches. The caller receives an error if entering fails.
 _LAUNCH = """
 count=$1; shift
 while [ "$count" -gt 0 ]; do echo $$ >"$1" || exit; shift; count=$((count - 1)); done

@@ -13,7 +13,7 @@ from lab.config import LAB_PREFIX, Lab, Machine
 from lab.mounts import mounted, unmount
 from lab.programs import attempt, run
 
-MTU = 1400  #: bytes; some machines reach the internet through tunnels with an MTU below 1500
+MTU = 1400  #: maximum packet size in bytes. Some machines reach the internet through tunnels with an MTU below 1500.
 INSIDE = "host0"  #: interface name inside the host
 
 

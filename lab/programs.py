@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hostwright.common.errors import LabError
 
-RESUME_S = 1.0  #: interval between SIGCONT signals to a program that may have stopped itself
+RESUME_S = 1.0  #: seconds between SIGCONT signals to a program that may have stopped itself
 
 
 def attempt(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.CompletedProcess[str]:

@@ -23,13 +23,13 @@ class HostRecord:
     """
 
     name: str
-    index: int  #: 1…999, determines IP and MAC address; kept across resets
-    base: str  #: directory name of its base image in the cache
-    host_key: str  #: public key of the new host, in the format of a .pub file
+    index: int  #: number from 1 to 999 that determines IP and MAC address; kept across resets
+    base: str  #: directory name of the host's base image in the cache
+    host_key: str  #: public key of the newly installed host, in the format of a .pub file
     options: dict[str, Any]
-    snapshot: str | None = None  #: the snapshot that its disk is based on; None: only the base image
-    #: Installed from a seed by its BMC. The user who requested the installation decides which key is trusted, not the
-    #: lab.
+    snapshot: str | None = None  #: name of the snapshot that the host's disk is based on; None: only the base image
+    #: Whether the BMC installed the host from a seed. The lab does not add the key of such a host to known_hosts,
+    #: because the user who requested the installation decides which key is trusted.
     seeded: bool = False
 
 
@@ -39,8 +39,8 @@ class Snapshot:
 
     lab: Lab
     name: str
-    parent: str | None  #: the snapshot that the frozen host was based on
-    base: str  #: directory name of the base image below all snapshots
+    parent: str | None  #: name of the snapshot that the frozen host was based on; None: only the base image
+    base: str  #: directory name of the base image below all snapshots, in the cache
     host_key: str  #: public key of the frozen host, in the format of a .pub file; identifies that host
     options: dict[str, Any]  #: options of the frozen host
 

@@ -21,7 +21,7 @@ from lab.records import read_record
 Direction = Literal["host", "controller"]
 _LOOPBACK = "127.0.0.1"
 _CHUNK = 65536
-_ABORT = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: closing sends a reset, like a failing middlebox
+_ABORT = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: closing the socket sends a reset, like a failing middlebox
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Relay:
 
     host: str
     port: int
-    known_hosts: str  #: known_hosts line for the relay's address, with the host's key
+    known_hosts: str  #: line of known_hosts for the relay's address, with the host's key
     trouble: Trouble | None
     connections: int = 0
     troubled: int = 0  #: number of disturbed connections
@@ -67,9 +67,9 @@ class Relay:
             self._links.append(_Link(self, near, far))
 
     def claims(self, toward: Direction, passed: int, size: int) -> int | None:
-        """Return the offset of the disturbance in the next ``size`` bytes and count it.
+        """Return the offset of the disturbance in the next ``size`` bytes, and count it in ``troubled``.
 
-        None if the disturbance does not begin there.
+        Returns ``None`` if no disturbance begins in these bytes.
         """
         trouble = self.trouble
         if trouble is None or trouble.toward != toward or not passed <= trouble.after_bytes < passed + size:

@@ -29,10 +29,12 @@ from lab.records import (
 from lab.rootfs import personalise
 from lab.waiting import await_that
 
-SHUTDOWN_TIMEOUT_S = 120.0  # a shutdown takes 0.2 s on an idle machine; longer with Docker containers or under load
-#: A name is part of mount options, which have colons and commas as separators and fit in one page of memory.
+# seconds to wait for a shutdown, which takes 0.2 s on an idle machine; longer with Docker containers or under load
+SHUTDOWN_TIMEOUT_S = 120.0
+#: Pattern of a snapshot's name. Names are part of mount options, which fit in one page of memory and have colons and
+#: commas as separators.
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
-#: Files with a host's identity, which must be unique.
+#: Files that must differ between hosts: SSH host keys, and the machine ID.
 _HOST_KEY = ("etc/ssh/ssh_host_ed25519_key", "etc/ssh/ssh_host_ed25519_key.pub")
 _IDENTITY = (*_HOST_KEY, "etc/machine-id")
 

@@ -11,7 +11,7 @@ from hostwright.common.errors import LabError
 from lab.mounts import mount_overlay, unmount
 from lab.programs import attempt
 
-_CAP_SYS_ADMIN = 21  # capabilities(7)
+_CAP_SYS_ADMIN = 21  # number of the capability CAP_SYS_ADMIN (capabilities(7))
 _CAP_NET_ADMIN = 12
 
 

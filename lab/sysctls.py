@@ -8,7 +8,7 @@ from pathlib import Path
 from lab.locking import locked
 from lab.records import write_atomically
 
-#: setting → minimum. Without the inotify setting, units fail from about 22 hosts on.
+#: kernel setting → minimum value. Without the inotify setting, units fail from about 22 hosts on.
 NEEDED = {"net/ipv4/ip_forward": 1, "fs/inotify/max_user_instances": 2048}
 
 

@@ -11,7 +11,7 @@ from invoke import Collection, Context, Exit, task
 from lab.config import Lab
 from lab.records import find_lab
 
-_OTHERS = ("lab.", "-", "completion")  #: prefixes of command lines that connect to no host
+_OTHERS = ("lab.", "-", "completion")  #: prefixes of arguments of commands that connect to no host
 OPTIONS = {
     "hosts": "host names: gpu01,gpu[03-09]",
     "profile": "full: real CUDA libraries; small: stand-ins for the large files, for quick tests",

@@ -19,11 +19,11 @@ from lab.config import BMC_PORT, Lab
 from lab.records import find_lab
 
 _MOST_BYTES = 1 << 16
-_IDLE_S = 30.0  # seconds that a client without requests can occupy a thread
+_IDLE_S = 30.0  # maximum number of seconds that a client without requests can occupy a thread
 
 
 class _Handler(WSGIRequestHandler):
-    timeout = _IDLE_S  # includes the TLS handshake, see `serve`
+    timeout = _IDLE_S  # seconds per read, also of the TLS handshake (see `serve`)
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:  # noqa: ARG002 (werkzeug's signature)
         """Log one line without werkzeug's colours and without unescaped input of the client."""

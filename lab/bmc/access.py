@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SERVICE = "/redfish/v1/SessionService"
 SESSIONS = f"{SERVICE}/Sessions"
-_OPEN = ("", "/redfish", "/redfish/v1")  # DSP0266: the service root needs no authentication
+_OPEN = ("", "/redfish", "/redfish/v1")  # URL paths without authentication (DSP0266: the service root needs none)
 _MOST_SESSIONS = 64
 _MOST_BYTES = 1 << 16
 
@@ -37,7 +37,7 @@ class Door:
         self._lock = threading.Lock()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer one request."""
+        """Respond to one request: pass it to the application, refuse it, or handle it here if it concerns sessions."""
         request = Request(environ)
         request.max_content_length = _MOST_BYTES
         path = request.path.rstrip("/")

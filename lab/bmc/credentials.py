@@ -17,7 +17,7 @@ from lab.config import Lab
 from lab.records import give_to_user, write_atomically
 
 USER = "operator"
-_VALID_FOR = datetime.timedelta(days=365)  # longer than any lab exists
+_VALID_FOR = datetime.timedelta(days=365)  # validity of the certificates, longer than any lab exists
 _CLOCKS_DIFFER = datetime.timedelta(days=1)
 
 
@@ -27,7 +27,7 @@ class Credentials:
 
     user: str
     password: Secret
-    password_file: Path  #: mode 0600
+    password_file: Path  #: file with the password, mode 0600
     ca: Path  #: PEM file of the CA that signed the endpoint's certificate
 
     @classmethod
@@ -37,7 +37,7 @@ class Credentials:
         return cls(USER, Secret(password.read_text().strip()), password, lab.bmc / "ca.pem")
 
     def admit(self, user: str, password: str) -> bool:
-        """Return whether user and password are correct."""
+        """Return whether user and password are those of the lab's BMCs."""
         # Compares both in constant time, so that the response time does not reveal which is wrong.
         return (Secret(user) == Secret(self.user)) & (Secret(password) == self.password)
 
@@ -56,7 +56,7 @@ def ensure(lab: Lab) -> Credentials:
 
 
 def certificate(lab: Lab) -> Path:
-    """Return the PEM file with the endpoint's key and certificate, which is written last."""
+    """Return the path of the PEM file with the endpoint's key and certificate. This file is written last."""
     return lab.bmc / "server.pem"
 
 

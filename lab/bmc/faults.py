@@ -15,11 +15,11 @@ from lab.records import write_atomically
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Faults of one host's BMC or of its installer."""
+    """Faults to inject into one host's BMC or installer."""
 
-    lies_on: bool = False  #: always reports On, and accepts power-on requests without effect
+    lies_on: bool = False  #: the BMC always reports On, and accepts power-on requests without effect
     install_never_ends: bool = False  #: the installer fetches its seed, then hangs
-    reset_fails: bool = False  #: responds to every reset with status 500
+    reset_fails: bool = False  #: the BMC responds to every reset with status 500
     delay_s: float = 0.0  #: delay in seconds before each response about the host
 
 

@@ -20,7 +20,8 @@ from lab.bmc.seeds import Seed, parse_autoinstall, parse_preseed
 from lab.config import Machine
 from lab.locking import locked
 
-SEED_TIMEOUT_S = 60.0  # a real installer retries for about as long before it prompts at the console
+# seconds to wait for the seed; a real installer retries for about as long before it prompts at the console
+SEED_TIMEOUT_S = 60.0
 _POLL_S = 0.25
 
 

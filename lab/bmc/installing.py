@@ -17,9 +17,9 @@ from lab.programs import attempt, run
 from lab.records import layers, read_record, write_record
 
 _TOOLS = Path(__file__).with_name("tools")
-#: Message of nspawn at its end if /run is not a tmpfs; not part of the command's output.
+#: Message that nspawn prints at its end if /run is not a tmpfs. The message is not part of the command's output.
 _NSPAWNS_OWN = "Attempted to remove disk file system"
-_MOST_LINES = 40  # maximum per command of a seed, on the console
+_MOST_LINES = 40  # maximum number of console lines for one command of a seed
 
 
 def install(machine: Machine, seed: Seed, say: Callable[[str], None]) -> None:
@@ -41,7 +41,8 @@ def install(machine: Machine, seed: Seed, say: Callable[[str], None]) -> None:
         _run_late(machine, layers(machine.lab, record)[-1], command, say)
     write_record(machine.directory, replace(record, host_key=snapshots.keep_identity(machine)))
     say("the new system boots")
-    shutil.copyfile(machine.console, machine.directory / "installer.log")  # the boot begins a new console log
+    # a copy, because the boot starts a new console log
+    shutil.copyfile(machine.console, machine.directory / "installer.log")
     start(machine)
 
 
@@ -51,7 +52,7 @@ def follow(root: Path, seed: Seed, address: str) -> None:
     (root / "etc/hosts").write_text(f"127.0.0.1 localhost\n{address} {seed.hostname}\n")
     if seed.host_key:
         key = root / "etc/ssh/ssh_host_ed25519_key"
-        key.write_text(seed.host_key.reveal())  # keeps the mode of the existing file
+        key.write_text(seed.host_key.reveal())  # overwritten in place, which keeps the file's mode
         key.with_suffix(".pub").write_text(f"{public_line(seed.host_key)} root@{seed.hostname}\n")
     shutil.rmtree(root / "home" / USER / ".ssh", ignore_errors=True)
     (root / "etc/sudoers.d/lab").unlink(missing_ok=True)

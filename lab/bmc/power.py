@@ -35,7 +35,7 @@ class Hosts:
         self._seed_timeout_s = seed_timeout_s
         self._installs: dict[str, Installation] = {}
         self._locks: dict[str, threading.RLock] = {}
-        #: graceful restarts that wait for the shutdown; any later request cancels them
+        #: host → marker of its graceful restart that waits for the shutdown; any later request removes the marker
         self._restarts: dict[str, object] = {}
         self._orders: dict[str, Callable[[Machine], None]] = {
             "On": self._turn_on,

@@ -16,10 +16,11 @@ from lab.config import BMC_PORT, CHECKOUT, Lab
 from lab.locking import locked
 from lab.waiting import await_that
 
-_START_TIMEOUT_S = 60.0  # a start takes 1 s on an idle machine, mostly for imports
-_LOOK_S = 0.05  # polling interval; each check opens a connection
+_START_TIMEOUT_S = 60.0  # seconds to wait for the endpoint; a start takes 1 s on an idle machine, mostly for imports
+_LOOK_S = 0.05  # seconds between two checks; each check opens a connection
 
-#: Enters the control groups, then detaches, so that the endpoint survives the command that started it.
+#: Shell code that enters the control groups and then detaches, so that the endpoint survives the command that started
+#: it.
 _LAUNCH = """
 count=$1; shift
 while [ "$count" -gt 0 ]; do echo $$ >"$1" || exit; shift; count=$((count - 1)); done

@@ -28,9 +28,9 @@ class Media:
 class Settings:
     """Settings of one system."""
 
-    target: str = "None"  #: one of `TARGETS`
-    enabled: str = "Disabled"  #: one of `ENABLED`
-    mode: str = "UEFI"  #: or ``Legacy``
+    target: str = "None"  #: boot target: one of `TARGETS`
+    enabled: str = "Disabled"  #: duration of the boot override: one of `ENABLED`
+    mode: str = "UEFI"  #: boot mode: ``UEFI`` or ``Legacy``
     http_uri: str = ""  #: URL for a boot over UEFI HTTP
     cd: Media = field(default_factory=Media)
 

@@ -53,7 +53,7 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         return self._hosts.power(self.uuid(identity))
 
     def set_power_state(self, identity: str, state: str) -> None:
-        """Perform a reset."""
+        """Perform the Redfish reset of type ``state`` on the host."""
         try:
             self._hosts.reset(self.uuid(identity), state)
         except KeyError:
@@ -93,7 +93,7 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         return [{"id": mac, "mac": mac}]
 
     def set_boot_image(self, identity: str, device: str, boot_image: Any = None, write_protected: bool = True) -> None:
-        """Do nothing: `Drives` stores the content of the drive."""
+        """Do nothing, because `Drives` stores the image of the virtual drive."""
 
 
 class Drives:

@@ -24,13 +24,13 @@ TOOLS = {
     "mkfs.ext4": "e2fsprogs",
     "/usr/share/OVMF/OVMF_CODE_4M.fd": "ovmf",
 }
-#: Packages that make a Debian root filesystem bootable, including Secure Boot.
+#: Packages that make a Debian root filesystem bootable, also with Secure Boot.
 PACKAGES = (
     *("linux-image-amd64", "initramfs-tools", "zstd"),
     *("grub2-common", "grub-efi-amd64-bin", "grub-efi-amd64-signed", "shim-signed", "mokutil"),
 )
-#: The newest kernel of Debian 13 for which Debian's R550 is known to build: the archive's files with their SHA-256,
-#: because the package indexes list only current kernels.
+#: Release and package version of the newest kernel of Debian 13 for which Debian's R550 is known to build. The files
+#: come from the archive with their SHA-256, because the package indexes list only current kernels.
 KERNEL, _VERSION = "6.12.94+deb13", "6.12.94-1"
 KERNEL_FILES = {
     f"linux-signed-amd64/linux-image-{KERNEL}-amd64_{_VERSION}_amd64.deb": (

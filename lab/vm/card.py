@@ -16,19 +16,19 @@ from dataclasses import dataclass, field
 
 from lab.hardware import T4, Card, display_config
 
-#: Header of QEMU's messages (include/hw/remote/mpqemu-link.h): command, and size of the data after the header.
+#: Header of QEMU's messages (include/hw/remote/mpqemu-link.h): command, and number of data bytes after the header.
 _HEADER = struct.Struct("<i4xQ")
-_ACCESS = struct.Struct("<IIi")  # configuration space access: address, value, length
-_MEMORY = struct.Struct("<QQI")  # register access: address, value, length
+_ACCESS = struct.Struct("<IIi")  # access to the configuration space: address, value, length
+_MEMORY = struct.Struct("<QQI")  # access to a register: address, value, length
 _NUMBER = struct.Struct("<Q")
 _RETURN, _CONFIG_WRITE, _CONFIG_READ, _MEMORY_WRITE, _MEMORY_READ, _RESET = 1, 2, 3, 4, 5, 7
 _ANSWERED = (_CONFIG_READ, _CONFIG_WRITE, _MEMORY_WRITE, _MEMORY_READ, _RESET)
 
 _COMMAND, _BAR0, _LINE = 0x04, 0x10, 0x3C
-#: Sizes in bytes of the BARs: registers, memory, instances. A real card has larger BARs, and 64-bit BARs after the
-#: first, which QEMU's proxy does not support.
+#: Sizes in bytes of the BARs for registers, memory and instances. A real card has larger BARs, and 64-bit BARs after
+#: the first, which QEMU's proxy does not support.
 _WINDOWS_BYTES = (16 * 2**20, 64 * 2**20, 32 * 2**20)
-#: Unused byte of the configuration space: 1 makes the chip's identity readable until power-off.
+#: Address of an unused byte in the configuration space. The value 1 makes the chip's identity readable until power-off.
 _IDENTIFIES = 0xF0
 #: Identity of a T4's chip, TU104 A1: register → value (NV_PMC_BOOT_0 and NV_PMC_BOOT_42).
 _IDENTITY = {0x0: 0x1640_00A1, 0xA00: 0x164A_1000}

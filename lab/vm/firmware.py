@@ -16,15 +16,17 @@ from hostwright.common.errors import LabError
 _SHIM = uuid.UUID("605dab50-e046-4300-abb6-3dd810dd8b23")  # SHIM_LOCK_GUID
 _X509 = uuid.UUID("a5c059a1-94e4-4aa7-87b5-ab155c2bf072")  # EFI_CERT_X509_GUID
 _AUTHENTICATED = uuid.UUID("aaf32c78-947b-439a-a180-2e144ec37792")  # gEfiAuthenticatedVariableGuid
-_OWNER = uuid.UUID("4857a0c4-1ab0-4d1e-9f5b-6f2d7c0e3a12")  # ours
+_OWNER = uuid.UUID("4857a0c4-1ab0-4d1e-9f5b-6f2d7c0e3a12")  # our own GUID, as owner of the certificate
 
-_VOLUME_LENGTH = struct.Struct("<H")  # length of the firmware volume's header, at offset 48
-#: GUID, size, format, state, two reserved
+_VOLUME_LENGTH = struct.Struct("<H")  # length of the firmware volume's header, at offset 48 of the volume
+#: header of the variable store: GUID, size, format, state, two reserved fields
 _STORE = struct.Struct("<16sIBBHI")
-#: start, state, reserved, attributes, count, time, key's index, size of name, size of data, vendor
+#: header of a variable: start, state, reserved, attributes, count, time, key's index, size of name, size of data,
+#: vendor
 _VARIABLE = struct.Struct("<HBBIQ16sIII16s")
 _START, _ADDED = 0x55AA, 0x3F
-_KEPT_FOR_BOOT = 0x3  # non-volatile, boot services: shim rejects a MokList that the running system can write
+# attributes non-volatile and boot services: shim rejects a MokList that the running system can write
+_KEPT_FOR_BOOT = 0x3
 
 
 def mok_list(certificate: bytes) -> bytes:

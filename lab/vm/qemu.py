@@ -14,7 +14,8 @@ CODE = OVMF / "OVMF_CODE_4M.fd"
 #: Firmware variables without keys, and with Microsoft's keys as on retail machines. With keys, the firmware enforces
 #: Secure Boot.
 VARIABLES, VARIABLES_SECURE = OVMF / "OVMF_VARS_4M.fd", OVMF / "OVMF_VARS_4M.ms.fd"
-MEMORY = "5G"  # the stack requires 4 GB; memory that a guest does not touch is not allocated
+# memory of a virtual machine. The stack requires 4 GB; memory that a guest does not touch is not allocated.
+MEMORY = "5G"
 PROCESSORS = 2
 
 _KVM = Path("/dev/kvm")

@@ -26,19 +26,21 @@ linux /vmlinuz root=UUID={uuid} ro {arguments}
 initrd /initrd.img
 boot
 """
-#: no_timer_check: on a busy machine an emulated timer fails the kernel's check, and the kernel panics.
+#: Kernel arguments. Without no_timer_check, an emulated timer fails the kernel's check on a busy machine, and the
+#: kernel panics.
 _ARGUMENTS = "console=tty0 console=ttyS0,115200 no_timer_check"
 _DEFAULTS = f'GRUB_DEFAULT=0\nGRUB_TIMEOUT=0\nGRUB_TERMINAL=console\nGRUB_CMDLINE_LINUX="{_ARGUMENTS}"\n'
-#: The directories of the stand-in for emulated hardware, which here are links to the kernel's directories.
+#: tmpfiles.d lines that link the directories of emulated hardware to the kernel's own directories.
 _HARDWARE = """\
 d /run/hostwright-lab/hardware/persistence 0777
 L /run/hostwright-lab/hardware/module - - - - /sys/module
 L /run/hostwright-lab/hardware/pci - - - - /sys/bus/pci/devices
 L /run/hostwright-lab/hardware/proc - - - - /proc/driver
 """
-#: Only the virtual machine's own drivers, because an initramfs with all drivers takes an emulated machine ten minutes.
+#: Setting for an initramfs with only the virtual machine's own drivers. An emulated machine needs ten minutes for one
+#: with all drivers.
 _INITRAMFS = "MODULES=dep\n"
-#: Units that are masked on container hosts, whose network is configured from outside.
+#: Units that only virtual machines need, because the network of container hosts is configured from outside.
 _UNMASKED = ("systemd-networkd.service", "systemd-networkd.socket")
 
 
