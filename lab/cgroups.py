@@ -48,7 +48,9 @@ def create(group: str) -> list[Path]:
 
 
 def _hand_down(parent: Path) -> None:
-    """Enable the controllers for container limits in the children of a v2 group, as far as the group has them."""
+    """Enable the controllers for container limits in a v2 group's children, as far as the group itself has these
+    controllers.
+    """
     control = parent / "cgroup.subtree_control"
     if not control.exists():
         return  # a v1 group
@@ -67,7 +69,8 @@ def _inherit_cpuset(parent: Path, child: Path) -> None:
     for name in ("cpuset.mems", "cpuset.cpus"):
         file = child / name
         if (parent / name).exists() and file.exists() and not file.read_text().strip():
-            # v2 also has these files; empty means "as the parent" there, and the v2 root has none to copy.
+            # v2 groups also have these files. In v2, an empty file means "as the parent", and the root group has no
+            # values to copy.
             file.write_text((parent / name).read_text())
 
 
@@ -107,7 +110,9 @@ def cpu_s(group: str) -> float:
 
 
 def number(text: str, word: str | None) -> int | None:
-    """Return the only number in ``text``, or the number after ``word`` in lines of the form ``word number``."""
+    """Return the number in ``text``, or with ``word`` the number in the line ``word NUMBER`` (``None`` without such a
+    line).
+    """
     if word is None:
         return int(text)
     lines = (line.split() for line in text.splitlines())

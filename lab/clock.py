@@ -67,7 +67,7 @@ def put_off(machine: Machine, shift_s: int) -> None:
 
 
 def put_right(machine: Machine) -> None:
-    """Undo `put_off` immediately, in all programs.
+    """Undo `put_off` in all programs at once.
 
     Does nothing if the host was thawed or reinstalled after `put_off`.
     """
@@ -77,7 +77,7 @@ def put_right(machine: Machine) -> None:
 
 
 def _write(machine: Machine, shift_s: int) -> None:
-    """Write the shift and the current time as its start.
+    """Write the shift, and the current time at which the shift starts.
 
     Overwrites the file in place, because programs have it mapped.
     """

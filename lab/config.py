@@ -86,7 +86,7 @@ class Lab:
 
     @property
     def mac(self) -> str:
-        """Fixed MAC address of the bridge.
+        """Fixed MAC address of the lab's bridge.
 
         By default a bridge has the lowest MAC address of its ports, which come and go.
         """
@@ -104,7 +104,7 @@ class Lab:
 
     @property
     def known_hosts(self) -> Path:
-        """Host keys of this lab, in OpenSSH's format."""
+        """File with the host keys of this lab, in OpenSSH's format."""
         return self.state / "ssh" / "known_hosts"
 
     @property
@@ -116,7 +116,7 @@ class Lab:
 
     @property
     def bmc(self) -> Path:
-        """Directory of the lab's BMCs; exists only if the lab has BMCs."""
+        """Directory of the lab's BMCs, which exists only in a lab with BMCs."""
         return self.state / "bmc"
 
     @property
@@ -156,7 +156,7 @@ class HostOptions:
 
 
 def require_host_name(name: str) -> None:
-    """Raise `LabError` if ``name`` cannot name a host; it also names a directory and a control group."""
+    """Raise `LabError` if ``name`` is not a valid name of a host, which also names a directory and a control group."""
     if not _HOST_NAME.fullmatch(name):
         raise LabError(f"{name!r} cannot name a host; use lowercase letters, digits and inner hyphens")
 
@@ -203,7 +203,7 @@ class Machine:
 
     @property
     def mac(self) -> str:
-        """Fixed MAC address per index.
+        """Fixed MAC address of the host, derived from its index.
 
         A changed address leaves a stale neighbour entry, which once blocked connections for 27 s.
         """

@@ -76,7 +76,9 @@ def silence_network(machine: Machine) -> Iterator[None]:
 
 
 def restart_sshd(machine: Machine) -> None:
-    """Restart the SSH service as its upgrade does: no listener for a moment; open connections survive."""
+    """Restart the SSH service as an upgrade of its package does: for a moment no process listens, and open connections
+    survive.
+    """
     console(machine, "systemctl", "restart", "ssh")
 
 
@@ -102,7 +104,9 @@ def reboot(machine: Machine) -> None:
 
 
 def reboot_now(machine: Machine) -> None:
-    """Reboot the host without stopping programs, like a watchdog; return when its former systemd has ended."""
+    """Reboot the host at once, like a watchdog, without stopping its programs; return when its former systemd has
+    ended.
+    """
     _reboot(machine, PATIENCE_S, "systemctl", "reboot", "--force", "--force")
 
 
@@ -208,7 +212,7 @@ def change_host_key(machine: Machine) -> None:
 
 
 def restore_host_key(machine: Machine) -> None:
-    """Restore the host's original SSH host key."""
+    """Restore the SSH host key that `change_host_key` replaced."""
     restore_identity(machine)
     restart_sshd(machine)
 
@@ -235,7 +239,7 @@ def corrupt_cache(machine: Machine, how: Literal["truncate", "flip"], *, pattern
 
 
 def _whole_disk(path: Path) -> str:
-    """Return the device number of the disk with this file, as control groups expect it: 253:0, not a partition's."""
+    """Return the device number of the disk with this file: ``253:0``. Control groups reject a partition's number."""
     number = path.stat().st_dev
     block = Path("/sys/dev/block", f"{os.major(number)}:{os.minor(number)}")
     parent = block.resolve().parent if (block / "partition").exists() else block
@@ -276,7 +280,7 @@ def _reboot(machine: Machine, patience_s: float, *command: str) -> None:
 
 
 def _take(descriptor: int, free_bytes: int) -> None:
-    """Allocate all available space to a file, then release ``free_bytes`` of it.
+    """Allocate all available space to a file, and then release ``free_bytes`` of it.
 
     The available space cannot be queried, because ext4 reserves space that statvfs(3) reports as free.
     """

@@ -27,7 +27,7 @@ _FORWARD = ("ip", "filter", "FORWARD")
 
 
 def install(lab: Lab) -> None:
-    """Add the NAT and MSS rules that give hosts access to the outside; replaces earlier rules of this lab.
+    """Add the NAT and MSS rules that give hosts access to networks outside. Earlier rules of this lab are replaced.
 
     The hosts use this machine's address. TCP segments fit the MTU of the path.
     """
@@ -48,5 +48,5 @@ def remove(lab: Lab) -> None:
 
 
 def _forward_chain() -> str:
-    """Return the forward chain of iptables with rule handles; empty if the chain does not exist."""
+    """Return the rules of iptables' forward chain, with their handles; empty if the chain does not exist."""
     return attempt(["nft", "--handle", "list", "chain", *_FORWARD]).stdout

@@ -126,7 +126,7 @@ def down(lab: Lab) -> None:
         group = f"hostwright-lab/{lab.name}"
         cgroups.kill(group)
         cgroups.remove(group)
-        with locked("machine"):  # another lab may be creating its group in this group
+        with locked("machine"):  # otherwise, another lab could create its group in this group at the same time
             cgroups.remove_if_empty("hostwright-lab")
         unmount_below(lab.state)
         network.remove_bridge(lab)
@@ -223,7 +223,7 @@ def _former(machine: Machine, records: dict[str, HostRecord]) -> Snapshot | None
 
 
 def _make(machine: Machine, base: Path, options: HostOptions, snapshot: Snapshot | None = None) -> None:
-    """Install the host in place of an existing host with its name, and boot it without waiting."""
+    """Install the host and start its boot. An existing host of the same name is replaced."""
     erase(machine)
     machine.directory.mkdir(mode=0o700)
     stands_on = snapshot.name if snapshot else None
@@ -236,7 +236,7 @@ def _make(machine: Machine, base: Path, options: HostOptions, snapshot: Snapshot
 
 
 def _dead(machines: Iterable[Machine]) -> list[Machine]:
-    """Start hosts that are off, wait for all of them, and return the hosts that fail to boot."""
+    """Start the hosts that are off and wait for all hosts. Return those that fail to boot."""
     dead = []
 
     def revive(machine: Machine) -> None:
@@ -252,7 +252,7 @@ def _dead(machines: Iterable[Machine]) -> list[Machine]:
 
 
 def _each(machines: list[Machine], action: Callable[[Machine], None]) -> None:
-    """Call ``action`` for all machines, several at a time; raises the first error after all calls have ended."""
+    """Call ``action`` for all machines, several at a time. The first error is raised after all calls have ended."""
     with ThreadPoolExecutor(_WORKERS) as pool:
         futures = [pool.submit(action, machine) for machine in machines]
     for future in futures:
@@ -286,5 +286,5 @@ def _remove_state(lab: Lab) -> None:
     still = [point for point in mount_points() if point.is_relative_to(lab.state)]
     if still:
         raise LabError(f"{still[0]} is still mounted; stop the programs that use it, then take the lab down again")
-    run(["rm", "-rf", lab.state])  # `lab.machine.discard` may be deleting files here
+    run(["rm", "-rf", lab.state])  # `lab.machine.discard` may be deleting files in the directory at the same time
     lab.inventory.unlink(missing_ok=True)

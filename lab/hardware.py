@@ -40,7 +40,7 @@ class Card:
     subsystem: int
     vbios: str
     minimum_driver: int = 418  #: first driver branch that supports the card
-    generation: int = 3  #: PCIe generation of its link
+    generation: int = 3  #: PCIe generation of the card's link
     width: int = 16  #: current number of lanes of the link
     max_width: int = 16  #: maximum number of lanes of the link
 
@@ -75,7 +75,7 @@ class Hardware:
 
 
 def install(root: Path, spec: Hardware, host: str = "", *, modules: bool = True) -> None:
-    """Write `spec` into the root filesystem of a host that is off; it takes effect at the next boot.
+    """Write `spec` into the root filesystem of a host that is off. The cards exist from the next boot on.
 
     `host` (default: from `etc/hostname`) seeds the UUIDs and serial numbers of cards, which therefore survive a
     reinstallation. Without `modules`, no stand-in loads modules: modprobe calls this machine's kernel, which accepts
@@ -112,7 +112,7 @@ def _slots(cards: tuple[Card, ...], first: int) -> Iterator[tuple[str, Card]]:
 
 
 def _programs(root: Path, home: Path, *, modules: bool) -> None:
-    """Copy the scripts that emulate the kernel, and hook them into boot and, with `modules`, into modprobe."""
+    """Copy the scripts that emulate the kernel. They run at boot and, with `modules`, in place of modprobe."""
     for name in ("boot", "insert", "remove", "kernel.sh", "README"):
         _copy(name, home / name)
     if modules:

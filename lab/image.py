@@ -116,7 +116,7 @@ def _install(missing: set[str]) -> list[str]:
 
 
 def ensure_base(distro: Distro, cache: Path) -> Path:
-    """Return the root filesystem of ``distro``; build it first if none of the current recipe exists."""
+    """Return the root filesystem of ``distro``. Build it first if no image of the current recipe exists."""
     recipe = _recipe(distro)
     key = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:12]
     base = cache / "base" / f"{distro}-{key}"
@@ -161,7 +161,7 @@ def _recipe(distro: Distro) -> dict[str, object]:
 
 
 def _prefilled(distro: Distro) -> tuple[str, ...]:
-    """Return the packages to download in advance; none for trixie, because few tests install packages on it."""
+    """Return the packages to download into the image; none for trixie, because few tests install packages on it."""
     of_bookworm = GCC_10[:1] if distro == "bookworm" else ()
     return () if distro == "trixie" else (*PREFILLED, *of_bookworm)
 
@@ -186,7 +186,7 @@ def _components(distro: Distro) -> str:
 
 @contextmanager
 def _scratch(base: Path) -> Iterator[Path]:
-    """Yield a temporary directory beside ``base``, which is removed afterwards. A directory that a crash left is
+    """Yield a temporary directory beside ``base``, and remove it at the end. The directory of a crashed build is
     removed first.
     """
     root = base.with_name(f".building-{base.name}")
@@ -222,7 +222,7 @@ def _build(distro: Distro, root: Path, log: Path) -> None:
 
 
 def _settle(distro: Distro, root: Path, log: Path) -> None:
-    """Turn a bootstrap into a host's image.
+    """Turn a bootstrapped root filesystem into the image of a host.
 
     Adds the login user and certificates, masks units, and removes host keys.
     """
@@ -239,7 +239,7 @@ def _settle(distro: Distro, root: Path, log: Path) -> None:
         _deb822(root / "etc/apt")
         _compiler_of_bullseye(root / "etc/apt")
         run_logged([*_in(root), "apt-get", "update"], log)
-    # Each host has only this key; without the setting, sshd logs an error for each missing type at every start.
+    # a host has only this key; without the setting, sshd logs an error for each missing key type at every start
     (root / "etc/ssh/sshd_config.d/lab.conf").write_text("HostKey /etc/ssh/ssh_host_ed25519_key\n")
 
 

@@ -47,18 +47,19 @@ _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A container image: its content in addition to Python, and its metadata."""
+    """A container image: what it adds to Python, and its metadata."""
 
     tag: str
     says: str  #: text of the label: the image that it replaces, and the missing parts
-    requirements: tuple[str, ...] = ()  #: requirements for pip; an image without requirements has one layer
+    requirements: tuple[str, ...] = ()  #: requirements for pip. An image without requirements has only one layer.
     environment: tuple[str, ...] = ()
     command: tuple[str, ...] = ("python3",)
     directory: str = "/"  #: working directory of the command; created in the image
     #: parent image, and the files that this image adds to it: path in the image, path in this checkout
     below: Image | None = field(default=None, repr=False)
     files: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    #: Debian packages; with any, the image has the whole base system with apt, so that other images can extend it
+    #: names of Debian packages to install. An image with packages contains the whole base system with apt, so that
+    #: other images can extend it.
     packages: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -74,7 +75,7 @@ DESK = Image(
     "hostwright-lab/desk:1",
     "the lab's own image: Debian 11 with real JupyterLab from PyPI, and with what a box to log in to is built from",
     ("jupyterlab",),
-    # As in NVIDIA's images: a container without an explicit list of cards gets all of them.
+    # as in NVIDIA's images: a container gets all cards unless it has a list of cards
     ("NVIDIA_VISIBLE_DEVICES=all",),
     packages=("git", "tmux"),
 )
@@ -114,7 +115,7 @@ def load(machine: Machine, image: Image) -> None:
 
 
 def ensure(image: Image, cache: Path | None = None) -> Path:
-    """Return the archive of the image; build it first if none of the current recipe exists."""
+    """Return the archive of the image. Build it first if no archive of the current recipe exists."""
     cache = cache or cache_directory()
     base = ensure_base("bullseye", cache)
     archive = cache / "images" / f"{image.file_stem}-{_key(image, base)}.tar"
@@ -170,7 +171,7 @@ def _build(image: Image, base: Path, cache: Path, scratch: Path, archive: Path) 
 
 
 def _layer(target: Path, root: Path, parts: Sequence[str], *, empty: Sequence[str] = ()) -> Path:
-    """Write the given parts of a root filesystem as a layer; the directories ``empty`` are written without content."""
+    """Write parts of a root filesystem as a layer. The directories in ``empty`` are written without their contents."""
     options = ["--sort=name", "--numeric-owner", "--mtime=@0", *(f"--exclude=./{part}/*" for part in empty)]
     run(["tar", *options, "-C", root, "-cf", target, *(f"./{part}" for part in parts)])
     return target

@@ -55,14 +55,14 @@ def known_hosts(lab: Lab, records: dict[str, HostRecord], have: Iterable[str]) -
 
 
 def _named(line: str) -> set[str]:
-    """Return the host names of a known_hosts line; a marker such as ``@revoked`` may precede them."""
+    """Return the host names in a line of known_hosts. A marker such as ``@revoked`` may precede the names."""
     words = line.split()
     first = 1 if words and words[0].startswith("@") else 0
     return set(words[first].split(",")) if len(words) > first else set()
 
 
 def inventory(lab: Lab, records: dict[str, HostRecord]) -> dict[str, Any]:
-    """Return the content of the inventory file."""
+    """Return the contents of the inventory file."""
     hosts = {name: _variables(lab, record) for name, record in records.items()}
     common = {
         "ansible_user": USER,

@@ -48,7 +48,8 @@ def start(machine: Machine) -> None:
     if running(machine) and network.plugged(machine) and not _orphaned(machine):
         network.restore_network(machine)
         return
-    power_off(machine)  # a running host cannot get a new link, and cannot reboot without its supervisor
+    # a host that runs without link or supervisor must end: it cannot get a new link, and cannot reboot
+    power_off(machine)
     record = read_record(machine.directory)
     options = HostOptions.from_json(record.options)
     command = _virtual(machine, record) if options.kind == "vm" else _contained(machine, record)
@@ -67,7 +68,7 @@ def _contained(machine: Machine, record: HostRecord) -> list[str]:
     """Prepare a container host's mounts and network, and return the command that supervises it."""
     attach(machine, record)
     network.plug(machine)
-    # "slave": an unmount outside also takes effect inside, if this machine shares its mounts.
+    # "slave": if this machine shares its mounts, an unmount on this machine also takes effect in the host
     apart = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", sh_file(__file__, "sh/supervise.sh")]
     places = ["hostwright-lab", str(machine.lab.root), str(machine.directory)]
     return [*apart, *places, *_nspawn(machine, HostOptions.from_json(record.options))]
@@ -89,7 +90,7 @@ def _is_virtual(machine: Machine) -> bool:
 
 
 def attach(machine: Machine, record: HostRecord) -> None:
-    """Mount the host's root filesystem on its base, unless it is mounted."""
+    """Mount the host's root filesystem on top of its base image, unless it is already mounted."""
     if mounted(machine.merged):
         return
     options = HostOptions.from_json(record.options)
@@ -129,7 +130,7 @@ def detach(machine: Machine) -> None:
 
 
 def discard(machine: Machine) -> None:
-    """Discard all writes of a host that is off, since its installation or snapshot.
+    """Discard everything that a host, which is off, wrote since its installation or since its snapshot.
 
     The disk space is freed in the background.
     """
@@ -158,7 +159,7 @@ def erase(machine: Machine) -> None:
     power_off(machine)
     network.unplug(machine)
     unmount_below(machine.directory)
-    run(["rm", "-rf", machine.directory])  # `discard` may be deleting files here
+    run(["rm", "-rf", machine.directory])  # `discard` may be deleting files in the directory at the same time
 
 
 def wait_for_ssh(machine: Machine, timeout_s: float | None = None) -> None:
@@ -247,7 +248,7 @@ def leader(machine: Machine) -> int:
 
 
 def _orphaned(machine: Machine) -> bool:
-    """Return whether the host runs without nspawn, as after a kill of its supervisor."""
+    """Return whether the host runs without its nspawn process, for example because its supervisor was killed."""
     processes = cgroups.processes(machine.cgroup)
     found = _leader(processes)
     return found is not None and found[1] not in processes
@@ -282,7 +283,7 @@ def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
         *(f"--machine={machine.lab.name}-{machine.name}", f"--hostname={machine.name}"),
         *(f"--network-namespace-path={machine.netns}", "--resolv-conf=off", "--timezone=off", "--link-journal=no"),
         *("--console=pipe", "--kill-signal=SIGRTMIN+3"),
-        # dockerd in the host needs these for its bridge, its keyrings and its device filter.
+        # dockerd in the host needs these options for its bridge, keyrings and device filter
         *("--capability=CAP_NET_ADMIN", "--system-call-filter=@keyring", "--system-call-filter=bpf"),
         f"--bind={_disk(machine, options) / 'docker'}:/var/lib/docker",
         f"--bind-ro={vendor}:{VENDOR_MOUNT}",

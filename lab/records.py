@@ -51,12 +51,12 @@ class Snapshot:
 
     @property
     def layer(self) -> Path:
-        """Overlay layer with the frozen host's writes on top of its parent."""
+        """Overlay layer of the snapshot: everything that the frozen host wrote on top of the snapshot's parent."""
         return self.directory / "upper"
 
     @property
     def docker(self) -> Path:
-        """Complete /var/lib/docker of the frozen host, which is outside the overlay."""
+        """Complete /var/lib/docker of the frozen host. It is not part of the overlay layer."""
         return self.directory / "docker"
 
 
@@ -97,7 +97,7 @@ def read_snapshots(lab: Lab) -> dict[str, Snapshot]:
 
 
 def write_snapshot(directory: Path, snapshot: Snapshot) -> None:
-    """Write the record of a snapshot into ``directory``, which is still temporary."""
+    """Write the record of a snapshot into ``directory``, the snapshot's temporary directory."""
     values = {field.name: getattr(snapshot, field.name) for field in fields(snapshot) if field.name != "lab"}
     write_atomically(directory / "snapshot.json", json.dumps(values, indent=1))
 

@@ -39,7 +39,7 @@ class Trouble:
 
 @dataclass(slots=True)
 class Relay:
-    """A running relay: its values for an inventory, and its counters."""
+    """A running relay: its inventory values and its counters."""
 
     host: str
     port: int
@@ -60,7 +60,7 @@ class Relay:
             try:
                 far = socket.create_connection(target, timeout=10)
             except OSError:
-                near.close()  # for a controller, this is like a host that is down behind a middlebox
+                near.close()  # for the controller, this looks like a middlebox in front of a host that is down
                 continue
             far.settimeout(None)
             self.connections += 1
@@ -87,7 +87,7 @@ class Relay:
 
 
 class _Link:
-    """One connection: a thread for each direction."""
+    """One relayed connection, with a thread for each direction."""
 
     def __init__(self, relay: Relay, near: socket.socket, far: socket.socket):
         self._relay, self._ends, self._stalled = relay, (near, far), threading.Event()
@@ -100,7 +100,7 @@ class _Link:
     def _pump(self, source: socket.socket, sink: socket.socket, toward: Direction) -> None:
         try:
             self._copy(source, sink, toward)
-        except OSError:  # one end was reset or has closed, so the other must not wait for it
+        except OSError:  # one end was reset or closed, so that the other end must not wait for it
             self._abort()
 
     def _copy(self, source: socket.socket, sink: socket.socket, toward: Direction) -> None:

@@ -36,7 +36,8 @@ def personalise(machine: Machine, options: HostOptions) -> None:
         "pip.conf": pip_conf(),
     }
     for name, text in files.items():
-        (root / "etc" / name).unlink(missing_ok=True)  # mmdebstrap copied some of them with this machine's file modes
+        # mmdebstrap copied some of these files with this machine's file modes
+        (root / "etc" / name).unlink(missing_ok=True)
         (root / "etc" / name).write_text(text)
     _ssh(machine)
     _sudo(root, options)
@@ -80,7 +81,7 @@ def _sudo(root: Path, options: HostOptions) -> None:
 
 
 def _headers_repository(root: Path, vendor: Path) -> None:
-    """Add the repository of kernel headers to the host's apt, including its index, as after apt-get update."""
+    """Add the repository of kernel headers to the host's apt sources, with its index, as after apt-get update."""
     repository = vendor / "headers"
     if not (repository / "Packages").exists():
         return

@@ -40,7 +40,8 @@ _IDENTITY = (*_HOST_KEY, "etc/machine-id")
 
 
 def freeze(machine: Machine, name: str) -> Snapshot:
-    """Shut the host down and make a snapshot of its disk; the host is then based on the snapshot and stays off.
+    """Shut the host down and make a snapshot of its disk. The host stays off, and its disk is then based on the
+    snapshot.
 
     A host that is already off is not shut down. To save a disk in the middle of a write, call `power_off` first. Raises
     `LabError` if the name exists, if the host has a separate disk, or if the shutdown times out.
@@ -53,7 +54,8 @@ def freeze(machine: Machine, name: str) -> Snapshot:
         host_key = (machine.merged / _HOST_KEY[1]).read_text()
         detach(machine)
         snapshot = Snapshot(machine.lab, name, record.snapshot, record.base, host_key, record.options)
-        unfinished = snapshot.directory.with_name(f".{name}")  # a crash leaves the host as it was
+        # unfinished until the rename at the end, so that a crash changes nothing
+        unfinished = snapshot.directory.with_name(f".{name}")
         run(["rm", "-rf", unfinished])
         unfinished.mkdir(parents=True)
         write_snapshot(unfinished, snapshot)
@@ -123,7 +125,7 @@ def settle(machine: Machine, options: HostOptions, snapshot: Snapshot | None) ->
         for journal in (root / "var/log/journal").glob("*"):
             shutil.rmtree(journal)
         if options.hardware == HostOptions.from_json(snapshot.options).hardware:
-            # An earlier driver's module was in the kernel only until the frozen host's first boot.
+            # the module of an earlier driver was loaded only until the first boot of the frozen host
             options = replace(options, hardware=replace(options.hardware, loaded=None))
     personalise(machine, options)
 

@@ -85,7 +85,7 @@ def compose(files: Iterable[VendorFile], vendor: Path, profile: str) -> dict[str
     """Return the content of the stack file. Raises `VendorBuildError` if the manifest lacks a required file."""
     by_artifact: dict[str, VendorFile] = {}
     for file in files:
-        by_artifact.setdefault(file.artifact, file)  # keeps the first of several versions, which the stack uses
+        by_artifact.setdefault(file.artifact, file)  # keeps the first of several versions; the stack uses this version
     missing = [name for name in _NEEDED if name not in by_artifact]
     if missing:
         raise VendorBuildError(f"{vendor} lacks {', '.join(missing)}; run `python -m lab build`")
@@ -114,7 +114,7 @@ def compose(files: Iterable[VendorFile], vendor: Path, profile: str) -> dict[str
 
 
 def variants(files: Iterable[VendorFile], vendor: Path, base: str) -> dict[str, dict[str, Any]]:
-    """Return the other stacks beside the stack `base`, by name, as far as their files were built."""
+    """Return the stacks beside the lab's stack `base`, by name, without stacks whose vendor files were not built."""
     by_artifact = {file.artifact: file for file in files}
     found: dict[str, dict[str, Any]] = {}
     runfile, manager = (by_artifact.get(f"{name}-{driver.UPGRADE}") for name in ("driver", "fabric-manager"))
@@ -263,7 +263,7 @@ def _with_r535() -> dict[str, Any]:
 
 
 def real_bases(base: str, what: str) -> dict[str, str]:
-    """Return the stacks with the real driver or cuDNN (`what`): name → the stack that it extends.
+    """Return the stacks with the real driver or cuDNN (`what`): name → stack that it extends.
 
     There is one stack per distribution.
     """

@@ -45,7 +45,7 @@ def debian_mirrors() -> tuple[str, str] | None:
 
 
 def apt_sources() -> dict[str, str]:
-    """Return this machine's apt source files, name → text; they determine `debian_mirrors` and are cheap to read."""
+    """Return this machine's apt source files: name → text. They determine `debian_mirrors`, but are faster to read."""
     directory = Path("/etc/apt")
     files = [directory / "sources.list", *sorted((directory / "sources.list.d").glob("*"))]
     return {file.name: file.read_text() for file in files if file.is_file()}
@@ -77,7 +77,7 @@ def _pip_files() -> list[Path]:
 
 
 def _reachable(value: str) -> str:
-    """Return ``value`` without the words that are valid only on this machine: file and loopback URLs."""
+    """Return ``value`` without file URLs and loopback URLs, which are valid only on this machine."""
     words = []
     for word in value.split():
         url = urlsplit(word)
@@ -93,7 +93,9 @@ def certificates() -> dict[str, str]:
 
 
 def resolv_conf() -> str:
-    """Return a resolver configuration for hosts; a stub on this machine's loopback is replaced by its upstream."""
+    """Return a resolver configuration for hosts. A stub resolver on this machine's loopback address is replaced by its
+    upstream servers.
+    """
     text = Path("/etc/resolv.conf").read_text()
     upstream = Path("/run/systemd/resolve/resolv.conf")
     servers = re.findall(r"^\s*nameserver\s+(\S+)", text, re.MULTILINE)

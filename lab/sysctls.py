@@ -13,12 +13,12 @@ NEEDED = {"net/ipv4/ip_forward": 1, "fs/inotify/max_user_instances": 2048}
 
 
 def raise_all(root: Path) -> None:
-    """Raise settings below their minimum; the previous values stay in ``root`` until `restore_all`."""
+    """Raise settings that are below their minimum. `restore_all` restores the previous values, recorded in ``root``."""
     memory = root / "sysctl.json"
     with locked("machine"):  # several labs may start at the same time
         before: dict[str, int] = json.loads(memory.read_text()) if memory.exists() else {}
         low = {name: value for name in NEEDED if (value := _file(name)) < NEEDED[name]}
-        # A recorded setting keeps its recorded value, because a lab may have raised the current value.
+        # a recorded value stays in the record, because an earlier lab may have raised the current value
         write_atomically(memory, json.dumps({**low, **before}))
         for name in low:
             _path(name).write_text(str(NEEDED[name]))

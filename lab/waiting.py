@@ -11,7 +11,7 @@ from hostwright.common.errors import LabError
 def await_that(
     condition: Callable[[], bool], patience_s: float, complaint: Callable[[], str], *, look_s: float = 0.02
 ) -> None:
-    """Check ``condition`` every ``look_s`` seconds until it holds; an exception in it ends the wait.
+    """Check ``condition`` every ``look_s`` seconds until it is true. An exception in ``condition`` ends the wait.
 
     Raises `LabError` with the text of ``complaint`` if the condition does not hold within ``patience_s`` seconds.
     """

@@ -114,8 +114,8 @@ def _session(number: str) -> dict[str, object]:
 
 
 def _hash(token: str) -> str:
-    """Return the hash that is stored instead of the token, so that the time of a comparison reveals nothing about the
-    token.
+    """Return the hash of a token. Hashes are stored instead of tokens, so that the time of a comparison reveals
+    nothing.
     """
     return hashlib.sha256(token.encode()).hexdigest()
 

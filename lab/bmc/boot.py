@@ -27,7 +27,7 @@ _KNOWN = {
 
 
 def system_view(emulated: Callable[[str], flask.Response], systems: Systems) -> Callable[[str], flask.Response]:
-    """Return the Flask view of one system, based on the emulator's view."""
+    """Return the Flask view of one system, which adds boot overrides to the emulator's view."""
 
     def view(identity: str) -> flask.Response:
         systems.uuid(identity)
@@ -74,7 +74,7 @@ def boot(settings: Settings) -> dict[str, object]:
 
 
 def _identity(name: str) -> dict[str, object]:
-    """Return the system's identity.
+    """Return the system's manufacturer, model and similar properties.
 
     The identity marks the system as a stand-in, so that nobody takes its reports for reports of real hardware.
     """

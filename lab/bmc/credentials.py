@@ -23,7 +23,7 @@ _CLOCKS_DIFFER = datetime.timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Client credentials for a lab's BMCs. A file also has the password, for commands that print it."""
+    """Client credentials for a lab's BMCs. The password is also in a file, for commands that print it."""
 
     user: str
     password: Secret
@@ -61,7 +61,7 @@ def certificate(lab: Lab) -> Path:
 
 
 def _make_certificates(lab: Lab) -> None:
-    """Create a CA and one certificate.
+    """Create a CA, and the endpoint's certificate signed by this CA.
 
     The CA's key is discarded, so it can never sign another certificate.
     """
@@ -121,7 +121,7 @@ def _name(common: str) -> x509.Name:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can ever read, by rename."""
+    """Write a file that only its owner can read at any time. The file is replaced by a rename."""
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
     fresh.touch(mode=0o600)

@@ -18,13 +18,15 @@ class Faults:
     """Faults to inject into one host's BMC or installer."""
 
     lies_on: bool = False  #: the BMC always reports On, and accepts power-on requests without effect
-    install_never_ends: bool = False  #: the installer fetches its seed, then hangs
+    install_never_ends: bool = False  #: the installer fetches the seed and then hangs
     reset_fails: bool = False  #: the BMC responds to every reset with status 500
     delay_s: float = 0.0  #: delay in seconds before each response about the host
 
 
 def set_faults(lab: Lab, host: str, faults: Faults) -> None:
-    """Set exactly these faults for the BMC of ``host``; ``Faults()`` clears them. Raises `LabError` without BMCs."""
+    """Replace the faults of the BMC of ``host`` by ``faults``; ``Faults()`` clears them. Raises `LabError` without
+    BMCs.
+    """
     require_host_name(host)
     if not lab.bmc.is_dir():
         raise LabError(f"lab {lab.name} has no BMCs; create them with `python -m lab up --bmc`")

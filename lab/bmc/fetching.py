@@ -18,7 +18,9 @@ _SEED_SCHEMES = ("http://", "https://")
 
 
 class NoAnswer(LabError):
-    """The seed is not available now: no server, a refused request, or binary data. It may become available later."""
+    """The seed cannot be fetched at the moment: no server, a refused request, or binary data. A later attempt may
+    succeed.
+    """
 
 
 def fetch(machine: Machine, url: str) -> str | None:

@@ -34,12 +34,12 @@ class Installation:
         self._thread = threading.Thread(target=self._run, name=f"install-{machine.name}", daemon=True)
 
     def start(self) -> None:
-        """Start the installer."""
+        """Start the installer in a thread."""
         self._thread.start()
 
     @property
     def alive(self) -> bool:
-        """Whether the host is in the installer. After an error, the host stays there until the power is cut."""
+        """Whether the host is in the installer. After an error, the host stays in it until the power is cut."""
         return self._thread.is_alive()
 
     def pull_plug(self) -> None:

@@ -60,7 +60,7 @@ def follow(root: Path, seed: Seed, address: str) -> None:
 
 
 def _login(root: Path, seed: Seed) -> None:
-    """Create the seed's user in the group sudo, like the first user of an installer."""
+    """Create the seed's user as a member of the group sudo, like the first user in an installer."""
     if attempt(["chroot", root, "getent", "passwd", seed.user]).returncode != 0:
         run(["chroot", root, "useradd", "--create-home", "--shell", "/bin/bash", seed.user])
     run(["chroot", root, "usermod", "--append", "--groups", "sudo", seed.user])
@@ -89,7 +89,8 @@ def _run_late(machine: Machine, base: Path, command: str, say: Callable[[str], N
     """
     done = attempt(
         [
-            *("env", "SYSTEMD_NSPAWN_LOCK=0"),  # hosts share this directory tree and do not write to it
+            # several hosts use this directory tree at the same time, and none writes to it
+            *("env", "SYSTEMD_NSPAWN_LOCK=0"),
             *("systemd-nspawn", "--quiet", "--settings=no", "--register=no", "--keep-unit", "--volatile=overlay"),
             *(f"--directory={base}", f"--machine={machine.lab.name}-{machine.name}-installer"),
             *(f"--network-namespace-path={machine.netns}", "--resolv-conf=off", "--timezone=off", "--link-journal=no"),

@@ -17,7 +17,7 @@ from lab.snapshots import shut_down
 
 
 class Broken(Exception):
-    """The BMC itself fails (an injected fault)."""
+    """The BMC fails to handle the request (an injected fault)."""
 
 
 class Impossible(Exception):
@@ -111,7 +111,7 @@ class Hosts:
     def _restart_gracefully(self, machine: Machine, this: object) -> None:
         try:
             shut_down(machine)
-        except LabError as error:  # the host keeps running, like real hardware that ignores its button
+        except LabError as error:  # the host keeps running, like real hardware whose system ignores the power button
             print(f"bmc: {error}", flush=True)
             return
         with self._locks[machine.name]:

@@ -26,7 +26,7 @@ _PRESEED_LINE = re.compile(r"(?P<owner>\S+)\s+(?P<question>\S+)\s+(?P<type>\S+)(
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """The requested installation, as far as the lab supports it."""
+    """Values of a requested installation that the lab supports."""
 
     kind: str  #: name of the installer
     hostname: str
@@ -157,7 +157,7 @@ def public_line(private: Secret) -> str:
 
 
 def _host_key(private: object, public: object) -> Secret:
-    """Return the host key if private and public key form a pair.
+    """Return the host key if ``private`` and ``public`` form a key pair; raises `LabError` otherwise.
 
     sshd does not start with any other combination.
     """

@@ -72,7 +72,7 @@ def ensure(lab: Lab) -> Credentials:
 
 
 def stop(lab: Lab) -> None:
-    """End the endpoint if it runs. Hosts stay as they are; a host in the installer stays off."""
+    """End the endpoint's process if it runs. Other hosts keep their state, but a host in the installer stays off."""
     cgroups.kill(group(lab))
     cgroups.remove(group(lab))
 
@@ -93,7 +93,7 @@ def answers(lab: Lab) -> bool:
 
 
 def _wait(lab: Lab, log: Path) -> None:
-    """Wait until the endpoint accepts connections. Raises `LabError` if it ends before that, or at the timeout."""
+    """Wait until the endpoint accepts connections. Raises `LabError` if its process ends first, or at the timeout."""
 
     def up() -> bool:
         if answers(lab):

@@ -26,7 +26,7 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of one system."""
+    """BMC settings of one host."""
 
     target: str = "None"  #: boot target: one of `TARGETS`
     enabled: str = "Disabled"  #: duration of the boot override: one of `ENABLED`
@@ -41,7 +41,7 @@ class Settings:
         return self.target in ("Pxe", "UefiHttp") or (self.target == "Cd" and self.cd.inserted)
 
     def after_boot(self) -> Settings:
-        """Return the settings after a boot of the host, which consumes one-time settings."""
+        """Return the settings after the host has booted: a boot uses up one-time settings."""
         return replace(self, target="None", enabled="Disabled") if self.enabled == "Once" else self
 
 

@@ -20,7 +20,7 @@ _IMAGE = re.compile(r"(https?|nfs|cifs)://[^\s]{1,2000}")
 
 
 class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has no types
-    """System driver of the emulator for the hosts of a lab. A host's name is its identity."""
+    """System driver of the emulator for the hosts of a lab. The emulator's identity of a system is the host's name."""
 
     def __init__(self, hosts: Hosts):
         self._hosts, self._lab = hosts, hosts.lab
@@ -36,8 +36,8 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         return list(read_records(self._lab))
 
     def uuid(self, identity: str) -> str:
-        """Return the identity itself, which the emulator permits as a UUID. Raises the emulator's `NotFound` for an
-        unknown host.
+        """Return the identity, which the emulator accepts as a UUID. Raises the emulator's `NotFound` for an unknown
+        host.
         """
         # The name comes from a URL, so it is compared with the hosts' names and never used as a path.
         if identity not in self.systems:
@@ -76,7 +76,7 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         return self.settings(identity).target
 
     def set_boot_device(self, *_: str) -> NoReturn:
-        """Never called, because `lab.bmc.boot` sets boot overrides, including their duration."""
+        """Never called: `lab.bmc.boot` handles boot overrides, because the emulator does not support their duration."""
         raise error.NotSupportedError("the boot override is set with PATCH on the system")
 
     def get_boot_mode(self, identity: str) -> str:
@@ -115,7 +115,7 @@ class Drives:
         return ["CD", "DVD"]
 
     def get_device_image_info(self, identity: str, device: str) -> SimpleNamespace:
-        """Return the content of the drive."""
+        """Return the URL and state of the image in the drive."""
         media = self._media(identity, device)
         return SimpleNamespace(
             image_name=media.image.rpartition("/")[2],

@@ -50,7 +50,7 @@ _RECIPE = 1
 
 
 def ensure_vm_base(base: Path, *, driver: bool = False) -> Path:
-    """Return the root filesystem of virtual machines that is based on the image ``base``; build it if it is missing.
+    """Return the root filesystem for virtual machines that extends the image ``base``. Build it first if it is missing.
 
     With ``driver``, the image of Debian 13 has Debian's own driver. Its module is compiled on this machine, because an
     emulated machine would need hours. Raises `LabError` for another distribution.
@@ -97,6 +97,6 @@ def _build(base: Path, made: Path, log: Path, *, driver: bool) -> None:
 
 
 def _drop(old: Path) -> None:
-    """Delete a former image, unless it is mounted because a host's disk is being built from it."""
+    """Delete an image of an earlier recipe, unless it is mounted because a host's disk is being built from it."""
     if str(old) not in Path("/proc/self/mountinfo").read_text():
         shutil.rmtree(old)

@@ -36,7 +36,7 @@ _IDENTITY = {0x0: 0x1640_00A1, 0xA00: 0x164A_1000}
 
 @dataclass
 class Function:
-    """One PCI function: its configuration space, of which the guest may write command, BARs and interrupt line."""
+    """One PCI function. Of its configuration space, the guest may write command, BARs and interrupt line."""
 
     card: Card = T4
     config: bytearray = field(init=False)
@@ -88,7 +88,7 @@ def serve(connection: socket.socket, function: Function) -> None:
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:
-    """Read exactly ``size`` bytes, or no byte if the other end is closed. File descriptors that arrive are closed."""
+    """Read exactly ``size`` bytes, or no byte if the other end is closed. Received file descriptors are closed."""
     data = b""
     while len(data) < size:
         part, files, _, _ = socket.recv_fds(connection, size - len(data), 16)

@@ -30,7 +30,7 @@ _KEPT_FOR_BOOT = 0x3
 
 
 def mok_list(certificate: bytes) -> bytes:
-    """Return shim's list with one certificate (DER)."""
+    """Return the contents of shim's list ``MokList`` with one certificate (DER)."""
     one = _OWNER.bytes_le + certificate
     return _X509.bytes_le + struct.pack("<III", 28 + len(one), 0, len(one)) + one
 
@@ -68,7 +68,7 @@ def _store(data: bytes) -> tuple[int, int]:
 
 
 def _walk(data: bytes) -> list[tuple[int, str, int]]:
-    """Return (end, name, state) of every variable; ``end`` is aligned to the start of the next one."""
+    """Return (end, name, state) of every variable. ``end`` is aligned, so that the next variable starts there."""
     at, end = _store(data)
     found = []
     while at + _VARIABLE.size <= end and _VARIABLE.unpack_from(data, at)[0] == _START:
