@@ -26,7 +26,7 @@ FAMILIES = ("nvidia-*", "libnvidia-*")
 
 
 def audit_values(v: Container, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield the values of Docker, its runtimes, and the toolkit's packages with their holds."""
+    """Yield the versions of Docker and of the toolkit's packages, the packages' holds, and Docker's runtimes."""
     wanted = ctx.section(ContainerSection).toolkit
     yield AuditValue("docker", PackageOf(("docker.io", "docker-ce"), named=True), among=DISTRIBUTION)
     yield AuditValue("docker service", UnitProperty(DOCKER), "active")

@@ -49,7 +49,7 @@ _LEFT = Probe(sh_file(__file__, "sh/refresh_left.sh"), shared=True)
 
 @dataclass(frozen=True, slots=True)
 class RuntimeMode(Resource):
-    """Mode of ``nvidia-container-runtime`` in the toolkit's config.toml. Other settings there are kept.
+    """Mode of ``nvidia-container-runtime`` in the toolkit's config.toml. All other settings in config.toml are kept.
 
     Without an entry the mode is ``auto``. Running containers keep their GPUs: the file is read at a container's start.
     """
@@ -121,7 +121,7 @@ class Refreshable(Condition):
 
 @dataclass(frozen=True, slots=True)
 class NoRefresh(Resource):
-    """nvidia-cdi-refresh is disabled and its specification removed.
+    """nvidia-cdi-refresh is disabled, and the CDI specification that it wrote is removed.
 
     Applies before the removal of the package, and before an older package without these units. An operator's own
     specification is kept. The links are removed last, because they show that nvidia-cdi-refresh wrote the
@@ -148,7 +148,7 @@ class NoRefresh(Resource):
 
 @dataclass(frozen=True, slots=True)
 class GpusFlagWorks(Resource):
-    """``docker run --gpus`` works with the host's Docker in this mode of the toolkit."""
+    """``docker run --gpus`` works with the host's Docker release and the toolkit's mode."""
 
     mode: Mode
 

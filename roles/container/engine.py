@@ -136,7 +136,8 @@ class ProgramApart(Condition):
 
 @dataclass(frozen=True, slots=True)
 class DockerEngine(Resource):
-    """Docker from these packages. The first package names the engine. A host with another Docker is refused.
+    """Docker from the packages in ``packages``, whose first one names the engine. Refused if the host has a different
+    Docker.
 
     A provisioning tool must not change the engine under running containers.
     """
@@ -178,7 +179,7 @@ class DockerEngine(Resource):
 
     @property
     def _debs(self) -> Debs:
-        """Packages with a hold if the stack sets a version, which apt would otherwise upgrade."""
+        """Packages, with a hold if the stack sets a version. Without the hold, apt would upgrade them."""
         return Debs(self.packages, hold=any("=" in word for word in self.packages), mirror=self.mirror)
 
     def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
@@ -240,7 +241,7 @@ class FirewallRules(Resource):
         return Change(what, have, want, (Step(script),), disturbs=RESTARTS if ended else "")
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Return the containers that a restart ends."""
+        """Return the containers that a restart of Docker ends."""
         return DockerRuns(restarts=True).users(facts)
 
     def removal(self) -> tuple[Resource, ...]:

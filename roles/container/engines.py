@@ -76,7 +76,7 @@ def numbers(version: str) -> Numbers:
 
 
 def dotted(parts: Numbers) -> str:
-    """Return the numbers as text.
+    """Return the numbers of a version as text with dots.
 
     >>> dotted((26, 1))
     '26.1'
@@ -90,7 +90,7 @@ def loses_gpus_flag(mode: str | None, docker: str) -> bool:
 
 
 def gpus_flag_sentence(mode: str, docker: str) -> str:
-    """Return the refusal text for a Docker whose ``--gpus`` fails in this mode."""
+    """Return the refusal text for a Docker version whose ``--gpus`` fails in this toolkit mode."""
     return (
         f"Docker {docker} runs `docker run --gpus` only through the container toolkit's hook, which refuses the mode"
         f" {mode}; set container.toolkit.mode to auto, or install Docker {dotted(GPUS_BY_CDI)} or newer"

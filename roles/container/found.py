@@ -43,7 +43,7 @@ def _adopted(host: OnHost, section: ContainerSection) -> Adopted:
 
 
 def _docker(host: OnHost, section: ContainerSection, engine: str) -> Mapping[str, Any]:
-    """Return Docker's differences from the stack: its package, the other packages, and held versions."""
+    """Return how the host's Docker differs from the stack: its package, further packages, and held versions."""
     theirs = section.docker_ce.packages if engine == "docker-ce" and section.docker_ce else (engine,)
     there = [name for name in theirs if name in host.debs]
     pins = section.docker_versions

@@ -14,7 +14,7 @@ LOCAL_DOCKER = "docker -H unix:///var/run/docker.sock"
 
 
 class ContainersPass(Pass):
-    """Fast check whether any container runs: each running container has a process of its engine beside it.
+    """Fast check whether any container runs: each running container has a process of its container engine.
 
     The process is containerd's shim (before Docker 18.09 Docker's own) or conmon of podman, which may respond instead
     of Docker. If none runs, no further probe is needed.
@@ -79,7 +79,9 @@ _COMES_BACK = {"always", "unless-stopped"}
 
 
 def ended_by_reboot(facts: Facts) -> tuple[tuple[str, str], ...]:
-    """Return the running containers, each with the mechanism that restarts it after a reboot; empty without one."""
+    """Return the running containers, each with the mechanism that restarts it after a reboot (empty without such a
+    mechanism).
+    """
     lines = facts[CONTAINERS].text.splitlines()
     again = "Docker starts it again (restart policy %s)"
     boots = "boots" in lines
@@ -96,7 +98,7 @@ def named_by_docker(facts: Facts) -> dict[str, str]:
 
 
 def first_process(name: str) -> str:
-    """Return the first process in a container's description, the key of ``children_of``."""
+    """Return the process ID in a container's description. ``children_of`` uses it as a key."""
     return name.partition("(pid ")[2].partition(")")[0]
 
 
@@ -106,7 +108,7 @@ def technical_name(name: str) -> str:
 
 
 def children_of(facts: Facts) -> dict[str, int]:
-    """Return the number of child processes of each container, by its first process."""
+    """Return the number of child processes of each container. The key is the container's first process."""
     rows = (line.split() for line in facts[CHILDREN].text.splitlines())
     return {row[1]: whole(row[2]) or 0 for row in rows if len(row) == 3 and row[0] == "children"}
 
@@ -117,7 +119,7 @@ def processes(number: int) -> str:
 
 
 def _named(row: Match) -> str:
-    """Return a container's description as in the role ``driver``, with its name."""
+    """Return a container's description as in the role ``driver``, with the container's name added."""
     return f"{_on_gpu(row)} {row[3]}"
 
 

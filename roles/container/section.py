@@ -22,7 +22,7 @@ class DockerCe(StackPart):
 
 
 class ContainerToolkit(StackPart):
-    """NVIDIA's container toolkit: all packages in one version.
+    """NVIDIA's container toolkit, whose packages all have the same version.
 
     ``mode`` selects how ``--runtime nvidia`` gives GPUs to containers (``nvidia-container-runtime.mode`` in
     config.toml). Without it, that file is kept.
@@ -56,12 +56,12 @@ class ContainerSection(Section):
 
     @property
     def docker_packages(self) -> tuple[str, ...]:
-        """Packages with Docker."""
+        """Names of the packages that install Docker."""
         return self.docker_ce.packages if self.docker == "docker-ce" and self.docker_ce else (self.docker,)
 
     @property
     def exact_docker_packages(self) -> tuple[str, ...]:
-        """Packages with Docker, each as ``name=version`` if the stack sets a version."""
+        """Names of the packages that install Docker, as ``name=version`` if the stack sets a version."""
         exact = self.docker_versions
         return tuple(f"{name}={exact[name]}" if name in exact else name for name in self.docker_packages)
 

@@ -31,7 +31,7 @@ class PathSetting:
 
     @property
     def directories(self) -> tuple[str, ...]:
-        """The directories of the path, in order."""
+        """Directories of the assigned path, in order."""
         return tuple(part.rstrip("/") for part in self.value.split(":") if part)
 
     def __str__(self) -> str:
@@ -39,7 +39,7 @@ class PathSetting:
 
 
 def settings(answer: str, name: str) -> tuple[PathSetting, ...]:
-    """Return the assignments of this variable in the start files, in the order of execution.
+    """Return the assignments of the variable ``name`` in the start files, in the order of execution.
 
     >>> str(settings("+hostwright /etc/profile.d/zz.sh:1: export PATH=/bin", "PATH")[-1])
     '/etc/profile.d/zz.sh:1: PATH=/bin'
@@ -54,7 +54,7 @@ def last(found: tuple[PathSetting, ...], that: Callable[[PathSetting], bool]) ->
 
 
 def setter(answer: str, name: str, directory: str, tools: str = "") -> PathSetting | None:
-    """Return the setting that puts ``directory`` before the directory ``tools`` of the toolkit on this path.
+    """Return the assignment that puts ``directory`` before the toolkit's directory ``tools`` on the path ``name``.
 
     If the final path lacks ``tools``, this is the last setting without them, else the last with ``directory``.
     """

@@ -37,7 +37,7 @@ def _network(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Jupyterhub:
-    """Variables of the role ``jupyterhub``. Its users are those of ``workspaces_users``."""
+    """Variables of the role ``jupyterhub``. The users are those in ``workspaces_users``."""
 
     #: base image of users' Jupyter servers, to which the host adds JupyterHub's packages; empty: the workspaces'
     #: default image

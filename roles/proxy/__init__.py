@@ -23,7 +23,7 @@ SERVED = ("jupyter", *GATED)  #: workspace kinds with a web page
 _PEOPLE = "proxy_people_domain"
 
 Listen = Annotated[str, Field(pattern=r"^(([0-9]{1,3}\.){3}[0-9]{1,3}:|\[[0-9a-f:]{2,39}\]:)?[1-9][0-9]{0,4}$")]
-#: host name or address, as certificates and nginx's ``server_name`` contain it
+#: host name or IP address, in the notation of certificates and of nginx's ``server_name``
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-9])?$")]
 
 
@@ -35,10 +35,11 @@ class Proxy:
     listen: tuple[Listen, ...] = ("443",)
     #: further names and addresses by which browsers reach the host
     names: tuple[Name, ...] = ()
-    #: domain of users' pages, which gives each user a web origin of their own: with gpu01.example.org, alice has
-    #: https://alice.gpu01.example.org. DNS must resolve these names to the host. Empty: all pages share one name
+    #: domain whose subdomains serve users' pages, so that each user has a separate web origin: with gpu01.example.org,
+    #: alice has https://alice.gpu01.example.org. DNS must resolve these names to the host. Empty: all pages share one
+    #: name
     people_domain: Name | Annotated[str, Field(pattern="^$")] = ""
-    #: path on the host of a certificate with its chain; empty: the host makes its own certificate
+    #: path on the host of a certificate with its chain; empty: the host creates a certificate
     certificate: HostPath | Annotated[str, Field(pattern="^$")] = ""
     key: HostPath | Annotated[str, Field(pattern="^$")] = ""  #: path on the host of the certificate's private key
     #: URL of an ACME directory, such as https://acme-v02.api.letsencrypt.org/directory. Setting it accepts the
@@ -80,7 +81,7 @@ def served(ctx: RoleContext) -> tuple[Workspace, ...]:
 
 
 def names_of_people(v: Proxy, spaces: Sequence[Workspace]) -> dict[str, tuple[Workspace, ...]]:
-    """Map the host name of each user's pages to their workspaces; empty without ``people_domain``.
+    """Map the host name for each user's pages to the user's workspaces; empty without ``people_domain``.
 
     Raises ``InputError`` for a name that is not a valid host name, or is a name of the host.
     """

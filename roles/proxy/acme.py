@@ -22,7 +22,7 @@ UNITS, SERVICE, TIMER = "/etc/systemd/system", "hostwright-acme.service", "hostw
 
 
 def acme_states(v: Proxy, ctx: RoleContext) -> Iterator[Resource]:
-    """Yield the states that obtain and renew the certificate. The last one is the certificate."""
+    """Yield the states that obtain and renew the certificate. The last state is ``AcmeCertificate``."""
     yield Debs(("dehydrated",))
     yield Directory(DIRECTORY)
     yield Directory(f"{DIRECTORY}/challenges")

@@ -42,7 +42,7 @@ class Registry:
     #: PEM text of the registry's CA certificate (`invoke registry.trust` writes it); empty: hosts trust that CA already
     authority: Annotated[str, AfterValidator(_authority)] = ""
     directory: HostPath = IMAGES  #: directory of the images on the registry's host
-    #: path of a certificate on the registry's host; empty: signed by its own CA
+    #: path of a certificate on the registry's host; empty: the host creates a CA and a certificate
     certificate: HostPath | Annotated[str, Field(pattern="^$")] = ""
     #: path of the certificate's private key on the registry's host
     key: HostPath | Annotated[str, Field(pattern="^$")] = ""
@@ -65,7 +65,7 @@ class Registry:
 
     @property
     def image_registry(self) -> str:
-        """Registry to which `images.push --registry` pushes for this host (``ImageRegistry`` of ``container``)."""
+        """Name and port of the registry to which `images.push --registry` pushes for this host."""
         return self.at
 
     @property

@@ -8,15 +8,17 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class RegistryAuthority:
-    """Properties of a certificate that people compare."""
+    """Properties of a CA certificate that people compare."""
 
     fingerprint: str  #: SHA-256, in OpenSSL's notation
     ends: datetime
 
 
 def authority_of(text: str) -> RegistryAuthority:
-    """Parse the text of exactly one CA certificate. Raises ``ValueError`` otherwise, also if the text has a key."""
-    from cryptography import x509  # slow to import, and only hosts with a registry need it
+    """Parse a text with exactly one CA certificate. Raises ``ValueError`` for any other text, such as one with a
+    private key.
+    """
+    from cryptography import x509  # imported here because it is slow, and only hosts with a registry need it
     from cryptography.hazmat.primitives.hashes import SHA256
 
     if "PRIVATE KEY" in text:

@@ -100,7 +100,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _refuse_overruled(fleet: Fleet) -> None:
-    """Raise ``InputError`` if another file sets another authority for a host."""
+    """Raise ``InputError`` if another inventory file sets a different CA certificate for a host."""
     for host in load(fleet.path).hosts.values():
         for definition in definitions(host, ROLE, "authority"):
             if definition.wins and Path(definition.origin.file).name != FILE:

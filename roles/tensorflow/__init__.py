@@ -14,7 +14,7 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 @role(needs=["base"], uses=["cuda", "cudnn", "environment"], short="tf")
 def tensorflow(v: EnvironmentVariables, ctx: RoleContext) -> Iterator[Resource]:
-    """Venv of a Python for which this TensorFlow has wheels, with each package at its pinned version.
+    """Venv with TensorFlow, for a Python that this TensorFlow has wheels for, with each package at its pinned version.
 
     The Python is the host's, or comes with the stack if the distribution has no suitable Python. Without the pins, pip
     installs numpy 2 and protobuf 4, with which TensorFlow 2.9.0 cannot be imported. CUDA and cuDNN come from the

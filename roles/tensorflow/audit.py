@@ -14,6 +14,6 @@ PACKAGES = ("numpy", "protobuf", "keras", "tensorboard")
 
 
 def audit_values(v: EnvironmentVariables, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield the versions of Python, TensorFlow and the packages that its import needs."""
+    """Yield the versions of Python, TensorFlow and the packages that TensorFlow imports."""
     wanted = ctx.section(TensorflowSection)
     return environment_values(wanted, v, (*PACKAGES, *libraries_of(wanted)))

@@ -42,7 +42,7 @@ class TensorFlowRow:
 
 #: GPU code of the wheels; from the build_info of 2.9.0, 2.9.3, 2.10.1, 2.11.1 and 2.12.1
 KEPLER = Codes(capabilities("3.5 5.0 6.0 7.0 7.5"), (8, 0))
-#: GPU code of the wheels; from the build_info of the release in each row below
+#: GPU code of the wheels, from the build_info of the release in each row below
 TO_HOPPER = Codes(capabilities("6.0 7.0 8.0 8.9"), (9, 0), (9, 0))
 
 TENSORFLOWS = (

@@ -61,7 +61,7 @@ class Workspaces:
 
 @role(needs=["container"], after=["tensorflow"], uses=["tensorflow"], short="ws")
 def workspaces(v: Workspaces, ctx: RoleContext) -> Iterator[Resource]:
-    """Containers in which users work, each with its own GPUs, port, limits and files."""
+    """Containers in which users work. Each container has its own GPUs, port, limits and files."""
     from hostwright.standard.roles.workspaces.desired import states
 
     yield from states(v, ctx)

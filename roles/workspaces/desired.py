@@ -68,8 +68,8 @@ def runs_of(v: Workspaces, ctx: RoleContext) -> tuple[WorkspaceRuns, ...]:
 
 
 def _after_mounted(runs: tuple[WorkspaceRuns, ...]) -> tuple[WorkspaceRuns, ...]:
-    """Order each workspace after the workspaces whose files it mounts, because these files must exist first. A cycle is
-    ordered by name.
+    """Order each workspace after the workspaces whose files it mounts, because the mounted files must exist first.
+    Workspaces that mount each other are ordered by name.
     """
     ordered: dict[str, WorkspaceRuns] = {}
 

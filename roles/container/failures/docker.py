@@ -184,7 +184,7 @@ def restart_due(ctx: AuditContext) -> Iterator[str]:
 
 
 def _in_order(ctx: AuditContext, restart: RestartedAfter) -> bool:
-    """Return whether a restart is enough: Docker's inputs are as desired, and no other rule covers them."""
+    """Return whether a restart is enough: Docker's inputs are as desired, and no other failure rule reports them."""
     try:
         if any(state.plan(ctx.facts) for state in restart.inputs) or said_twice(ctx) or any(runtime_unknown(ctx)):
             return False

@@ -75,7 +75,7 @@ class Engine:
 
 
 class NotJson(Exception):
-    """daemon.json is not a JSON object. The text gives the reason."""
+    """daemon.json is not a JSON object. The exception's text gives the reason."""
 
 
 def engine_package(ctx: AuditContext) -> str:

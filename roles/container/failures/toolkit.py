@@ -113,7 +113,7 @@ def paths_gone(ctx: AuditContext) -> Iterator[str]:
 
 
 def _complaint(ctx: AuditContext) -> str:
-    """Return the error of the toolkit's program; empty if it works or is missing, or if the driver layer differs."""
+    """Return the error of ``nvidia-container-cli``; empty if it works or is missing, or if the driver layer differs."""
     answer = ctx.answer(REACHES_DRIVER)
     if answer.ok or answer.status == NO_PROGRAM or ctx.differs("driver"):
         return ""

@@ -44,7 +44,7 @@ class HostImage:
     digests: tuple[str, ...] | None = None
 
     def days(self, now: datetime) -> int | None:
-        """Return the image's age; ``None`` if its builder set no date."""
+        """Return the image's age in days; ``None`` if its builder set no date."""
         try:
             made = datetime.fromisoformat(self.created[:19]).replace(tzinfo=UTC)
         except ValueError:
@@ -72,7 +72,7 @@ class ImageFacts:
     containers: tuple[HostContainer, ...] = ()
     free: int = 0  #: free bytes in Docker's data directory
     trouble: str = ""
-    store: str = ""  #: name of the image store if its image IDs differ from those in archives
+    store: str = ""  #: name of Docker's image store if this store uses other image IDs than archives do; else empty
     tags: dict[str, str] = field(default_factory=dict)  #: image name → image ID
     #: checksums of archives whose load was killed before the names of their images were checked
     cut: tuple[str, ...] = ()

@@ -43,7 +43,9 @@ class LoadedImage:
 
 
 def artifact_of(path: Path) -> Artifact:
-    """Return the archive as an artifact for hosts. Raises ``InputError`` if the path is not a readable file."""
+    """Return the archive as an artifact that can be sent to hosts. Raises ``InputError`` if the path is not a readable
+    file.
+    """
     if path.is_dir():
         raise InputError(
             "is a directory, but Docker loads files; convert an OCI layout with `skopeo copy oci:DIRECTORY"
@@ -83,7 +85,9 @@ class ImagesLoaded(Resource):
         return (IMAGES_PROBE, self._recorded)
 
     def images(self, facts: Facts) -> tuple[LoadedImage, ...]:
-        """Return the archive's images; empty if the host has not loaded them, or if a name points to another image."""
+        """Return the archive's images. Empty if the host has not loaded them, or if one of the names points to a
+        different image.
+        """
         there = read_images(facts)
         rows = [line.split(" ") for line in facts[self._recorded].text.splitlines()]
         found = tuple(LoadedImage(*row) for row in rows if len(row) == 2 and there.tags.get(row[1]) == row[0])

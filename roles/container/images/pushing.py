@@ -42,7 +42,7 @@ class ImageRegistry(Protocol):
 
     @property
     def serves_images(self) -> bool:
-        """Whether the registry runs on this host."""
+        """Whether this host runs the registry."""
 
 
 def registry_at(target: TargetHost) -> str:
@@ -61,7 +61,7 @@ VERB = "images.push"
 
 @dataclass(frozen=True)
 class _Push:
-    """One call of ``images.push``."""
+    """Hosts, request and archive of one call of ``images.push``."""
 
     fleet: Fleet
     targets: Targets
@@ -158,7 +158,7 @@ def _through(one: _Push, at: str) -> int:
 def _stages(
     one: _Push, first: TargetHost, others: tuple[TargetHost, ...], at: str
 ) -> Iterator[tuple[Targets, Resource]]:
-    """Yield hosts and their state, stage by stage: the next stage depends on the facts of the previous one."""
+    """Yield hosts with their state, stage by stage. The state of a stage depends on the facts of the previous stage."""
     alone = replace(one.targets, chosen=(first,))
     yield alone, one.loaded
     facts = one.facts(first, one.loaded.probes())
@@ -177,8 +177,8 @@ def _stages(
 
 
 def pusher_of(targets: Targets) -> TargetHost:
-    """Return the host that gets the archive: the registry's host if it has Docker, so that the archive is sent only
-    once.
+    """Return the host that gets the archive from the controller: the registry's host if it has Docker, which saves one
+    transfer.
     """
     able = [target for target in targets if serves_images(target) and ROLE in {role.name for role in target.of_host}]
     return able[0] if able else next(iter(targets))

@@ -32,7 +32,7 @@ class ImageName:
 
     @property
     def repository(self) -> str:
-        """Registry and path in Docker's notation: without the hub, and without ``library`` before a single word."""
+        """Registry and path in Docker's notation: without Docker Hub's name, and without its prefix ``library/``."""
         if self.registry not in (HUB, ""):
             return f"{self.registry}/{self.path}"
         word = self.path.removeprefix(_OFFICIAL)
@@ -40,7 +40,7 @@ class ImageName:
 
     @property
     def shown(self) -> str:
-        """Name in Docker's list: with the digest if pinned, else with the tag."""
+        """Name as in Docker's list: with the digest if the name has one, else with the tag."""
         return f"{self.repository}@{self.digest}" if self.digest else f"{self.repository}:{self.tag or 'latest'}"
 
 
@@ -115,7 +115,9 @@ def absent_because(text: str) -> str:
 
 
 def _registry(text: str) -> tuple[str, str]:
-    """Split off the registry: a first part with a dot, a port or an uppercase letter, or ``localhost``."""
+    """Split an image name into registry and path. The first part is a registry if it is ``localhost`` or has a dot, a
+    port or an uppercase letter.
+    """
     first, slash, rest = text.partition("/")
     if not slash or not (first == "localhost" or "." in first or ":" in first or first != first.lower()):
         return HUB, text

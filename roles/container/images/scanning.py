@@ -59,13 +59,13 @@ class Scannable(Protocol):
 
 
 def scanner_of(facts: Facts) -> str:
-    """Return the scanner of a host; empty without one."""
+    """Return the name of a host's scanner; empty if the host has none."""
     names = {line.rpartition("/")[2] for line in facts[SCANNERS_THERE].text.split()}
     return next((name for name in SCANNERS if name in names), "")
 
 
 def scanner_here() -> str:
-    """Return the scanner of the controller; empty without one."""
+    """Return the name of the controller's scanner; empty if the controller has none."""
     return next((name for name in SCANNERS if shutil.which(name)), "")
 
 
@@ -128,7 +128,7 @@ def scan_images(
 
 
 def scan_script(scanner: str, image: Scannable, archive: str = "") -> str:
-    """Return a root script that prints the scanner's table of an image, or of its archive."""
+    """Return a script, run by root, that prints the scanner's table for an image, or for an archive of the image."""
     room = int(_ROOM * image.size / 1024) + 1
     return sh_file(__file__, "sh/scan.sh", scanner=scanner, image=image.id, archive=archive, room=room)
 

@@ -36,7 +36,7 @@ class PushedImage:
 
 @dataclass(frozen=True, slots=True)
 class ImagesPushed(Resource):
-    """A registry has these images, pushed from this host's Docker."""
+    """The registry contains these images, which this host's Docker pushes."""
 
     at: str
     images: tuple[LoadedImage, ...]
@@ -80,12 +80,12 @@ class ImagesPushed(Resource):
         return Change(what, "without these images from here", want, (Step(script, timeout_s=LOAD_TIMEOUT_S),))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # other hosts may pull the images
+        return ()  # hosts may still pull the images
 
 
 @dataclass(frozen=True, slots=True)
 class ImagesPulled(Resource):
-    """Docker has these images under their names, pulled from a registry by digest."""
+    """Docker has these images under their usual names. It pulls them from the registry by digest."""
 
     at: str
     images: tuple[PushedImage, ...]

@@ -47,7 +47,7 @@ class FoundImage:
     tags: tuple[str, ...]
     digests: tuple[str, ...]
     created: str
-    days: int | None  #: days since the build; ``None`` if its builder set no date
+    days: int | None  #: days since the image was built; ``None`` if the image has no date
     size: int
     hosts: dict[str, tuple[str, ...]]
 
@@ -172,7 +172,7 @@ def found_images(hosts: dict[str, ImageFacts], now: datetime) -> list[FoundImage
 
 
 def lines(images: Sequence[FoundImage], older: int, scans: Mapping[str, Scan] | None = None) -> Iterator[str]:
-    """Yield the report's lines: an image with its names, then its hosts, grouped by the same containers."""
+    """Yield the report's lines: each image, then its hosts. Hosts with the same containers share a line."""
     if not images:
         yield "no images"
     for image in images:

@@ -106,7 +106,7 @@ def _foreign_first(ctx: AuditContext) -> list[Cached]:
 
 
 def _is_cudnn_of_its_own(entry: Cached) -> bool:
-    """Return whether the entry is a second cuDNN outside any toolkit, which the rule ``cudnn-mixed`` reports."""
+    """Return whether the entry is a second cuDNN outside all toolkits, as the rule ``cudnn-mixed`` reports."""
     return entry.name.startswith("libcudnn") and not entry.real.startswith("/usr/local/cuda")
 
 

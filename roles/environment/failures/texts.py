@@ -61,7 +61,7 @@ WHEEL_LOADS: Final = (
 _OF_RELEASE: Final = (
     r"(?P<soname>lib(?:cudart|cublas|cublasLt|nvJitLink)\.so\.(?P<release>1[1-9])(?:\.0)?)(?:[^.0-9]|$)"
 )
-#: last file of a traceback above the message
+#: pattern of the last file in a traceback above the message
 _OF_PACKAGE: Final = (
     r"/(?:site|dist)-packages/(?P<owner>[A-Za-z][\w.-]{0,60})/[^\n]*\.py\", line [^\n]*\n"
     r"[^\n]*lib\w{2,20}\.so\.1[1-9](?:\.0)?: cannot open"
@@ -110,7 +110,7 @@ NOT_SEARCHED: Final = (
         _IN_WHEEL,
     ),
 )
-#: programs that load libraries by name and do not contain them
+#: names of programs that load libraries at run time by name, and do not contain them
 BY_NAME: Final = (
     Variant(
         _THROUGH,
@@ -269,7 +269,7 @@ TEXT_RULES = (
         " reaches the library for this machine",
         "glibc elf/dl-load.c, open_verify",
         names=(rf"{_FILE}['\"]?: ",),
-        unless=r"ld\.so: object|level=DEBUG",  # a program that tries many files continues after such a message
+        unless=r"ld\.so: object|level=DEBUG",  # a program that tries several files continues after this message
     ),
     FailureRule(
         "library-not-readable",

@@ -63,7 +63,7 @@ _CARD = Pattern(r"(?i)[0-9]{1,3}|(?:GPU|MIG)-[0-9a-f/-]{1,80}")
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Assignment in a user's or system file."""
+    """Assignment of a variable in a user's file or a system file."""
 
     file: str
     line: int
@@ -72,7 +72,7 @@ class Assignment:
 
     @property
     def place(self) -> str:
-        """File and line number."""
+        """File and line number of the assignment."""
         return f"{self.file}:{self.line}"
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ def assignments(ctx: AuditContext) -> tuple[Assignment, ...]:
 
 
 def _assigned(ctx: AuditContext) -> tuple[Assignment, ...]:
-    """Return all assignments except those in the role's own file. Raises ``Unread``."""
+    """Return all assignments except those in the file of the role environment. Raises ``Unread``."""
     answer = ctx.answer(VARIABLES)
     if not answer.ok:
         raise Unread(
@@ -105,7 +105,8 @@ def _parse(text: str) -> tuple[Assignment, ...]:
 
 def session_path(text: str) -> Assignment | None:
     """Return the line of pam_env's files that sets a ``PATH`` without the system's programs, from ``VARIABLES``."""
-    own = {each.file: each for each in _parse(text) if each.name == "PATH" and each.file in PAM}  # the last line wins
+    # the last line of a file takes effect
+    own = {each.file: each for each in _parse(text) if each.name == "PATH" and each.file in PAM}
     for file, each in own.items():
         value = each.value.strip("\"'")
         # pam_env expands no variables in /etc/environment, so that ``{PATH}`` keeps the old path only in other files
@@ -233,7 +234,9 @@ def nccl_hindered(ctx: AuditContext) -> Iterator[str]:
 
 
 def _visible(value: str, cards: int) -> int:
-    """Return the number of GPUs that CUDA exposes: the entries before the first invalid one."""
+    """Return the number of GPUs that CUDA uses for a value of CUDA_VISIBLE_DEVICES: the entries before the first
+    invalid one.
+    """
     words = [word.strip() for word in value.split(",")]
     known = [bool(_CARD.fullmatch(word)) and (not word.isdigit() or int(word) < cards) for word in words]
     return len(set(words[: known.index(False)] if False in known else words))

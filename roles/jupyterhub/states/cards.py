@@ -15,7 +15,7 @@ WHAT = "GPUs of JupyterHub"
 
 @dataclass(frozen=True, slots=True)
 class HubCards(Resource):
-    """The GPUs of the hub are on the host, and no workspace container uses one of them."""
+    """The host has all GPUs of the hub, and no workspace's container uses one of them."""
 
     gpus: tuple[str, ...]  #: the hub's GPUs, by index or UUID
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hostwright.resources import Facts, Probe
 from hostwright.roles import sh_file, whole
 
-NETWORK = "hostwright-hub"  #: name of the Docker network and of its bridge
+NETWORK = "hostwright-hub"  #: name of the hub's Docker network, and of the network's bridge
 PREFIX = "hostwright-hub-"  #: prefix of container names
 IMAGES = "hostwright/jupyterhub"  #: repository of the images built for the hub
 
@@ -22,7 +22,7 @@ class HubServer:
     port: str
     gpus: tuple[str, ...]  #: UUIDs of the server's GPUs
     running: bool
-    children: int  #: child processes of the container's first process: kernels and terminals
+    children: int  #: number of child processes of the container's first process: kernels and terminals
 
     @property
     def at_work(self) -> str:

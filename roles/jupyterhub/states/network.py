@@ -11,7 +11,7 @@ from hostwright.standard.roles.jupyterhub.states.facts import HUB_PROBE, NETWORK
 
 @dataclass(frozen=True, slots=True)
 class HubNetwork(Resource):
-    """Docker has a network with this subnet, in which containers cannot reach each other."""
+    """Docker has a network with this subnet, in which containers cannot connect to each other."""
 
     subnet: str
 
@@ -36,4 +36,4 @@ class HubNetwork(Resource):
         return Change(what, found.subnet or ABSENT, self.subnet, (Step(script),))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # the removal of the servers also removes their network
+        return ()  # ``HubGone`` removes the servers and then the network

@@ -18,7 +18,7 @@ ENDS_WORK = "ends servers in which somebody works"
 
 @dataclass(frozen=True, slots=True)
 class HubUser:
-    """A user who may log in."""
+    """A user who may log in to the hub."""
 
     name: str
     uid: int | None  #: the user's UID; ``None``: the UID of the host's account
@@ -59,11 +59,11 @@ class HubServers(Resource):
         return _ended(have, "ended; people's files stay", [server.user for server in wrong], working=working)
 
     def notes(self, _facts: Facts) -> tuple[str, ...]:
-        """Return the notes about resource limits, also when nothing changes."""
+        """Return the notes about resource limits, even if the plan changes nothing."""
         return self.limits
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Return the users whose work ends with their servers."""
+        """Return the users who lose work because the change stops their servers."""
         return tuple(server.at_work for server, _ in self._wrong(read_hub(facts), facts) if server.at_work)
 
     def _wrong(self, found: HubFacts, facts: Facts) -> Iterator[tuple[HubServer, str]]:
@@ -87,7 +87,7 @@ class HubServers(Resource):
 
 @dataclass(frozen=True, slots=True)
 class HubUserLeft(Resource):
-    """No Jupyter server of a user who left exists.
+    """No Jupyter server exists of a user who left.
 
     A server in use is kept and only this state is refused. Its user can no longer log in and nginx has no route to it.
     The container keeps its network, unlike a workspace of a user who left: at its start, the hub polls each known
@@ -95,7 +95,7 @@ class HubUserLeft(Resource):
     """
 
     person: str
-    #: whether the server may be stopped although its user works in it
+    #: whether the server of a user who left may be stopped although the user still works in it
     force: bool = field(default=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -118,7 +118,7 @@ class HubUserLeft(Resource):
         return replace(ended, what=what, alone=True)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Return the server's description if its user works in it."""
+        """Return the server's description if its user still works in it."""
         server = self._server(read_hub(facts))
         return (server.at_work,) if server is not None and server.at_work else ()
 
@@ -154,7 +154,7 @@ class HubGone(Resource):
         return _ended(", ".join(left), "absent; people's files stay", users, NETWORK, found.images, working=working)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Return the users whose work ends with their servers."""
+        """Return the users who lose work because the change stops their servers."""
         return tuple(server.at_work for server in read_hub(facts).servers if server.at_work)
 
     def removal(self) -> tuple[Resource, ...]:

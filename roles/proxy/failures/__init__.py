@@ -58,7 +58,7 @@ def _why(ctx: AuditContext, rule: str) -> Iterator[str]:
 
 
 def _explained(ctx: AuditContext) -> Iterator[str]:
-    """Yield the unit if its journal has the cause of the failure."""
+    """Yield the unit if the unit's journal shows the cause of the failure."""
     if ctx.named("\n".join(UNITS.journal(ctx, UNIT))):
         yield UNIT
 

@@ -12,7 +12,7 @@ OBTAIN_S = 600.0  #: seconds for obtaining a certificate. An authority validates
 
 @dataclass(frozen=True, slots=True)
 class AcmeCertificate(Resource):
-    r"""The file holds a certificate for all names and its key, valid for at least 20 days.
+    r"""The file holds a certificate for all names, valid for at least 20 more days, and the certificate's private key.
 
     A timer renews the certificate 30 days before its end. Fewer than 20 days left mean that the renewal failed.
 

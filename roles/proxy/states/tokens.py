@@ -11,7 +11,7 @@ from hostwright.standard.roles.workspaces.declared.workspace import STATE
 
 @dataclass(frozen=True, slots=True)
 class PageTokens(Resource):
-    r"""nginx's included file, readable by root only, has the tokens of these workspaces.
+    r"""The file that nginx includes, readable by root only, has the tokens of these workspaces.
 
     The host creates a token together with its workspace, and the token stays on the host. Without a valid token, nginx
     refuses all access: the workspace's user can write the token file.
@@ -55,7 +55,7 @@ class SharedName(Resource):
         return None
 
     def notes(self, _facts: Facts) -> tuple[str, ...]:
-        """Return the warning that browsers give these users' pages one web origin."""
+        """Return the warning that the pages of these users have the same web origin in browsers."""
         if len(self.people) < 2:
             return ()
         return (

@@ -30,7 +30,7 @@ PRODUCTS: Mapping[str, Any] = {"size": 8192, "cpu_size": 2048, "bytes": 1 << 30,
 
 
 def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ...]:
-    """Return the proofs; the quick ones, of devices and speed, come first."""
+    """Return the proofs. The quick proofs, of devices and speed, come first."""
     section = ctx.section(PytorchSection)
     python = (f"{section.home(variables.path)}/bin/python",)
 

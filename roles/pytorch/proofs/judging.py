@@ -64,12 +64,12 @@ def compiled(measured: Measurements, expected: Expected) -> tuple[ProofFinding, 
 
 
 def training(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return the findings of ``workers``, and a finding if a GPU of the host did not take part."""
+    """Return the findings of ``workers``, and one for each GPU of the host that did not take part."""
     return (*workers(measured, expected), *all_together(measured, expected))
 
 
 def workers(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings for wrong sums, and for devices that together learn something else than one device alone."""
+    """Return findings for wrong sums, and for devices that together compute other weights than one device alone."""
     return (
         *not_zero(measured, "wrong sums", "what was added up over all devices is wrong"),
         *within(measured, "loss beside one device", LEARNED, "the loss of the training together"),

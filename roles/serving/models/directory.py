@@ -36,7 +36,7 @@ class SavedModel:
 
     @property
     def listing(self) -> str:
-        """Output of ``sha256sum`` for all files."""
+        """Output of ``sha256sum`` for all files of the model."""
         return "".join(f"{digest}  {name}\n" for digest, name in self.files)
 
     @property
@@ -146,7 +146,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _check_variables(folder: Path, names: tuple[str, ...], *, restores: bool) -> None:
-    """Raise ``InputError`` if a part of the variables is missing, as in an incomplete copy."""
+    """Raise ``InputError`` if a file of the variables is missing, as in an incomplete copy."""
     shards = [match for name in names if (match := _SHARD.fullmatch(name.removeprefix("variables/")))]
     if not shards and "variables/variables.index" not in names:
         if not restores:
@@ -163,7 +163,9 @@ def _check_variables(folder: Path, names: tuple[str, ...], *, restores: bool) ->
 
 
 def _check_graph(file: Path, signature: str) -> bool:
-    """Return whether the graph for serving restores variables. Raises ``InputError`` if no graph can serve requests."""
+    """Return whether the graph for serving restores variables from files. Raises ``InputError`` if no graph can serve
+    requests.
+    """
     try:
         graphs = graphs_of(file)
     except ValueError as error:

@@ -51,7 +51,7 @@ def _text(data: memoryview) -> str:
 
 
 def _parts(data: memoryview, wanted: int) -> Iterator[memoryview]:
-    """Yield the length-delimited fields (bytes, string or message) with this number."""
+    """Yield the length-delimited fields (bytes, string or message) whose field number is ``wanted``."""
     place = 0
     while place < len(data):
         key, place = _varint(data, place)

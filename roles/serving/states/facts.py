@@ -21,7 +21,7 @@ class ModelFacts:
     cut: bool = False  #: whether a change of the configuration was interrupted
     closed: str = ""  #: mode and path of the first file or directory that the server cannot read
     files: dict[int, str] = field(default_factory=dict)  #: checksum of each version's files
-    #: state of each version as the server reports it; ``None`` if the server does not respond
+    #: state of each version, as the model server reports it; ``None`` if the server does not respond
     states: dict[int, str] | None = None
     #: the server's error message for each version that did not load
     errors: dict[int, str] = field(default_factory=dict)

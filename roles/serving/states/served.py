@@ -17,7 +17,7 @@ PATIENCE_S = 900  #: seconds to wait until a version is loaded: several gigabyte
 
 
 def config_of(name: str, versions: tuple[int, ...], live: int) -> str:
-    """Return the configuration of TensorFlow Serving, on one line."""
+    """Return the configuration of TensorFlow Serving for a model, on one line."""
     chosen = " ".join(f"versions: {number}" for number in versions)
     return (
         f'model_config_list {{ config {{ name: "{name}" base_path: "{MODELS}/{name}" model_platform: "tensorflow" '
@@ -45,7 +45,7 @@ def stages_of(
 
 @dataclass(frozen=True, slots=True)
 class ModelServed(Resource):
-    """A model's server serves exactly these versions."""
+    """The server of a model serves exactly the versions in ``versions``."""
 
     name: str
     port: int
@@ -86,11 +86,13 @@ class ModelServed(Resource):
         )  # fmt: skip
         have = _have(model, loaded, self._want())
         step = Step(failing(self.what) + sh_file(__file__, "sh/ask.sh") + script, timeout_s=4 * PATIENCE_S)
-        # a model that fails does not block other models
+        # if the change fails, the changes of other models continue
         return Change(self.what, have, self._want(), (step,), alone=True)
 
     def _files(self, model: ModelFacts) -> Refusal | None:
-        """Return a refusal if the files of a declared version are missing or differ."""
+        """Return a refusal if files of a declared version are missing on the host, or differ from the inventory's
+        digest.
+        """
         for number, digest in self.versions:
             have = model.files.get(number)
             if have == digest:
@@ -125,7 +127,7 @@ class ModelServed(Resource):
 
 
 def _have(model: ModelFacts, loaded: tuple[int, ...], want: str) -> str:
-    """Return the current state for the plan; if versions and label are as wanted, the remaining difference."""
+    """Return the current state for the plan: versions and label, or the remaining difference if both are as wanted."""
     have = _said(loaded, model.live) if loaded else "no version"
     if have != want:
         return have
@@ -200,7 +202,7 @@ def short(digest: str) -> str:
 
 
 def other_files(name: str, version: int) -> str:
-    """Return the refusal text for a version that is on the host with other files."""
+    """Return the refusal text for a version whose files on the host differ from the declared ones."""
     return (
         f"version {version} of {name} is on this host with other files; files of a version never change, so upload the"
         f" new files as another version (--version {version + 1})"

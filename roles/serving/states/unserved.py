@@ -15,7 +15,7 @@ PATIENCE_S = 60  #: seconds to wait until the servers have finished their runnin
 
 @dataclass(frozen=True, slots=True)
 class Unserved(Resource):
-    """No models except these are on the host."""
+    """The host has no models except these."""
 
     names: tuple[str, ...] = ()
 

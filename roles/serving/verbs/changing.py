@@ -56,7 +56,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """Inventory change of a task for one model."""
+    """Change of a model's inventory entry by a task."""
 
     host: str
     name: str
@@ -78,7 +78,7 @@ def up(request: Request, wish: Wish, options: Mapping[str, Any], *, provision: b
 
     def with_version() -> dict[str, Any]:
         entry = declared_entry(fleet.path, host, name)
-        # computed again, because another change may have taken the number meanwhile
+        # computed again for the current file, because a concurrent change may have used the number
         _version_of(model, Wish(wish.directory, name, version, wish.signature), entry)
         return _entry(entry, options, version, model, space, stack=target.stack)
 
@@ -127,7 +127,7 @@ def down(request: Request, name: str, version: int, *, provision: bool = True) -
 
     what = f"version {version} of {name}" if version else name
     if provision:
-        without()  # called here to report mistakes before the confirmation
+        without()  # called before the confirmation, to report mistakes
         end = f"removes {what} from {host}"
         parts = [f"{end}: requests for it will fail"]
         agree(f"`serve.down` {end}", parts, 1, yes=request.yes, as_json=request.json)
@@ -136,13 +136,15 @@ def down(request: Request, name: str, version: int, *, provision: bool = True) -
 
 
 def _name_of(folder: Path) -> str:
-    """Return the directory's name; the parent's name if the directory's name is a version."""
+    """Return the name of the directory; if that name is a version, the name of its parent."""
     absolute = folder.absolute()
     return (absolute.parent if called_like_a_version(absolute) else absolute).name.lower().replace("_", "-")
 
 
 def _host_of(fleet: Fleet, request: Request, name: str, *, new: bool = False) -> tuple[str, Workspace | None]:
-    """Return the host for the task, and the model if declared there. Raises ``InputError`` unless one host matches."""
+    """Return the task's host, and the model if the inventory declares it there. Raises ``InputError`` unless exactly
+    one host matches.
+    """
     if not name:
         raise InputError("missing; name the model, such as --name mnist", "--name")
     every = [host.name for host in fleet.select(request.hosts or "all", usable=False)]
@@ -176,7 +178,9 @@ def _host_of(fleet: Fleet, request: Request, name: str, *, new: bool = False) ->
 
 
 def _version_of(model: SavedModel, wish: Wish, entry: Mapping[str, Any] | None) -> int:
-    """Return the number of the new version. Raises ``InputError`` if the inventory has other files for the number."""
+    """Return the number of the new version. Raises ``InputError`` if the inventory already has this number for other
+    files.
+    """
     known: dict[int, str] = dict((entry or {}).get("versions") or {})
     same = next((number for number, digest in known.items() if digest == model.digest), None)
     version = wish.version or model.number or same or max(known, default=0) + 1
@@ -239,7 +243,7 @@ def _bring(fleet: Fleet, host: str, request: Request, what: tuple[str, int, Save
 
 
 def _comparable(fleet: Fleet, host: str, request: Request, space: Workspace, version: int) -> None:
-    """Raise ``InputError`` if requests of the live version's clients would fail with the new version."""
+    """Raise ``InputError`` if the new version would reject requests that the live version's clients send."""
     (target,) = fleet.targets(host)
     with Connections(ask_password(request)).connect(target) as shell:
         problem = signatures_differ(shell, space, version)

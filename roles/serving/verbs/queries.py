@@ -54,7 +54,7 @@ def show_list(request: Request) -> int:
 
 
 def trouble_of(facts: Facts) -> str:
-    """Return the error if Docker does not respond, so that the served versions are unknown; else empty."""
+    """Return the error if Docker does not respond and the served versions are therefore unknown; else empty."""
     found = read_models(facts)
     return trouble_with(found.docker) if found.docker == "silent" else ""
 
@@ -87,7 +87,7 @@ def rows_of(host: str, declared: tuple[Workspace, ...], found: ServingFacts) -> 
 
 
 def signatures_differ(shell: RootShell, space: Workspace, version: int) -> str:
-    """Return why clients of the live version cannot use the other version; empty if they can."""
+    """Return the reason why clients of the live version cannot use ``version``; empty if they can."""
     live, other = (_metadata(shell, space, part) for part in ("labels/live", f"versions/{version}"))
     if isinstance(other, str):
         return f"version {version} of {space.name} does not respond ({other}); provision it first"
@@ -111,7 +111,7 @@ def signatures_differ(shell: RootShell, space: Workspace, version: int) -> str:
 
 
 def _metadata(shell: RootShell, space: Workspace, part: str) -> dict[str, Any] | str:
-    """Return the signatures of a version, or an error text."""
+    """Return the signatures of a version, or the text of an error."""
     address = f"http://127.0.0.1:{space.port}{space.path}/{part}/metadata"
     script = sh("curl -q -s -m 30 --noproxy '*' -- %s", address)
     output = shell.attempt(script, timeout_s=60)

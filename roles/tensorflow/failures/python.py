@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: packages that overwrite tensorflow's files (names as pip normalises them)
 SECOND = Pattern(r"tensorflow-(gpu|cpu|rocm|intel)|tf-nightly(-gpu|-cpu)?|intel-tensorflow(-avx512)?")
-#: NVIDIA's CUDA libraries as wheels, without other packages such as nvidia-ml-py
+#: NVIDIA's wheels with CUDA libraries; not other packages such as nvidia-ml-py
 WHEELS = Pattern(r"nvidia-(cuda-|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvjitlink|nvtx|tensorrt).*")
 TOO_NEW = {"numpy": 2, "protobuf": 4}  #: first major version that breaks the import of TensorFlow 2.9 (measured)
 ABSENT = "absent"
@@ -104,8 +104,8 @@ def no_avx(ctx: AuditContext) -> Iterator[str]:
 
 
 def _fit(ctx: AuditContext) -> Used | None:
-    """Return the environment if it has one of the stack's Python versions; provisioning replaces all other
-    environments.
+    """Return the environment if its Python is one of the stack's versions. Provisioning replaces an environment with
+    any other Python.
     """
     venv = used(ctx)
     return venv if venv and venv.python in ctx.section(TensorflowSection).usable else None
@@ -140,7 +140,7 @@ def _version_differs(drift: Drift) -> bool:
 
 
 def _told(drift: Drift) -> bool:
-    """Return whether another rule covers this package."""
+    """Return whether a separate rule reports differences of this package."""
     first = major(drift.have.rpartition(" ")[2])
     newer = drift.name in TOO_NEW and first is not None and first >= TOO_NEW[drift.name]
     return newer or drift.name == "tensorflow"

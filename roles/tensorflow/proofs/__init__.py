@@ -29,7 +29,7 @@ PORT = 29471
 
 
 def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ...]:
-    """Return the proofs; the quick ones, of devices and the articles' benchmark, come first."""
+    """Return the proofs. The quick proofs, of devices and of the articles' benchmark, come first."""
     wanted = ctx.section(TensorflowSection)
     cuda, cudnn = ctx.find(CudaSection), ctx.find(CudnnSection)
     toolkit = cuda.prefix if cuda else ""
@@ -52,7 +52,7 @@ def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ..
 def of_one_host(
     layer: str, interpreter: tuple[str, ...], installed: TensorflowJudge, *, name: str = "{}", quickest: Level = "quick"
 ) -> tuple[Proof, ...]:
-    """Return the proofs that need only one host, for any interpreter of Python files.
+    """Return the proofs that need only one host. ``interpreter`` is any command that runs Python files.
 
     ``name`` is the format of their names, ``quickest`` the level of proofs that take a minute or two.
     """

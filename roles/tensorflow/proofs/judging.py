@@ -73,7 +73,9 @@ def _gains(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]
 
 
 def formats(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings if the network did not learn, or a saved format predicts something else."""
+    """Return findings if the network did not learn, or if a saved format gives other predictions than the trained
+    network.
+    """
     return tuple(_formats(measured, expected))
 
 
@@ -129,8 +131,8 @@ def _feeding(measured: Measurements, expected: Expected) -> Iterator[ProofFindin
 
 
 def mirrored(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings if a GPU did not take part, learned something else, or was used less than others, or if all GPUs
-    are not faster than one.
+    """Return findings if a GPU did not take part, computed other weights, or was used less than the others, or if all
+    GPUs together are not faster than one.
     """
     return tuple(_mirrored(measured, expected))
 
@@ -150,7 +152,7 @@ def _mirrored(measured: Measurements, expected: Expected) -> Iterator[ProofFindi
 
 
 def utilisation(measured: Measurements) -> Iterator[ProofFinding]:
-    """Yield findings for GPUs used less than the busiest, and if all of them wait for input."""
+    """Yield findings for GPUs that are used less than the busiest GPU, and one finding if all GPUs wait for input."""
     used = {each.device: each.number for each in measured.named("utilisation") if each.number is not None}
     most = max(used.values(), default=0.0)
     for device, percent in used.items():
@@ -163,7 +165,7 @@ def utilisation(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def workers(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings if the hosts together learned something else than one device."""
+    """Return findings if the hosts together computed other weights than one device alone."""
     return tuple(agreement(measured))
 
 

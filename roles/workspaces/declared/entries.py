@@ -77,7 +77,7 @@ class WorkspaceUser:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceLimits:
-    """Limits of several workspaces together. An empty field is not limited."""
+    """Common limits of several workspaces. An empty field means no limit."""
 
     workspaces: Count | None = None
     gpus: Count | None = None
@@ -104,7 +104,7 @@ class WorkspaceEntry:
     disk: Size | None = None  #: limit of the workspace's files, on a filesystem with project quotas; empty: no limit
     port: Port = 0  #: port on the host's loopback interface; auto: derived from the name
     mounts: tuple[Mount, ...] = ()  #: host directories, ``/data/set:/data`` or ``/data/set:/data:ro``
-    #: environment variables of its programs: ``{TZ: Europe/Berlin}``; not for secrets
+    #: environment variables of the workspace's programs: ``{TZ: Europe/Berlin}``; not for secrets
     environment: Variables = field(default_factory=dict)
     image: Image = ""  #: container image; empty: an image with the framework of the host's stack
     pull: bool = False  #: true: the host may pull a missing image from its registry

@@ -20,13 +20,13 @@ UNATTENDED = ("tensorboard", "serving")  #: kinds without interactive work, whic
 #: mount point of the user's files in the container
 HOME = "/workspace"
 
-#: host directories that no workspace can mount, including their contents
+#: host directories that no workspace can mount, nor anything below them
 _SYSTEM = (
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/root", "/run", "/sbin", "/sys",
     "/usr", "/var",
 )  # fmt: skip
 _TEMPORARY = ("/tmp", "/var/tmp", "/var/run")  # noqa: S108 - what is refused
-#: directories that also have other contents, and therefore cannot be the directory of users' files
+#: directories with other contents, which therefore cannot be the directory of users' files
 _SHARED = (
     "/", "/home", "/opt", "/var", "/var/backups", "/var/cache", "/var/lib", "/var/local", "/var/log", "/var/mail",
     "/var/opt", "/var/spool", "/var/www",
@@ -54,7 +54,8 @@ def bytes_of(size: str) -> int:
 
 
 def beyond_memory(whose: str, shm: str, memory: str | None) -> tuple[str, ...]:
-    """Return a warning if shared memory exceeds the memory limit, which includes it in the kernel's accounting.
+    """Return a warning if shared memory exceeds the memory limit, because the kernel counts shared memory against that
+    limit.
 
     >>> beyond_memory("workspace alice-lab", "4g", "1g")[0].partition(";")[0]
     'workspace alice-lab has 4g of shared memory (shm), which counts against its 1g of memory'
@@ -200,7 +201,7 @@ def _variable(name: Any, value: Any) -> str:
 
 
 def decimal(value: Any) -> Any:
-    """Check a whole number written in decimal digits. Raises ``ValueError`` with the original text.
+    """Check a whole number in decimal digits. Raises ``ValueError`` with the text as written.
 
     YAML 1.1 parses ``0644`` as 420, and ``22:22``, Docker's notation for a port, as 1342.
     """

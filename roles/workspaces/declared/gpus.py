@@ -13,8 +13,8 @@ from hostwright.roles import Unquoted
 _INDEX = re.compile(r"0|[1-9][0-9]?")
 _HEX = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 CARD = f"GPU-{_HEX}"
-#: Drivers up to R465 name a MIG device by its GPU and two numbers (``MIG-GPU-…/1/0``), later drivers by a UUID of its
-#: own.
+#: Pattern of a MIG device. Drivers up to R465 name a MIG device by its GPU and two numbers (``MIG-GPU-…/1/0``), later
+#: drivers by a separate UUID.
 MIG = f"MIG-{_HEX}|MIG-{CARD}/[0-9]{{1,2}}/[0-9]{{1,2}}"
 _UUID = re.compile(f"{CARD}|{MIG}")
 
@@ -34,8 +34,8 @@ def is_mig(gpu: str) -> bool:
 
 
 def clash(gpus: tuple[str, ...], others: tuple[str, ...], cards: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the first pair of equal GPUs, or of a GPU and a MIG device on it; else ``None``. ``cards`` maps MIG
-    devices to GPUs.
+    """Return the first GPU of ``gpus`` and of ``others`` that are equal, or of which one is a MIG device on the other;
+    else ``None``. ``cards`` maps MIG devices to GPUs.
 
     >>> clash(("GPU-1",), ("MIG-2", "MIG-3"), {"MIG-3": "GPU-1"})
     ('GPU-1', 'MIG-3')

@@ -13,7 +13,7 @@ from hostwright.standard.roles.workspaces.declared.forms import bytes_of
 from hostwright.standard.roles.workspaces.declared.gpus import clash
 
 Entries = Mapping[str, WorkspaceEntry]
-Wrong = tuple[str, str]  #: name of a workspace, and its error
+Wrong = tuple[str, str]  #: name of a workspace or user, and the error
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,14 @@ class PortRange:
         return self.last - self.first + 1
 
     def home(self, name: str) -> int:
-        """Return the port derived from a name."""
+        """Return the port derived from a hash of the name, which another name may also have."""
         number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
         return self.first + number % len(self)
 
 
 def ports_of(entries: Entries, ports: PortRange) -> dict[str, int]:
-    """Return the port of each workspace that needs one. Another workspace changes a port only if both names lead to the
-    same port.
+    """Return the port of each workspace that needs one. A workspace's port depends on other workspaces only if two
+    names lead to the same port.
 
     Raises ``ValueError`` if the range is too small.
     """
@@ -62,7 +62,8 @@ def ports_of(entries: Entries, ports: PortRange) -> dict[str, int]:
 def not_shared(
     one: WorkspaceEntry, gpus: tuple[str, ...], other: WorkspaceEntry, others: tuple[str, ...], cards: Mapping[str, str]
 ) -> tuple[str, str] | None:
-    """Return a GPU of each workspace that the two cannot both use, such as a GPU and a MIG device on it; else ``None``.
+    """Return two GPUs, one of each workspace, that both workspaces cannot use together; else ``None``. Example: a GPU
+    and a MIG device on it.
 
     Two workspaces can use the same GPU if both share, or if both are batch runs, which queue for it. ``cards`` maps MIG
     devices to GPUs.
@@ -79,7 +80,9 @@ def person_of(entry: WorkspaceEntry, users: Mapping[str, WorkspaceUser]) -> Work
 
 
 def uids_given_twice(users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
-    """Yield each user whose uid another user also has, with the error. Users who left still have files."""
+    """Yield each user with the uid of another user, and the error. Users who left count, because their files still
+    exist.
+    """
     first: dict[int, str] = {}
     for name, person in users.items():
         other = name if person.uid is None else first.setdefault(person.uid, name)
@@ -94,7 +97,9 @@ def uids_given_twice(users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
 
 
 def wrong_together(entries: Entries, users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
-    """Yield errors about users, and conflicts between two workspaces of a host, each with the later of both names."""
+    """Yield errors about users, and conflicts between two workspaces of a host. A conflict is reported for the later of
+    both names.
+    """
     for name, entry in entries.items():
         user = person_of(entry, users)
         if user is None:
@@ -112,7 +117,7 @@ def wrong_together(entries: Entries, users: Mapping[str, WorkspaceUser]) -> Iter
 
 
 def over_limits(entries: Entries, per_user: WorkspaceLimits, per_host: WorkspaceLimits) -> Iterator[Wrong]:
-    """Yield exceeded limits, each with the last name among the workspaces that the limit covers."""
+    """Yield exceeded limits. Each is reported for the last name among the workspaces that the limit covers."""
     for user in sorted({entry.user for entry in entries.values()}):
         theirs = {name: entry for name, entry in entries.items() if entry.user == user}
         yield from _over(theirs, per_user, f"the workspaces of {user}", "workspaces_per_user")

@@ -21,7 +21,8 @@ from hostwright.standard.roles.workspaces.declared.promises import (
 )
 
 STATE = "/var/lib/hostwright/workspaces"  #: root's directory on the host for each workspace's state
-BATCH = "/usr/local/lib/hostwright/workspace-batch"  #: program on the host that runs a batch workspace to its end
+#: program on the host that starts a batch workspace and waits for its end
+BATCH = "/usr/local/lib/hostwright/workspace-batch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Workspace:
 
     @property
     def owner(self) -> str:
-        """The user's name."""
+        """Name of the workspace's user."""
         return self.entry.user
 
     @property
@@ -53,7 +54,8 @@ class Workspace:
 
 
 def checked_together(entries: Entries, info: ValidationInfo) -> Entries:
-    """Check conflicts and limits between the workspaces of a host. Raises all errors, each at its workspace.
+    """Check conflicts and limits between the workspaces of a host. Raises all errors, each with the path of its
+    workspace.
 
     Runs only if each workspace is valid by itself.
     """
@@ -65,7 +67,7 @@ def checked_together(entries: Entries, info: ValidationInfo) -> Entries:
 
 
 def checked_people(users: Mapping[str, WorkspaceUser]) -> Mapping[str, WorkspaceUser]:
-    """Check that no two users have the same uid. Raises all errors, each at its user."""
+    """Check that no two users have the same uid. Raises all errors, each with the path of its user."""
     _refuse("workspaces_users", uids_given_twice(users))
     return users
 

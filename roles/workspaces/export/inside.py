@@ -13,7 +13,7 @@ PORTS = {"jupyter": 8888, "tensorboard": 6006}
 
 
 def command_inside(workspace: Workspace) -> tuple[str, ...]:
-    """Return the command and its arguments. Jupyter generates and prints its own token.
+    """Return the command and its arguments for a workspace. Jupyter generates and prints a token.
 
     Raises ``InputError`` for a script that is too long for one argument, because an export has no script file.
     """
@@ -32,7 +32,9 @@ def command_inside(workspace: Workspace) -> tuple[str, ...]:
 
 
 def _script(text: str) -> tuple[str, ...]:
-    """Return a script's command: /bin/sh runs the text, or the interpreter of its first line runs a temporary file."""
+    """Return the command for a script: /bin/sh with the text, or the interpreter of the first line with a temporary
+    file.
+    """
     if not text.startswith("#!"):
         return ("/bin/sh", "-c", text, "script")
     write = 'file=$(mktemp) && printf %s "$1" >"$file" && shift && exec "$@" "$file"'
@@ -59,7 +61,7 @@ def hosts_checked(workspace: Workspace, hosts: int) -> None:
 
 
 def cards_checked(workspace: Workspace) -> None:
-    """Raise ``InputError`` for a MIG device: clusters assign them by profile, which a UUID does not contain."""
+    """Raise ``InputError`` for a MIG device. Clusters assign MIG devices by profile, which a UUID does not contain."""
     part = next(filter(is_mig, workspace.entry.gpus), None)
     if part is not None:
         raise InputError(

@@ -80,7 +80,7 @@ def _files(workspace: Workspace) -> str:
 
 
 def _job(workspace: Workspace, pod: Manifest) -> Manifest:
-    """Return a Job that runs once, whatever its exit status."""
+    """Return a Job that runs once and is not repeated after a failure."""
     template = {"spec": {**pod, "restartPolicy": "Never"}}
     spec = {"backoffLimit": 0, "template": template}
     return {**_named("batch/v1", "Job", workspace, dns_name(workspace.name)), "spec": spec}
@@ -94,7 +94,7 @@ def _tf_job(workspace: Workspace, pod: Manifest, hosts: int) -> Manifest:
 
 
 def _deployment(workspace: Workspace, pod: Manifest) -> Manifest:
-    """Return a Deployment with one pod, never two on the same files."""
+    """Return a Deployment with one pod. Two pods never use the workspace's files at the same time."""
     labels = {"app.kubernetes.io/name": dns_name(workspace.name)}
     template = {"metadata": {"labels": labels}, "spec": pod}
     spec = {"replicas": 1, "strategy": {"type": "Recreate"}, "selector": {"matchLabels": labels}, "template": template}
@@ -190,7 +190,7 @@ def _claim(source: str) -> str:
     """
     plain = source[1:].replace("/", "-")
     named = re.fullmatch(r"/[a-z0-9]+(/[a-z0-9]+)*", source) and len(plain) <= _LABEL_LENGTH
-    if named and plain != _SHM and not plain.endswith("-files"):  # the pod uses these names itself
+    if named and plain != _SHM and not plain.endswith("-files"):  # the pod uses these names for its other volumes
         return plain
     letters = re.sub("[^a-z0-9]", "-", plain.lower()).strip("-")[:50].rstrip("-")
     return f"{letters or 'data'}-{_sum(source)[:8]}"

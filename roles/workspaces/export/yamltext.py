@@ -23,10 +23,10 @@ def yaml_text(documents: Iterable[Mapping[str, Any]], *, explicit_start: bool = 
 
 
 class _Dumper(yaml.SafeDumper):
-    """Dumper that also quotes each text that another YAML parser would not read as a text."""
+    """Dumper that quotes each text that some YAML parser would read as another type."""
 
     def ignore_aliases(self, _data: object) -> bool:
-        return True  # repeated values are written in full instead of as aliases, because people edit these files
+        return True  # people edit these files, so that repeated values are written in full instead of as aliases
 
     def text(self, text: str) -> yaml.ScalarNode:
         quotes = '"' if isinstance(text_as_written(text), Unquoted) else None

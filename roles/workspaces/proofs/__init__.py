@@ -21,7 +21,7 @@ _TAG = re.compile(r"(?:.*/)?tensorflow:([0-9]+\.[0-9]+\.[0-9]+)(?:-[^/]*)?")
 
 
 def proofs(variables: Workspaces, ctx: RoleContext) -> tuple[Proof, ...]:
-    """Return TensorFlow's proofs, run in a container.
+    """Return TensorFlow's proofs, which run in a container.
 
     If workspaces use the image, it is already on the host, and the short proofs have the level ``quick``.
     """
@@ -39,7 +39,9 @@ def proofs(variables: Workspaces, ctx: RoleContext) -> tuple[Proof, ...]:
 
 
 def _judge(image: str, ctx: RoleContext) -> TensorflowJudge:
-    """Return the expected versions from the image's tag; CUDA only if the TensorFlow version is the stack's."""
+    """Return the versions to expect from the image's tag. CUDA is checked only if the TensorFlow version is the
+    stack's.
+    """
     tag = _TAG.fullmatch(image)
     version = tag[1] if tag else ""
     stacks, cuda = ctx.find(TensorflowSection), ctx.find(CudaSection)

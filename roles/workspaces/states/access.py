@@ -64,7 +64,7 @@ class NetworksOpen(Resource):
 
 @dataclass(frozen=True, slots=True)
 class AccessWithdrawn(Resource):
-    """No container of these users is on a network, so that their connections and ports are closed.
+    """The containers of these users have no network, so that their connections and ports are closed.
 
     Running processes continue until ``Undeclared`` removes the container, so that this state is never refused. The
     containers of other users, even of undeclared workspaces, keep their networks: a missing name may be a mistake, but

@@ -17,7 +17,7 @@ RUN = "/run/hostwright"  #: directory in the container with root's read-only fil
 INSIDE = {"jupyter": 8888, "tensorboard": 6006, "ssh": 2222, "batch": 0, "serving": 8501}
 WITH_SHELLS = ("jupyter", "batch")  #: kinds in whose containers users open shells
 _LOGS = ("--log-driver", "json-file", "--log-opt", "max-size=10m", "--log-opt", "max-file=3")
-MODELS = "/models"  #: directory in a model server's container: its configuration, and the versions of its model
+MODELS = "/models"  #: directory in a model server's container with its configuration and the versions of its model
 _CONFIG = f"{MODELS}/models.config"
 #: options of TensorFlow Serving. A version that does not load fails at once, instead of after five tries in five
 #: minutes, and the other versions continue. Labels are permitted for versions that are not loaded yet, because no
@@ -73,7 +73,7 @@ def network_of(user: str) -> str:
 
 
 def bridge_of(user: str) -> str:
-    """Return the bridge of a user's network, which the firewall rule names (``sh/network/closed.sh``)."""
+    """Return the bridge of a user's network. The firewall rules contain this name (``sh/network/closed.sh``)."""
     return f"hww-{hashlib.sha256(user.encode()).hexdigest()[:10]}"
 
 
@@ -87,7 +87,7 @@ def docker_arguments(space: Workspace, placed: Placed) -> tuple[str, ...]:
         *_network(space),
         *_mounts(space),
         *_LOGS,
-        # Jupyter would leave orphans as zombies, which ``--init`` reaps; sshd reaps them itself
+        # Jupyter does not reap orphaned processes, but ``--init`` does; sshd reaps them itself
         *(() if space.entry.kind == "ssh" else ("--init",)),
         "--stop-timeout", str(STOP_S),
         "--restart", "no" if space.entry.kind == "batch" else "unless-stopped",
@@ -194,7 +194,7 @@ def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
 
 
 def _is_shell(entry: WorkspaceEntry) -> bool:
-    """Return whether a batch run starts with a shell, which starts other programs."""
+    """Return whether a batch run's first program is a shell."""
     if not entry.script:
         return posixpath.basename(entry.command[0]) in _SHELLS
     first = entry.script.partition("\n")[0]
@@ -202,7 +202,7 @@ def _is_shell(entry: WorkspaceEntry) -> bool:
 
 
 def interpreter_of(entry: WorkspaceEntry) -> str:
-    """Return the interpreter in a script's first line if the image must contain it: a path, or a name for ``PATH``.
+    """Return the interpreter in a script's first line, a path or a name for ``PATH``, if the image must contain it.
 
     Empty for an interpreter in the user's files or a mount, and for a line that only ``env`` can parse.
 
@@ -211,7 +211,7 @@ def interpreter_of(entry: WorkspaceEntry) -> str:
     """
     first = entry.script.partition("\n")[0]
     path, *rest = first[2:].split(None, 1) if first.startswith("#!") and first[2:].strip() else ("",)
-    if posixpath.basename(path) == "env" and rest:  # Linux passes the rest of the line as one argument, which -S splits
+    if posixpath.basename(path) == "env" and rest:  # the rest is one argument for Linux, which ``env -S`` splits
         words = rest[0].removeprefix("-S").split() if rest[0].startswith("-S") else [rest[0].strip()]
         path = next((word for word in words if "=" not in word), "")
         return path if _PROGRAM.fullmatch(path) and not re.search(r"[\"'\\$]", rest[0]) else ""

@@ -37,7 +37,7 @@ class CardsGiven:
 
 
 def card_probes(workspaces: Sequence[Workspace]) -> tuple[Probe, ...]:
-    """Return the probes for these workspaces' GPUs; MIG devices are listed only if one is declared."""
+    """Return the probes for the GPUs of these workspaces. MIG devices are listed only if a workspace declares one."""
     gpus = [gpu for space in workspaces for gpu in space.entry.gpus]
     return (NVIDIA_SMI, *((LISTED,) if any(map(is_mig, gpus)) else ())) if gpus else ()
 
@@ -79,7 +79,7 @@ def give_cards(
     cards: HostCards,
     reserved: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, CardsGiven]:
-    """Assign GPUs to each workspace. Workspaces with a container come first and keep their GPUs. The others follow by
+    """Assign GPUs to each workspace. Workspaces with a container come first and keep their GPUs; the others follow, by
     name.
 
     ``reserved`` maps reserved GPUs, by index or UUID, to the role that assigns them; no workspace gets them.
@@ -126,9 +126,7 @@ def _missing(space: Workspace, gpu: str, had: str, cards: HostCards) -> str:
 
 
 def _reserved(space: Workspace, uuids: tuple[str, ...], reserved: Mapping[str, str], cards: HostCards) -> str:
-    """Return the refusal if another role of the host reserves a GPU of the workspace, or the parent GPU of a MIG
-    device.
-    """
+    """Return the refusal if another role of the host reserves a GPU of the workspace, or the GPU of its MIG device."""
     both = clash(uuids, tuple(reserved), cards.parts)
     if both is None:
         return ""
@@ -147,7 +145,9 @@ def _taken(
     spaces: Mapping[str, Workspace],
     cards: HostCards,
 ) -> str:
-    """Return the refusal if a workspace has a GPU twice or a GPU of another workspace, also after a GPU moved."""
+    """Return the refusal if the workspace has a GPU twice, or has a GPU of another workspace, even if that GPU moved to
+    another slot.
+    """
     wants = f"workspace {space.name} wants GPU {', '.join(space.entry.gpus)}"
     own = next((both for n, uuid in enumerate(uuids) if (both := clash((uuid,), uuids[:n], cards.parts))), None)
     if own is not None:
@@ -163,5 +163,5 @@ def _taken(
 
 
 def _kin(both: tuple[str, str], cards: HostCards) -> str:
-    """Return the relation of the second GPU to the first: a MIG device of the first, or the parent GPU of the first."""
+    """Return how the second GPU relates to the first: a MIG device of the first, or the GPU that contains the first."""
     return f"a MIG device on {both[0]}" if both[1] in cards.parts else f"the GPU of {both[0]}"

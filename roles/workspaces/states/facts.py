@@ -15,7 +15,7 @@ from hostwright.standard.roles.container.running import CHILDREN_SH, processes
 from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE
 
-LABEL = "hostwright.workspace"  #: container label with the name of its workspace
+LABEL = "hostwright.workspace"  #: container label with the name of the container's workspace
 PREFIX = "workspace-"  #: prefix of container names
 NEW, OLD = ".new", ".old"  #: suffixes of container names during a replacement
 
@@ -48,7 +48,7 @@ class SpaceContainer:
 
     name: str
     id: str
-    image: str  #: ID of the image (``sha256:…``), even if the image's names now point to another image
+    image: str  #: ID of the container's image (``sha256:…``), also if the image's names point to a newer image
     state: str  #: Docker's state: ``running``, ``exited``, ``created``, …
     pid: int
     code: int
@@ -65,9 +65,9 @@ class SpaceContainer:
     port: str
     reference: str  #: image in the inventory when the container was created
     networks: str  #: names of the container's networks, also while it is stopped
-    restarts: int = 0  #: number of restarts by Docker since the last manual start
-    started: str = ""  #: time of the last start, UTC (RFC 3339)
-    children: int = 0  #: child processes of the container's first process
+    restarts: int = 0  #: number of restarts by Docker since the container was last started by hand
+    started: str = ""  #: time of the container's last start, UTC (RFC 3339)
+    children: int = 0  #: number of child processes of the container's first process
     #: driver version of the libraries that Docker mounted when the container started; empty: no such libraries
     libraries: str = ""
 
@@ -78,12 +78,12 @@ class SpaceContainer:
 
     @property
     def kept_up(self) -> bool:
-        """Whether the container runs or Docker restarts it, so that it may own its port."""
+        """Whether the container runs, or Docker is restarting it, so that it may use its port."""
         return self.state in ("running", "restarting")
 
     @property
     def connected(self) -> bool:
-        """Whether the container is on a network, or will be after its start. Nobody can reach a container without a
+        """Whether the container is on a network or joins one at its start. Nobody can connect to a container without a
         network.
         """
         return self.networks.split() not in ([], ["none"])
@@ -95,8 +95,8 @@ class SpaceContainer:
 
     @property
     def half_started(self) -> bool:
-        """Whether the container's start failed in the runtime, after which Docker reports its ID as in use at each
-        start.
+        """Whether the container runtime failed at the container's start. Docker then reports the container's ID as in
+        use at each further start.
         """
         never = self.state == "created" or (self.state == "exited" and self.kind != "batch")
         return never and any(sign in self.error for sign in _HALF_STARTED)
@@ -108,7 +108,7 @@ class SpaceContainer:
 
     @property
     def at_work(self) -> str:
-        """Description of the work that would end with the container; empty if nobody works in the container."""
+        """Description of the work that would end with the container; empty if nobody works in it."""
         if not self.running or self.kind in UNATTENDED or (self.kind != "batch" and not self.children):
             return ""
         what = "a batch run" if self.kind == "batch" else processes(self.children)
@@ -153,7 +153,9 @@ class WorkspaceFacts:
         return self.images.get(read_image_name(name).shown, "")
 
     def unsteady(self, held: SpaceContainer) -> bool:
-        """Return whether Docker restarted the container a moment ago, so that its program may soon end again."""
+        """Return whether Docker restarted the container a moment ago. Its program may then soon end, as before the
+        restart.
+        """
         return held.running and held.restarts > 0 and bool(self.lately) and held.started >= self.lately
 
     def outdated(self, held: SpaceContainer) -> bool:
@@ -163,7 +165,7 @@ class WorkspaceFacts:
         return held.running and bool(self.driver and held.libraries) and held.libraries != self.driver
 
     def container(self, workspace: str, end: str = "") -> SpaceContainer | None:
-        """Return the container of a workspace, or the container with the suffix ``end`` in its name."""
+        """Return the container of a workspace. ``end`` is a suffix of the container's name, such as ``OLD``."""
         name = f"/{PREFIX}{workspace}{end}"
         return next((held for held in self.containers if held.name == name and held.workspace == workspace), None)
 

@@ -34,7 +34,7 @@ def tag_of(kind: str, files: tuple[tuple[str, str], ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ImageBuilt(Resource):
-    """An image built on the host from these files, with the package updates of that day."""
+    """The host has an image built from these files, with the package updates of the date in the files."""
 
     tag: str
     base: str  #: base image

@@ -60,7 +60,7 @@ class WorkspaceRuns(Resource):
     siblings: tuple[Workspace, ...] = field(metadata=NO_IDENTITY)  #: all workspaces of the host
     built: str = ""  #: image built on the host for the workspace; empty: the inventory's image
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a change may end a user's work
-    #: GPUs that other roles of the host reserve, each with the role
+    #: GPUs that other roles of the host reserve, each with the role's name
     reserved: tuple[tuple[str, str], ...] = field(default=(), metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -95,8 +95,8 @@ class WorkspaceRuns(Resource):
         return self._kept(found, held)
 
     def _kept(self, found: WorkspaceFacts, held: SpaceContainer) -> Planned | None:
-        """Return the change for a container that matches its definition: a start, a network, or the removal of a
-        replaced container.
+        """Return the change for a container that matches its definition: start it, connect its network, or remove the
+        container that it replaced.
 
         A container that ``AccessWithdrawn`` disconnected is reconnected; its processes continue.
         """
@@ -122,7 +122,7 @@ class WorkspaceRuns(Resource):
         return None
 
     def _change(self, have: str, want: str, script: str, diff: str = "") -> Change:
-        """Return a change that does not block other workspaces if it fails."""
+        """Return a change. If it fails, the changes of other workspaces continue."""
         return Change(self.what, have, want, (_step(failing(self.what) + script),), diff=diff, alone=True)
 
     def _placed(self, found: WorkspaceFacts, held: SpaceContainer | None, facts: Facts) -> Placed | Planned:
@@ -199,7 +199,7 @@ class WorkspaceRuns(Resource):
             )
 
     def _new_key(self, found: WorkspaceFacts) -> Iterator[str]:
-        """Yield a warning for a new SSH host key. A box keeps its key as long as root's files and the box's user stay
+        """Yield a warning for a new SSH host key. A box keeps its key while root's files exist and the box's user is
         the same.
         """
         before = found.definitions.get(self.name, {})
@@ -246,8 +246,8 @@ class WorkspaceRuns(Resource):
         return f"{entry.kind} of {entry.user} with {gpus}, {port}{entry.image}"
 
     def _taken(self, found: WorkspaceFacts) -> Refusal | None:
-        """Return the refusal if another program listens on the port. A container that is to be replaced may keep the
-        port.
+        """Return the refusal if another program listens on the port. A container may keep the port until it is
+        replaced.
         """
         port = self.workspace.port
         holding = (held for held in found.containers if held.kept_up and held.connected and held.port == str(port))
@@ -319,7 +319,7 @@ def _difference(before: object, runs: WorkspaceRuns) -> str:
 
 
 def _bounded(line: str) -> str:
-    """Shorten a long line, such as a script, and add its digest to show any change."""
+    """Shorten a long line, such as a script's. The line's digest is added, so that any change is visible."""
     if len(line) <= _LINE_CHARACTERS:
         return line
     return f"{line[:_LINE_CHARACTERS]}… ({len(line):,} characters, SHA-256 {digest(line)})"

@@ -137,7 +137,8 @@ def change(
     *,
     provision: bool = True,
 ) -> int:
-    """Write a workspace of one host to the file, or remove it with ``None``; then provision its host with the role.
+    """Write a workspace's entry to the file, or remove it if ``entry`` is ``None``; then provision the host with the
+    role.
 
     ``entry`` receives the file's entry, or ``None``, and returns the new entry. A removal needs confirmation, unless
     nothing is provisioned.

@@ -34,7 +34,8 @@ _DASH = re.compile(r"^( *)[^\s#-][^\n]*:[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*(\1 *)(
 
 
 def edited(inventory: Path, host_name: str, name: str, entry: Mapping[str, Any] | None) -> tuple[str, str]:
-    """Return the file's text before and after writing a workspace of a host, or removing it with ``None``.
+    """Return the file's text before and after the change of a workspace. ``entry`` is the new entry, or ``None`` to
+    remove the workspace.
 
     Raises ``InputError`` for a missing name, and for a file that cannot be edited.
     """
@@ -100,7 +101,8 @@ def place(inventory: Path) -> Path:
 
 
 def checked(inventory: Path, name: str, text: str) -> Workspaces:
-    """Return the host's variables with this text in the file. Raises ``InputError`` for every mistake in them.
+    """Return the host's variables as they are with this text in the file. Raises ``InputError`` for every mistake in
+    them.
 
     An error names the line in the current file, or the option for text that the file does not have yet.
     """
@@ -140,8 +142,8 @@ def _as_it_will_be(inventory: Path, text: str) -> Iterator[tuple[Mapping[str, Ho
 
 
 def _elsewhere(host: Host, folder: Path, key: str, what: str) -> None:
-    """Raise ``InputError`` if another file sets the same variable of the host, because one file would override the
-    other.
+    """Raise ``InputError`` if another file also sets the variable ``key`` of the host, because one file would override
+    the other.
     """
     for definition in definitions(host, ROLE, key):
         file = definition.origin.file
@@ -152,7 +154,9 @@ def _elsewhere(host: Host, folder: Path, key: str, what: str) -> None:
 
 @contextmanager
 def alone(inventory: Path) -> Iterator[None]:
-    """Lock the file against other editors on this machine; a second editor waits and reads the new text."""
+    """Lock the file against other editors on this machine. Another editor waits for the lock and then reads the new
+    text.
+    """
     try:
         folder = os.open(inventory, os.O_RDONLY)
     except OSError as error:
@@ -171,7 +175,7 @@ def once_written(inventory: Path) -> AbstractContextManager[None]:
 
 
 def written(inventory: Path, before: str, after: str) -> None:
-    """Write the text, unless the file changed meanwhile. Raises ``InputError``."""
+    """Write the text. Raises ``InputError`` if the file no longer has the text ``before``."""
     path = place(inventory)
     now = path.read_text("utf-8") if path.exists() else ""
     if now != before:

@@ -45,7 +45,7 @@ class GivenText:
         return InputError(wrong, f"--{option}" if option else f"--name {name}")
 
     def _lines(self) -> dict[int, int]:
-        """Map line numbers of the text to line numbers of the file, for common lines."""
+        """Map line numbers of the given text to line numbers of the file, for the lines that both have."""
         same = SequenceMatcher(None, self.text.splitlines(), self.before.splitlines(), autojunk=False)
         return {
             block.a + offset + 1: block.b + offset + 1

@@ -91,7 +91,7 @@ def show_list(request: Request) -> int:
 
 
 def trouble_of(facts: Facts) -> str:
-    """Return the error if Docker does not respond, so that a host's workspaces are unknown; else empty."""
+    """Return the error if Docker does not respond and the host's workspaces are therefore unknown; else empty."""
     found = read_workspaces(facts)
     return found.trouble if found.docker == "silent" else ""
 
@@ -160,7 +160,7 @@ def run_in(request: Request, name: str, script: Callable[[Workspace], str], left
 
 
 def one_workspace(request: Request, name: str) -> tuple[TargetHost, Workspace]:
-    """Return the host and the workspace of this name. Raises ``InputError`` if undeclared or on several hosts."""
+    """Return the workspace of this name, and its host. Raises ``InputError`` if no host or several hosts declare it."""
     fleet = open_fleet(request)
     targets = targets_of(fleet, replace(request, hosts=request.hosts or "all", roles=ROLE))
     pairs = [(target, space) for target in targets for space in declared_of(target)]
@@ -174,10 +174,11 @@ def one_workspace(request: Request, name: str) -> tuple[TargetHost, Workspace]:
 
 
 def logs_script(space: Workspace, lines: int) -> str:
-    """Return a script that prints the container's last output, a batch run's end, and a lack of memory."""
+    """Return a script that prints the container's last output, how a batch run ended, and any lack of memory."""
     container, ended = f"{PREFIX}{space.name}", ":"
     if space.entry.kind == "batch":
-        # read as the owner, who may have put a link to root's file or a pipe there
+        # as the owner and not as root, because the owner may have replaced the file by a pipe or by a link to root's
+        # file
         read = sh("timeout 10 setpriv $owner --clear-groups -- head -c 65536 -- %s", f"{space.directory}/batch.json")
         why = sh("%s %s why", BATCH, space.name)
         ended = f"{_owner(space, '--reuid=%u --regid=%g')} && {read} 2>/dev/null || :; {why} 2>/dev/null || :"

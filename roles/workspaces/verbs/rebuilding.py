@@ -52,8 +52,8 @@ _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-([0-9]{1,3}))?")
 
 
 def next_date(today: str, last: str, *, again: bool) -> str:
-    """Return the images' new date: today's date, which further runs of the day keep, so that an interrupted run
-    continues.
+    """Return the new date of the images: today. Further runs on the same day keep the date, so that they continue an
+    interrupted run.
 
     ``again`` returns a new date for another build on the same day.
 
@@ -78,7 +78,9 @@ class BoxImages:
 
 @dataclass(frozen=True, slots=True)
 class BoxChanges:
-    """Changes of one SSH box's image: the image's IDs before and now, and a line for each package."""
+    """Changes of one SSH box's image: the image ID before the rebuild, the current ID, and a line for each changed
+    package.
+    """
 
     host: str
     workspace: str
@@ -149,7 +151,7 @@ def _has_box(target: TargetHost) -> bool:
 
 
 def _others(fleet: Fleet, boxed: list[TargetHost]) -> Iterator[str]:
-    """Yield the hosts with a box that this run omits, because the new date applies to them too."""
+    """Yield the hosts with an SSH box that this run does not rebuild although the new date applies to them."""
     chosen = {target.name for target in boxed}
     for host in fleet.inventory.hosts.values():
         if host.name not in chosen:
@@ -196,7 +198,9 @@ def box_changes(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages])
 
 
 def lines(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages]) -> Iterator[str]:
-    """Yield the report's lines: changed packages in each box's image, grouped by the same changes."""
+    """Yield the report's lines: the changed packages in each box's image. Boxes with the same changes are listed
+    together.
+    """
     folded: dict[tuple[str, ...], list[str]] = {}
     for box in box_changes(before, after):
         folded.setdefault(box.changes, []).append(f"{box.host} {box.workspace}")
