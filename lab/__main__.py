@@ -22,7 +22,7 @@ from lab.machine import console as machine_console
 from lab.records import find_lab, find_machine, open_lab
 from lab.vendor.model import Profile
 
-#: Environment variables that sudo keeps: paths of the lab, and access to packages.
+#: Environment variables that sudo must keep: paths of the lab, and settings for the access to packages.
 _PASSED = ("HOSTWRIGHT_LAB_CACHE", "HOSTWRIGHT_LAB_STATE", "HOSTWRIGHT_LAB_NETWORK", "PYTHONPATH")
 _PASSED_PREFIXES = ("PIP_", "SSL_CERT_", "REQUESTS_CA_", "HTTP_", "HTTPS_", "NO_PROXY", "http_", "https_", "no_proxy")
 
@@ -98,7 +98,7 @@ def reset(arguments: argparse.Namespace) -> None:
 
 def down(arguments: argparse.Namespace) -> None:
     """Remove the lab, or only the given hosts."""
-    lab = open_lab(arguments.name)  # finds also a lab that has no record because of a crash
+    lab = open_lab(arguments.name)  # also finds a lab without a record, as after a crash
     if arguments.hosts:
         fleet.remove(lab, _hosts(arguments.hosts))
         print(f"lab {lab.name}: {arguments.hosts} removed")

@@ -53,7 +53,7 @@ def _hand_down(parent: Path) -> None:
     """
     control = parent / "cgroup.subtree_control"
     if not control.exists():
-        return  # a v1 group
+        return  # a v1 group has no such file
     given = set(control.read_text().split())
     for controller in set((parent / "cgroup.controllers").read_text().split()) & _LIMITING - given:
         # fails for example if the parent has processes; the host then reports that it has no limits

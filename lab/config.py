@@ -20,7 +20,7 @@ Real = Literal["", "driver", "cudnn", "packages"]
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DEFAULT_NAME = "lab"
-USER = "ops"  # login user of every host; installers reject the name "admin"
+USER = "ops"  # login user of every host. Not "admin", which installers reject.
 
 #: Private address block of all labs; each lab has a /22, for 64 labs of 1021 hosts.
 BLOCK = IPv4Network(os.environ.get("HOSTWRIGHT_LAB_NETWORK", "10.213.0.0/16"))

@@ -26,7 +26,7 @@ from lab.records import read_record
 from lab.snapshots import restore_identity
 from lab.waiting import await_that
 
-CACHE = "var/cache/hostwright/artifacts"  #: directory of received artifacts on a host
+CACHE = "var/cache/hostwright/artifacts"  #: path of the directory of received artifacts, in a host's root filesystem
 PATIENCE_S = 60.0
 DAY_S = 86400
 _LARGEST_STEP = 2**30
@@ -186,7 +186,7 @@ def hold_apt_lock(machine: Machine, seconds: float) -> Iterator[None]:
         assert holder.stdin and holder.stdout
         if holder.stdout.readline() != b"held\n":
             raise LabError(f"lab host {machine.name}: another process held the apt locks for {PATIENCE_S:.0f} s")
-        yield  # leaving closes the pipes and waits for the holder
+        yield  # at the end of the body, the context manager closes the pipes and waits for the holder
 
 
 @contextmanager

@@ -35,7 +35,7 @@ _CARDS = uuid.UUID("4857a0c4-1ab0-4d1e-9f5b-6f2d7c0e3a11")
 class Card:
     """An NVIDIA PCI card; ids as in the public PCI id list."""
 
-    name: str  #: product name in the driver
+    name: str  #: product name as the driver reports it
     device: int
     subsystem: int
     vbios: str
@@ -63,7 +63,7 @@ class Hardware:
     #: version of an earlier driver's kernel module that is loaded until the first reboot; None: no such module
     loaded: str | None = None
     secure_boot: bool = False  #: whether the kernel loads only signed modules
-    nvswitch: int = 0  #: number of NVSwitches
+    nvswitch: int = 0  #: number of the host's NVSwitches
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Hardware:

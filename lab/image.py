@@ -25,7 +25,7 @@ from lab.programs import run_logged
 # number in an image's hash; increase it when this module's code changes the image. Changes of data are detected.
 RECIPE = 2
 
-#: program → Debian package, for all programs that the lab runs on this machine.
+#: program → Debian package, for all programs that the lab runs on this machine
 TOOLS = {
     "systemd-nspawn": "systemd-container",
     "mmdebstrap": "mmdebstrap",
@@ -42,7 +42,7 @@ TOOLS = {
     "gpg": "gnupg",
     "gcc": "gcc",
 }
-#: file → package, for files that are not programs. Ubuntu does not install Debian's archive keys.
+#: file → Debian package, for files that are not programs. Ubuntu does not install Debian's archive keys.
 FILES = {
     Path("/usr/share/keyrings/debian-archive-keyring.gpg"): "debian-archive-keyring",
     Path("/usr/include/stdio.h"): "libc6-dev",
@@ -208,7 +208,7 @@ def _build(distro: Distro, root: Path, log: Path) -> None:
         *excludes,
         "--dpkgopt=path-include=/usr/share/doc/*/copyright",
         *(f"--aptopt={line}" for line in surroundings.apt_settings()),
-        '--aptopt=Acquire::Check-Valid-Until "false"',  # the lists of old suites have expired
+        '--aptopt=Acquire::Check-Valid-Until "false"',  # the package lists of old suites have expired
         '--aptopt=APT::Keep-Downloaded-Packages "true"',
         '--aptopt=Acquire::Languages "none"',
         "--skip=cleanup/apt/lists",

@@ -35,7 +35,7 @@ from lab.vendor.model import Profile, sha256_of
 # number in an image's hash; increase it when this module's code changes an image. Changes of data are detected.
 RECIPE = 1
 LABEL = "org.hostwright.lab.stand-in"
-#: parts of Debian in every image: Python and its libraries, shell and core programs
+#: parts of Debian's filesystem in every image: Python and its libraries, shell and core programs
 _PARTS = ("bin", "sbin", "lib", "lib64", "etc", "usr/bin", "usr/sbin", "usr/lib64", "usr/lib/os-release")
 _LIBRARIES = ("usr/lib/ssl", "usr/lib/python3", "usr/lib/python3.9", "usr/lib/x86_64-linux-gnu", "usr/share/zoneinfo")
 _EMPTY = ("dev", "home", "mnt", "opt", "proc", "root", "run", "sys", "tmp", "usr/local", "var/tmp")
@@ -50,11 +50,11 @@ class Image:
     """A container image: what it adds to Python, and its metadata."""
 
     tag: str
-    says: str  #: text of the label: the image that it replaces, and the missing parts
+    says: str  #: text of the label: the image that this one replaces, and what it lacks
     requirements: tuple[str, ...] = ()  #: requirements for pip. An image without requirements has only one layer.
     environment: tuple[str, ...] = ()
     command: tuple[str, ...] = ("python3",)
-    directory: str = "/"  #: working directory of the command; created in the image
+    directory: str = "/"  #: working directory of the command. The image contains this directory.
     #: parent image, and the files that this image adds to it: path in the image, path in this checkout
     below: Image | None = field(default=None, repr=False)
     files: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -83,7 +83,7 @@ TENSORFLOW = Image(
     "tensorflow/tensorflow:2.9.0-gpu-jupyter",
     "stands in for the image of this name: real TensorFlow 2.9.0 and Jupyter from PyPI, on Debian 11, without CUDA",
     ("tensorflow==2.9.0", "jupyterlab", "notebook"),
-    # As in the original image: with NVIDIA's runtime as Docker's default, they select the cards of a container.
+    # as in the original image: if NVIDIA's runtime is Docker's default, these variables select a container's cards
     ("LANG=C.UTF-8", "NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"),
     ("jupyter", "notebook", "--notebook-dir=/tf", "--ip=0.0.0.0", "--no-browser", "--allow-root"),
     "/tf",
@@ -122,7 +122,7 @@ def ensure(image: Image, cache: Path | None = None) -> Path:
     with locked(f"image-{image.file_stem}"):
         if not archive.exists():
             archive.parent.mkdir(parents=True, exist_ok=True)
-            for left in archive.parent.glob(f".{image.file_stem}.*"):  # leftovers of a killed build
+            for left in archive.parent.glob(f".{image.file_stem}.*"):  # partial archives of a killed build
                 unmount(left / "merged")
                 run(["rm", "-rf", left])
             print(f"lab: building the container image {image.tag}", file=sys.stderr, flush=True)

@@ -139,7 +139,7 @@ def discard(machine: Machine) -> None:
     for name in ("upper", "work", "docker", "disk.img"):
         if (machine.directory / name).exists():
             (machine.directory / name).rename(trash / name)
-    # Deleting the files of a provisioned host takes seconds, so it runs in the background.
+    # in the background, because deleting the files of a provisioned host takes seconds
     run(["setsid", "--fork", "rm", "-rf", *machine.directory.glob("trash-*")])
 
 
@@ -263,7 +263,7 @@ def _leader(processes: set[int]) -> tuple[int, int] | None:
         try:
             lines = Path(f"/proc/{pid}/status").read_text().splitlines()
         except OSError:
-            continue  # the process has ended
+            continue  # the process has ended in the meantime
         status = {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
         # PID 1 of the host has two namespace levels; processes in containers inside the host have more.
         if len(status["NSpid"]) == 2 and status["NSpid"][1] == "1":
@@ -276,7 +276,7 @@ def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
     vendor = vendor_apt(machine.lab, options.profile)
     vendor.mkdir(parents=True, exist_ok=True)
     return [
-        # TMPFS_TMP: /tmp is on the host's disk, as in a Debian installation.
+        # TMPFS_TMP=0 keeps /tmp on the host's disk, as in a Debian installation
         *("env", "SYSTEMD_NSPAWN_TMPFS_TMP=0", *_hierarchy(options.distro)),
         *("systemd-nspawn", "--quiet", "--boot", "--settings=no"),
         *("--keep-unit", "--register=no", f"--directory={machine.merged}"),

@@ -14,7 +14,7 @@ from lab.mounts import mounted, unmount
 from lab.programs import attempt, run
 
 MTU = 1400  #: maximum packet size in bytes. Some machines reach the internet through tunnels with an MTU below 1500.
-INSIDE = "host0"  #: interface name inside the host
+INSIDE = "host0"  #: name of the network interface inside the host
 
 
 def ensure_bridge(lab: Lab) -> None:

@@ -36,7 +36,7 @@ def attend(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.Complet
                     output, error = process.communicate(given, timeout=RESUME_S)
                     return subprocess.CompletedProcess(argv, process.returncode, output, error)
                 except subprocess.TimeoutExpired:
-                    given = None  # the input was already sent
+                    given = None  # the first call already sent the input
                     process.send_signal(signal.SIGCONT)  # no effect on a running program
         except BaseException:
             process.kill()

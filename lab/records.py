@@ -41,8 +41,8 @@ class Snapshot:
     name: str
     parent: str | None  #: name of the snapshot that the frozen host was based on; None: only the base image
     base: str  #: directory name of the base image below all snapshots, in the cache
-    host_key: str  #: public key of the frozen host, in the format of a .pub file; identifies that host
-    options: dict[str, Any]  #: options of the frozen host
+    host_key: str  #: public key of the frozen host, in the format of a .pub file, which also identifies this host
+    options: dict[str, Any]  #: host options of the frozen host
 
     @property
     def directory(self) -> Path:

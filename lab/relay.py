@@ -33,8 +33,8 @@ class Trouble:
 
     what: Literal["cut", "flip", "stall"]
     after_bytes: int
-    toward: Direction = "host"  #: direction in which bytes are counted and flipped
-    times: int = 1  #: number of disturbed connections; later connections are undisturbed
+    toward: Direction = "host"  #: direction in which bytes are counted and damaged
+    times: int = 1  #: number of connections to disturb; later connections are not disturbed
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class Relay:
     known_hosts: str  #: line of known_hosts for the relay's address, with the host's key
     trouble: Trouble | None
     connections: int = 0
-    troubled: int = 0  #: number of disturbed connections
+    troubled: int = 0  #: number of connections disturbed so far
     _links: list[_Link] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -16,7 +16,7 @@ from lab.surroundings import pip_conf, resolv_conf
 from lab.vm import system
 
 VENDOR_MOUNT = "/opt/hostwright-lab/apt"  #: mount point of the vendor's apt repositories in a host
-HEADERS = f"{VENDOR_MOUNT}/headers"  #: repository of the stand-in packages for kernel headers
+HEADERS = f"{VENDOR_MOUNT}/headers"  #: directory of the apt repository with stand-in packages for kernel headers
 _APT_TIMERS = ("apt-daily.timer", "apt-daily-upgrade.timer", "apt-daily.service", "apt-daily-upgrade.service")
 
 
@@ -44,7 +44,8 @@ def personalise(machine: Machine, options: HostOptions) -> None:
     if not options.apt_timers:
         for unit in _APT_TIMERS:
             mask(root, unit)
-    if options.kind == "vm":  # a virtual machine has Debian's kernel and headers, and QEMU's hardware
+    # a virtual machine has Debian's kernel headers and QEMU's hardware, so that it needs no stand-ins for them
+    if options.kind == "vm":
         system.settle(machine, MTU)
         return
     _headers_repository(root, vendor_apt(machine.lab, options.profile))

@@ -80,7 +80,7 @@ def thaw(machine: Machine, snapshot: Snapshot, *, wait: bool = True) -> None:
             f"{snapshot.base}; create a host on the snapshot with `lab.fleet.up(…, snapshot=…)`"
         )
     power_off(machine)
-    network.unplug(machine)  # removes firewall rules and bridges of Docker or of tests
+    network.unplug(machine)  # removes the firewall rules and bridges that Docker or tests created
     discard(machine)
     record = replace(record, snapshot=snapshot.name)
     write_record(machine.directory, record)

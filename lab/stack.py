@@ -93,7 +93,7 @@ def compose(files: Iterable[VendorFile], vendor: Path, profile: str) -> dict[str
     return {
         "extends": EXTENDS,
         "description": f"the {profile} lab: {EXTENDS} with stand-ins for what no public index carries",
-        # The stand-in module builds on any kernel; the base stack's rule is for the real module.
+        # any kernel: the base stack's rule is for the real module, and the stand-in module builds on all kernels
         "driver": {"kernels": ">=3.10"},
         "cuda": {"repository": {"fingerprint": by_artifact["cuda-repository"].fingerprint}},
         "tensorflow": {"wheelhouses": {name.removeprefix("wheelhouse-"): name for name in _wheelhouses(by_artifact)}},
@@ -178,7 +178,7 @@ def write_of_debian(base: Path, distro: Distro) -> None:
         "container": lab["container"],
         "driver": {
             "kernels": ">=3.10"
-        },  # the module builds against Debian's headers on any kernel, or the compiler reports why not
+        },  # any kernel: the module builds against Debian's headers, or the compiler reports the reason
         "artifacts": {KEY: lab["artifacts"][KEY]},
         **(_with_r535() if distro == "bookworm" else _with_torch()),
     }

@@ -93,7 +93,7 @@ def tell_of_a_lost_lab(argv: Sequence[str]) -> None:
     try:
         hosts = ",".join(map(str, yaml.safe_load(file.read_text("utf-8"))["lab"]["hosts"]))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, TypeError, KeyError):
-        return  # the task itself reports the error in the inventory
+        return  # the task itself reports the error in the inventory file
     place, program = file.relative_to(file.parents[1]), Path(argv[0]).name
     program = program if program in ("hostwright", "invoke", "inv") else Path(argv[0]).parent.name
     print(

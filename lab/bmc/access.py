@@ -33,7 +33,7 @@ class Door:
 
     def __init__(self, behind: WSGIApplication, credentials: Credentials):
         self._behind, self._credentials = behind, credentials
-        self._sessions: OrderedDict[str, str] = OrderedDict()  # hash of the token → session's id
+        self._sessions: OrderedDict[str, str] = OrderedDict()  # hash of a session's token → ID of the session
         self._lock = threading.Lock()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

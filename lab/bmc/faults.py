@@ -20,7 +20,7 @@ class Faults:
     lies_on: bool = False  #: the BMC always reports On, and accepts power-on requests without effect
     install_never_ends: bool = False  #: the installer fetches the seed and then hangs
     reset_fails: bool = False  #: the BMC responds to every reset with status 500
-    delay_s: float = 0.0  #: delay in seconds before each response about the host
+    delay_s: float = 0.0  #: seconds of delay before each response about the host
 
 
 def set_faults(lab: Lab, host: str, faults: Faults) -> None:

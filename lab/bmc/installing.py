@@ -30,7 +30,7 @@ def install(machine: Machine, seed: Seed, say: Callable[[str], None]) -> None:
     """
     record = read_record(machine.directory)
     power_off(machine)
-    network.unplug(machine)  # removes firewall rules and bridges of the old system
+    network.unplug(machine)  # removes the firewall rules and bridges that the old system created
     network.plug(machine)
     discard(machine)
     record = replace(record, snapshot=None, seeded=True)

@@ -100,7 +100,7 @@ class Hosts:
         if running(machine):
             exec_in(machine, ["systemctl", "--no-block", "poweroff"])
         else:
-            self._turn_off(machine)  # an installer needs no shutdown
+            self._turn_off(machine)  # a host in the installer needs no shutdown
 
     def _ask_to_restart(self, machine: Machine) -> None:
         if not self._says_on(machine):

@@ -19,7 +19,7 @@ from hostwright.common.errors import LabError
 from hostwright.common.secret import Secret
 from lab.config import require_host_name
 
-_USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")  # the names that Debian's adduser accepts
+_USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")  # pattern of user names that Debian's adduser accepts
 _PUBLIC_KEY = re.compile(r"(ssh-|ecdsa-|sk-)[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [^\n]*)?")
 _PRESEED_LINE = re.compile(r"(?P<owner>\S+)\s+(?P<question>\S+)\s+(?P<type>\S+)(?:\s(?P<value>.*))?")
 
@@ -28,14 +28,15 @@ _PRESEED_LINE = re.compile(r"(?P<owner>\S+)\s+(?P<question>\S+)\s+(?P<type>\S+)(
 class Seed:
     """Values of a requested installation that the lab supports."""
 
-    kind: str  #: name of the installer
+    kind: str  #: name of the installer that the seed is for
     hostname: str
     user: str
     authorized_keys: tuple[str, ...] = ()
-    password_hash: Secret | None = None  #: password hash as in shadow(5)
-    host_key: Secret | None = None  #: OpenSSH private key; None: the system generates one
+    #: user's password hash in the format of shadow(5); None: the password is locked
+    password_hash: Secret | None = None
+    host_key: Secret | None = None  #: OpenSSH private key of the new system; None: the system generates one
     late_commands: tuple[str, ...] = ()  #: shell commands, run with the new system at /target
-    storage: str = ""  #: the seed's disk layout as text; the lab does not partition
+    storage: str = ""  #: disk layout in the seed, as text. The lab does not partition disks.
 
 
 def parse_autoinstall(text: str) -> Seed:

@@ -31,7 +31,7 @@ class Settings:
     target: str = "None"  #: boot target: one of `TARGETS`
     enabled: str = "Disabled"  #: duration of the boot override: one of `ENABLED`
     mode: str = "UEFI"  #: boot mode: ``UEFI`` or ``Legacy``
-    http_uri: str = ""  #: URL for a boot over UEFI HTTP
+    http_uri: str = ""  #: URL from which UEFI boots over HTTP
     cd: Media = field(default_factory=Media)
 
     def boots_installer(self) -> bool:

@@ -11,8 +11,8 @@ from lab.config import Machine
 EMULATOR = "qemu-system-x86_64"
 OVMF = Path("/usr/share/OVMF")
 CODE = OVMF / "OVMF_CODE_4M.fd"
-#: Firmware variables without keys, and with Microsoft's keys as on retail machines. With keys, the firmware enforces
-#: Secure Boot.
+#: Files of firmware variables: without keys, and with Microsoft's keys as on retail machines. Firmware with keys
+#: enforces Secure Boot.
 VARIABLES, VARIABLES_SECURE = OVMF / "OVMF_VARS_4M.fd", OVMF / "OVMF_VARS_4M.ms.fd"
 # memory of a virtual machine. The stack requires 4 GB; memory that a guest does not touch is not allocated.
 MEMORY = "5G"

@@ -19,7 +19,7 @@ MTUBytes={mtu}
 Address={address}
 Gateway={gateway}
 """
-#: GRUB configuration until the first `update-grub`, which writes a menu of the installed kernels.
+#: GRUB configuration until the first run of `update-grub`, which writes a menu of the installed kernels.
 _GRUB = """\
 set timeout=0
 linux /vmlinuz root=UUID={uuid} ro {arguments}
