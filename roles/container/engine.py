@@ -143,7 +143,7 @@ class DockerEngine(Resource):
     """
 
     packages: tuple[str, ...]
-    #: mirror with the packages; ``None``: the host's package sources
+    #: mirror that has the packages; ``None``: apt installs them from the host's package sources
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -219,7 +219,7 @@ class FirewallRules(Resource):
     a restart would end containers, this state is refused, and all other states are applied.
     """
 
-    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a restart may end containers
+    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a restart of Docker may end containers
 
     def probes(self) -> tuple[Probe, ...]:
         return (FIREWALL, *DockerRuns(restarts=True).probes())

@@ -11,6 +11,6 @@ OCCUPANCY = Occupancy(
     lambda _facts: (),
     ended_by_reboot,
     named_by_docker,
-    # Docker's own unit stops with containerd's (BindsTo=)
+    # docker.service stops when containerd.service stops (BindsTo=)
     services=(("docker", _RESTARTED), ("dockerd", _RESTARTED), ("containerd", _RESTARTED)),
 )

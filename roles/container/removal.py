@@ -54,7 +54,7 @@ _MADE = {
 }  # fmt: skip
 
 #: Files that the daemons create at their start: the engine's key (until Docker 23), and containerd's empty directories
-#: for plugins (Debian's in a separate directory) and networks
+#: for networks and plugins (Debian's containerd has a separate directory for plugins).
 _KEY = "/etc/docker/key.json"
 _TREES = ("/opt/containerd", f"{CONTAINERD_DATA}/opt", "/etc/cni")
 

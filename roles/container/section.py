@@ -50,7 +50,7 @@ class ContainerSection(Section):
     vendor: ClassVar = "NVIDIA"
 
     docker: Literal["docker.io", "docker-ce"] = "docker.io"
-    docker_versions: Mapping[Name, DebianVersion] = {}  #: exact versions of packages, which are then held
+    docker_versions: Mapping[Name, DebianVersion] = {}  #: package of Docker → exact version, which apt then holds
     docker_ce: DockerCe | None = None
     toolkit: ContainerToolkit
 

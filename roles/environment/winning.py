@@ -25,7 +25,7 @@ _SET = Pattern(r"\++hostwright (/[^:]+:[0-9]+): (?:export |declare -x )?(PATH|LD
 class PathSetting:
     """Assignment of a path in a start file."""
 
-    place: str  #: file and line
+    place: str  #: file and line number of the assignment
     name: str
     value: str
 

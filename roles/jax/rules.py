@@ -101,7 +101,7 @@ def processor_has_avx(avx: bool, jax: str, stack: Stack) -> Misfit | None:
 
 RULES = (
     processor_has_avx,
-    memory_is_enough,  # importing the framework needs memory
+    memory_is_enough,  # importing JAX needs memory
     disk_is_enough,
     is_known,
     runs_on_the_python,

@@ -16,11 +16,11 @@ from hostwright.standard.roles.workspaces.declared.gpus import Gpus, is_mig
 from hostwright.standard.roles.workspaces.declared.promises import PortRange
 
 VERSION = "5.5.4"
-HOME = "/opt/hostwright-jupyterhub"  #: symbolic link to the venv
+HOME = "/opt/hostwright-jupyterhub"  #: symbolic link to JupyterHub's venv
 #: directory of the cookie secret, the database and root's files for each user; readable by root only
 STATE = "/var/lib/hostwright/jupyterhub"
 UNIT = "hostwright-jupyterhub.service"
-PATH = "/jupyterhub"  #: URL path prefix
+PATH = "/jupyterhub"  #: prefix of the hub's URL paths
 
 
 def _range(text: str) -> str:
@@ -52,10 +52,10 @@ class Jupyterhub:
     shm: Size = "1g"  #: size of shared memory (/dev/shm) in each server
     pids: Pids = 4096  #: maximum number of processes and threads of each server
     admins: tuple[UserName, ...] = ()  #: users who can list and stop the servers of all users
-    idle_minutes: Count = 0  #: minutes of inactivity after which a server is stopped; 0: never
+    idle_minutes: Count = 0  #: minutes without activity after which a user's server is stopped; 0: never
     #: range of ports on the host's loopback interface for users' servers
     ports: Annotated[str, AfterValidator(_range)] = "30000-32767"
-    #: subnet of users' containers, local to the host
+    #: subnet for users' containers, used only inside the host
     network: Annotated[str, AfterValidator(_network)] = "172.30.250.0/24"
     #: the hub's TCP port in the subnet ``network``
     port: Annotated[int, BeforeValidator(decimal), Field(ge=1024, le=65535)] = 8081

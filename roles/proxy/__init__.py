@@ -42,7 +42,7 @@ class Proxy:
     #: path on the host of a certificate with its chain; empty: the host creates a certificate
     certificate: HostPath | Annotated[str, Field(pattern="^$")] = ""
     key: HostPath | Annotated[str, Field(pattern="^$")] = ""  #: path on the host of the certificate's private key
-    #: URL of an ACME directory, such as https://acme-v02.api.letsencrypt.org/directory. Setting it accepts the
+    #: URL of an ACME directory, such as https://acme-v02.api.letsencrypt.org/directory. With a URL, you accept the
     #: authority's terms. The authority must reach each of ``names`` on port 80
     acme: Annotated[str, Field(pattern=r"^(https://[A-Za-z0-9.:-]{1,253}(/[A-Za-z0-9._~/-]{0,500})?)?$")] = ""
     #: email address for the authority's notices, such as of an expiring certificate

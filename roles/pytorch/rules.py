@@ -91,7 +91,7 @@ def _on_gpus(torch: str) -> str:
 
 
 RULES = (
-    memory_is_enough,  # importing the framework needs memory
+    memory_is_enough,  # importing PyTorch needs memory
     disk_is_enough,
     is_known,
     has_a_wheel_for_the_python,

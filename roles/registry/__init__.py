@@ -39,7 +39,8 @@ class Registry:
 
     at: At = ""  #: name and port by which the hosts reach the registry: ``reg01:5000``
     serve: bool = False  #: true: the registry runs on this host
-    #: PEM text of the registry's CA certificate (`invoke registry.trust` writes it); empty: hosts trust that CA already
+    #: PEM text of the registry's CA certificate, as `invoke registry.trust` writes it; empty: the hosts already trust
+    #: this CA
     authority: Annotated[str, AfterValidator(_authority)] = ""
     directory: HostPath = IMAGES  #: directory of the images on the registry's host
     #: path of a certificate on the registry's host; empty: the host creates a CA and a certificate

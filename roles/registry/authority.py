@@ -10,7 +10,7 @@ from datetime import datetime
 class RegistryAuthority:
     """Properties of a CA certificate that people compare."""
 
-    fingerprint: str  #: SHA-256, in OpenSSL's notation
+    fingerprint: str  #: SHA-256 fingerprint in OpenSSL's notation
     ends: datetime
 
 

@@ -26,7 +26,8 @@ class Selfaudit:
     """Variables of the role ``selfaudit``."""
 
     on_calendar: str = "daily"  #: schedule in systemd's calendar syntax: hourly, daily, "Mon *-*-* 04:00"
-    randomized_delay: str = "1h"  #: maximum random delay, so that hosts do not run the comparison at the same time
+    #: maximum random delay of the comparison, so that not all hosts run it at the same time
+    randomized_delay: str = "1h"
     #: directory of node_exporter's textfile collector; empty: no metrics
     textfile_directory: str = "/var/lib/prometheus/node-exporter"
 

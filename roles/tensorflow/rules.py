@@ -23,8 +23,8 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 TF_TABLE = "TensorFlow's tested build configurations (tensorflow.org/install/source)"
 FIRST_WITH_WHEELS = "2.14"
 BUILD_INFO = "the wheel's build_info"
-#: On Blackwell, the driver compiles Hopper's PTX, and TensorFlow then fails with CUDA_ERROR_INVALID_PTX or
-#: CUDA_ERROR_INVALID_HANDLE
+#: Sources of the wheels' limit on Blackwell: the driver compiles Hopper's PTX, and TensorFlow then fails with
+#: CUDA_ERROR_INVALID_PTX or CUDA_ERROR_INVALID_HANDLE.
 BLACKWELL = "the wheel's build_info; tensorflow/tensorflow#89272, #99592, #101746, #103531, #111958"
 
 
@@ -70,7 +70,8 @@ TENSORFLOWS = (
 )
 
 _NUMPY = "wheels built against numpy 1 do not import with numpy 2"
-#: package → first version that breaks the import of TensorFlow's wheels of these years, reason, and source
+#: package → first version that breaks the import of TensorFlow's wheels, the reason, and its source. ``LATER_LIMITS``
+#: has the limits of later series.
 IMPORT_LIMITS = {
     "numpy": ("2", _NUMPY, "measured with TensorFlow 2.9.0"),
     "protobuf": (
@@ -253,7 +254,7 @@ def _pins(constraints: str) -> Mapping[str, Version]:
 
 RULES = (
     processor_has_avx,
-    memory_is_enough,  # importing the framework needs memory
+    memory_is_enough,  # importing TensorFlow needs memory
     disk_is_enough,
     is_known,
     has_a_wheel_for_the_python,

@@ -38,7 +38,7 @@ class _Space:
     """A running workspace."""
 
     container: str  #: technical name of the workspace's container
-    name: str  #: name of the workspace, with user and number of processes
+    name: str  #: name of the workspace, its user, and the number of its processes, as text
     again: str  #: mechanism that restarts the workspace after its end; empty: none
     has_gpu: bool
 

@@ -26,7 +26,7 @@ def socket_access(ctx: AuditContext) -> Iterator[str]:
     try:
         wanted = settings(ctx).get("group", "docker")
     except NotJson:
-        return  # reported by another rule
+        return  # another rule reports an invalid daemon.json
     for row in rows:
         mode, told = int(row["mode"], 8), f"/run/docker.sock: owner {row['owner']}:{row['group']}, mode {row['mode']}"
         if mode & _EVERYBODY:

@@ -12,7 +12,7 @@ from hostwright.standard.roles.container.engine import LINKS_UNIT
 from hostwright.standard.roles.container.failures import state
 
 DOCKER = ("docker.service", "containerd.service")
-SOCKET = "docker.socket"  #: required by docker.service
+SOCKET = "docker.socket"  #: socket unit that docker.service requires
 UNITS = Units((*DOCKER, LINKS_UNIT, SOCKET))
 FILES = Probe(sh_file(__file__, "unitfiles.sh", units=(*DOCKER, SOCKET)), root=True)
 _COVERS = Pattern(r"unit (\S{1,100}) (/etc/\S{1,300}) of (/\S{1,300})")

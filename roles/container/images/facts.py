@@ -58,7 +58,7 @@ class HostContainer:
 
     name: Annotated[str, Field(max_length=512)]
     image: str  #: ID of the container's image
-    state: str  #: Docker's state: ``running``, ``exited``, …
+    state: str  #: Docker's state of the container: ``running``, ``exited``, …
     created: str
 
 

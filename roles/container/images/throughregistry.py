@@ -31,7 +31,7 @@ class PushedImage:
 
     id: str
     name: str
-    reference: str  #: ``reg01:5000/tensorflow/tensorflow@sha256:…``
+    reference: str  #: name of the image in the registry with its digest: ``reg01:5000/tensorflow/tensorflow@sha256:…``
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class ImagesPulled(Resource):
 
     at: str
     images: tuple[PushedImage, ...]
-    size: int  #: bytes of all images
+    size: int  #: total size of the images in bytes
 
     def probes(self) -> tuple[Probe, ...]:
         return (IMAGES_PROBE,)

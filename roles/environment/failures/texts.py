@@ -7,7 +7,7 @@ from typing import Final
 from hostwright.failures import FailureRule, Variant
 from hostwright.standard.roles.cuda.failures.wheels import TWO_SETS, WHEEL_LINES
 
-#: CUDA's and cuDNN's libraries, as the start of a file name (without TensorRT's optional ones)
+#: name prefixes of the libraries of CUDA and cuDNN, without TensorRT's optional ones
 _CUDA: Final = (
     r"lib(?:cudart|cublas|cublasLt|cufft|cufftw|curand|cusolver|cusolverMg|cusparse|cusparseLt|cupti|cudnn[a-z_]{0,40}"
     r"|nccl|npp[a-z]{1,6}|nvjpeg|cufile|nvJitLink|nvToolsExt|nvrtc|nvrtc-builtins|nvshmem_host|cudss|cutensor"
@@ -70,7 +70,7 @@ _OF_PACKAGE: Final = (
 _THROUGH: Final = (
     r"library '(?P<through>lib(?:cusolver|cusparse|cublas)\w{0,6}\.so[.0-9]{0,12})'; dlerror: lib(?:nvJitLink|cublasLt)"
 )
-#: names in the texts of ``library-not-found``
+#: patterns whose named groups are used in the texts of the rule ``library-not-found``
 LIBRARY_NAMES: Final = (
     _OF_PACKAGE,
     _THROUGH,
@@ -211,13 +211,13 @@ OF_WHEELS: Final = (
     ),
 )
 
-#: CUDA libraries that may come from another release than the rest (another rule covers cuDNN)
+#: CUDA libraries that may have another release than the other CUDA libraries (a separate rule covers cuDNN)
 _MIXED: Final = (
     r"lib(?:cublas|cublasLt|cusparse|cusparseLt|cusolver|nvrtc|nvJitLink|cudart|cufft|curand|cupti|nccl|cufile"
     r"|nvshmem_host)"
 )
 
-#: path of a toolkit's library in the loader's trace (LD_DEBUG=libs)
+#: pattern of the path of a toolkit's library in the loader's trace (LD_DEBUG=libs)
 _OF_TOOLKIT: Final = rf"cuda[^/\s]{{0,30}}/(?:\w[^/\s]{{0,40}}/){{0,3}}{_MIXED}\.so[.0-9]{{0,12}}"
 
 # line of the loader's trace that follows the selected file
@@ -242,7 +242,7 @@ TEXT_RULES = (
         " as /opt/tensorflow-2.9/bin/python. conda's base, an alias, sudo, cron and a notebook's kernel may use"
         " another",
         "Python, import system; WGLab/DeepMod2#18",
-        # an isolated build has no modules of the environment
+        # pip's isolated build environment has no modules of the user's environment
         narrower=r"metadata-generation-failed|Getting requirements to build wheel|subprocess-exited-with-error"
         r"|setup\.py egg_info",
         names=(r"No module named '(?P<module>\w{1,20})'",),

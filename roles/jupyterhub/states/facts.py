@@ -8,8 +8,8 @@ from hostwright.resources import Facts, Probe
 from hostwright.roles import sh_file, whole
 
 NETWORK = "hostwright-hub"  #: name of the hub's Docker network, and of the network's bridge
-PREFIX = "hostwright-hub-"  #: prefix of container names
-IMAGES = "hostwright/jupyterhub"  #: repository of the images built for the hub
+PREFIX = "hostwright-hub-"  #: prefix of the names of users' containers
+IMAGES = "hostwright/jupyterhub"  #: repository name of the images built for the hub
 
 HUB_PROBE = Probe(sh_file(__file__, "sh/facts.sh", network=NETWORK, images=IMAGES), root=True, cap_bytes=256 * 1024)
 

@@ -37,7 +37,7 @@ class HubServers(Resource):
     gpus: tuple[str, ...] = ()
     left: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: users whose servers ``HubUserLeft`` handles
     limits: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: notes for the plan about resource limits
-    #: whether a server may be stopped although its user works in it
+    #: whether a server may be stopped although a user works in it
     force: bool = field(default=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:

@@ -17,13 +17,13 @@ MODELS_PROBE = Probe(sh_file(__file__, "sh/facts.sh", state=STATE), root=True, c
 class ModelFacts:
     """One model on a host. All values come from the host unchecked."""
 
-    config: str = ""  #: the server's configuration
+    config: str = ""  #: text of the model server's configuration
     cut: bool = False  #: whether a change of the configuration was interrupted
     closed: str = ""  #: mode and path of the first file or directory that the server cannot read
-    files: dict[int, str] = field(default_factory=dict)  #: checksum of each version's files
+    files: dict[int, str] = field(default_factory=dict)  #: version → checksum of the version's files
     #: state of each version, as the model server reports it; ``None`` if the server does not respond
     states: dict[int, str] | None = None
-    #: the server's error message for each version that did not load
+    #: version that did not load → the server's error message
     errors: dict[int, str] = field(default_factory=dict)
     live: int = 0  #: version with the label ``live``
 

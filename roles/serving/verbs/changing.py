@@ -60,8 +60,8 @@ class _Change:
 
     host: str
     name: str
-    what: str  #: description for messages
-    back: Command | None = None  #: command that reverts the change; none for a removal
+    what: str  #: description of the change for messages
+    back: Command | None = None  #: command that reverts the change; ``None`` for a removal
     yes: bool = False  #: whether the operator confirmed the change
 
 

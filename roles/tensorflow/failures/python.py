@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 SECOND = Pattern(r"tensorflow-(gpu|cpu|rocm|intel)|tf-nightly(-gpu|-cpu)?|intel-tensorflow(-avx512)?")
 #: NVIDIA's wheels with CUDA libraries; not other packages such as nvidia-ml-py
 WHEELS = Pattern(r"nvidia-(cuda-|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvjitlink|nvtx|tensorrt).*")
-TOO_NEW = {"numpy": 2, "protobuf": 4}  #: first major version that breaks the import of TensorFlow 2.9 (measured)
+#: package → first major version that breaks the import of TensorFlow 2.9 (measured)
+TOO_NEW = {"numpy": 2, "protobuf": 4}
 ABSENT = "absent"
 
 

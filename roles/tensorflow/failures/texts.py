@@ -305,7 +305,7 @@ TEXT_RULES = (
         " XLA_PYTHON_CLIENT_PREALLOCATE=false",
         "pytorch/pytorch#16417, tensorflow/tensorflow#8949",
         unless="not a failure",
-        narrower=r"transport/shm\.cc:[0-9]{1,5} -> [1-9]",  # host memory that NCCL requests from CUDA
+        narrower=r"transport/shm\.cc:[0-9]{1,5} -> [1-9]",  # NCCL requests host memory from CUDA, not GPU memory
         variants=(
             Variant(
                 r"NCCL WARN",

@@ -28,7 +28,7 @@ class TensorflowJudge:
     tensorflow: str
     cuda: str = ""
     toolkit: str = ""
-    cudnn: str = ""  #: version in the library's notation: ``8.1.0``
+    cudnn: str = ""  #: version of cuDNN in cuDNN's notation: ``8.1.0``
 
     def judge(self, measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
         """Return the findings: other versions than the stack's, missing GPUs, wrong results, and memory growth that has

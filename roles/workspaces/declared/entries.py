@@ -96,19 +96,21 @@ class WorkspaceEntry:
     kind: Kind
     gpus: Gpus = ()  #: GPUs: indexes from ``nvidia-smi -L``, or UUIDs, also of MIG devices
     share: bool = False  #: true: other workspaces with ``share`` can use the same GPUs
-    when_idle: bool = False  #: batch only; true: wait until no process computes on the run's GPUs, which are shared
+    #: batch only; true: the run shares its GPUs, and waits until no other process computes on them
+    when_idle: bool = False
     cpus: Cpus | None = None  #: number of CPUs; empty: all CPUs of the host
     memory: Size | None = None  #: memory limit; empty: all memory of the host
     shm: Size = "1g"  #: size of shared memory (/dev/shm), which data loaders and NCCL use
     pids: Pids = 4096  #: maximum number of processes and threads
-    disk: Size | None = None  #: limit of the workspace's files, on a filesystem with project quotas; empty: no limit
-    port: Port = 0  #: port on the host's loopback interface; auto: derived from the name
-    mounts: tuple[Mount, ...] = ()  #: host directories, ``/data/set:/data`` or ``/data/set:/data:ro``
+    #: limit of the size of the workspace's files, which needs a filesystem with project quotas; empty: no limit
+    disk: Size | None = None
+    port: Port = 0  #: port on the host's loopback interface; auto: a port derived from the workspace's name
+    mounts: tuple[Mount, ...] = ()  #: host directories to mount, as ``/data/set:/data`` or ``/data/set:/data:ro``
     #: environment variables of the workspace's programs: ``{TZ: Europe/Berlin}``; not for secrets
     environment: Variables = field(default_factory=dict)
     image: Image = ""  #: container image; empty: an image with the framework of the host's stack
     pull: bool = False  #: true: the host may pull a missing image from its registry
-    command: tuple[Word, ...] = ()  #: batch only: command and arguments
+    command: tuple[Word, ...] = ()  #: batch only: the command to run, and its arguments
     script: Script = ""  #: batch only: shell script to run instead of a command
     logs: str = ""  #: tensorboard only: directory of the logs, in the workspace's files or a mount
     #: model server only: digest of each served version, which ``serve.up`` uploads to the host

@@ -15,9 +15,10 @@ from hostwright.standard.roles.container.images.reference import read_image_name
 from hostwright.standard.roles.workspaces.declared.zones import checked_zone
 
 Kind = Literal["jupyter", "ssh", "tensorboard", "batch", "serving"]
-UNATTENDED = ("tensorboard", "serving")  #: kinds without interactive work, which can be restarted without loss
+#: workspace kinds without interactive work, whose containers can be restarted without loss
+UNATTENDED = ("tensorboard", "serving")
 
-#: mount point of the user's files in the container
+#: path in the container where the user's files are mounted
 HOME = "/workspace"
 
 #: host directories that no workspace can mount, nor anything below them
@@ -32,11 +33,11 @@ _SHARED = (
     "/var/opt", "/var/spool", "/var/www",
 )  # fmt: skip
 _STATES = ("/var/lib/docker", "/var/lib/containerd", "/var/lib/hostwright", "/var/cache/hostwright")
-#: variables that Hostwright sets to the owner and home directory
+#: variables of owner and home directory, which Hostwright sets itself
 _OWN_VARIABLES = ("HOME", "USER", "LOGNAME")
 _SIZE = re.compile(r"([1-9][0-9]{0,7})([kmgt])")
 _FACTORS = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-#: number of fields in each type of public key, including the type's name
+#: type of a public key → number of fields in the key, including its type
 _KEY_FIELDS = {
     "ssh-ed25519": 2, "ssh-rsa": 3, "ecdsa-sha2-nistp256": 3, "ecdsa-sha2-nistp384": 3, "ecdsa-sha2-nistp521": 3,
     "sk-ssh-ed25519@openssh.com": 3, "sk-ecdsa-sha2-nistp256@openssh.com": 4,
@@ -242,7 +243,7 @@ WorkspaceName = Annotated[str, AfterValidator(_workspace_name)]
 UserName = Annotated[str, AfterValidator(_user_name)]
 #: environment variables in a container, in addition to the image's
 Variables = Annotated[Mapping[str, str], BeforeValidator(_variables)]
-#: users' IDs; lower IDs belong to system accounts
+#: numeric ID of a user; lower IDs belong to system accounts
 Id = Annotated[int, BeforeValidator(decimal), Field(ge=1000, le=2**31 - 2)]
 Pids = Annotated[int, BeforeValidator(decimal), Field(ge=16, le=4194304)]
 Size = Annotated[str, AfterValidator(_size)]

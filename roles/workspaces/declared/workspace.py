@@ -33,7 +33,7 @@ class Workspace:
     entry: WorkspaceEntry
     user: WorkspaceUser
     port: int  #: port on the host's loopback interface; 0: no port
-    directory: str  #: directory on the host with the user's files of this workspace
+    directory: str  #: directory on the host that contains the user's files in this workspace
 
     @property
     def owner(self) -> str:
@@ -61,7 +61,7 @@ def checked_together(entries: Entries, info: ValidationInfo) -> Entries:
     """
     needed = ("users", "ports", "per_user", "per_host")
     if any(name not in info.data for name in needed):
-        return entries  # an invalid field is already reported
+        return entries  # pydantic already reports the invalid field
     _refuse("workspaces", _mistakes(entries, info.data))
     return entries
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from hostwright.roles import nearest
 
-FILES = "/usr/share/zoneinfo/"  #: directory of the zones' files
+FILES = "/usr/share/zoneinfo/"  #: directory of time zone files
 _NAME = re.compile(r"[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*")
 _OFFSET = r"[+-]?[0-9]{1,2}(?::[0-9]{2}){0,2}"
 _SHORT = r"(?:[A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)"
 #: pattern of a rule such as ``CET-1CEST,M3.5.0,M10.5.0/3``, which needs no file (POSIX, 8.3)
 _RULE = re.compile(f"{_SHORT}{_OFFSET}(?:{_SHORT}(?:{_OFFSET})?(?:,[^,]+,[^,]+)?)?")
-#: zones for which programs show the right time even without the zone's file
+#: names of zones for which programs show the right time without a zone file
 _UTC = re.compile(r"(?:Etc/)?(?:UTC|UCT|GMT|Greenwich|Universal|Zulu)")
 
 

@@ -16,7 +16,7 @@ from hostwright.standard.roles.workspaces.export.yamltext import yaml_text
 Manifest = dict[str, Any]
 MIB = 2**20
 _LABEL_LENGTH = 63  #: maximum length of a DNS label (RFC 1123)
-_SHM = "shm"  #: volume of a pod's shared memory
+_SHM = "shm"  #: name of the volume with a pod's shared memory
 _QUANTITY = re.compile(r"[1-9][0-9]{0,7}(Mi|Gi|Ti|Pi|M|G|T|P)")
 
 

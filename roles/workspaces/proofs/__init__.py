@@ -15,7 +15,7 @@ from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.images import image_for
 
 LAYER = "workspaces"
-LABEL = "hostwright.proof"  #: label of proof containers
+LABEL = "hostwright.proof"  #: label that marks the containers of proofs
 _NAMED = re.compile(r"(^|/)tensorflow[:@]")
 _TAG = re.compile(r"(?:.*/)?tensorflow:([0-9]+\.[0-9]+\.[0-9]+)(?:-[^/]*)?")
 
@@ -25,7 +25,7 @@ def proofs(variables: Workspaces, ctx: RoleContext) -> tuple[Proof, ...]:
 
     If workspaces use the image, it is already on the host, and the short proofs have the level ``quick``.
     """
-    # without ssh workspaces: they use a built image, whose base image may be missing
+    # without ssh workspaces, whose image is built on the host and whose base image may be missing there
     entries = (entry for _, entry in sorted(variables.containers.items()) if entry.kind != "ssh")
     usual = image_for(ctx.stack)
     images = Counter(image for entry in entries if _NAMED.search(image := entry.image or usual))

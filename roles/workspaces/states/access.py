@@ -92,4 +92,4 @@ class AccessWithdrawn(Resource):
         return Change(what, have, CUT_OFF, (Step(script, timeout_s=900),), alone=True)
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # the containers are removed
+        return ()  # the containers are removed, so that no network needs to be restored

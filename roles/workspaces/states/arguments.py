@@ -12,10 +12,10 @@ from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.forms import HOME, is_below
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
-RUN = "/run/hostwright"  #: directory in the container with root's read-only files
+RUN = "/run/hostwright"  #: directory in the container for root's read-only files
 #: kind → port of its program in the container
 INSIDE = {"jupyter": 8888, "tensorboard": 6006, "ssh": 2222, "batch": 0, "serving": 8501}
-WITH_SHELLS = ("jupyter", "batch")  #: kinds in whose containers users open shells
+WITH_SHELLS = ("jupyter", "batch")  #: workspace kinds whose users open shells in the container
 _LOGS = ("--log-driver", "json-file", "--log-opt", "max-size=10m", "--log-opt", "max-file=3")
 MODELS = "/models"  #: directory in a model server's container with its configuration and the versions of its model
 _CONFIG = f"{MODELS}/models.config"
@@ -38,7 +38,7 @@ _AWAITED = (
 )
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _PROGRAM = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9_.+-]*")  #: pattern of a program name that ``env`` searches on PATH
-STOP_S = 20  #: seconds between the stop signal and the kill signal
+STOP_S = 20  #: seconds between the stop signal and the kill signal to a container
 #: Shell code that sets SHELL to a shell in the image. Without SHELL, which only a login sets, Jupyter's terminals run
 #: sh. With a SHELL that the image lacks, no terminal starts.
 _SHELL = (
@@ -63,8 +63,8 @@ class Placed:
     gid: int
     uuids: tuple[str, ...]
     image: str
-    reference: str  #: name of the image
-    definition: str  #: digest of the definition
+    reference: str  #: name of the workspace's image
+    definition: str  #: digest of the workspace's definition
 
 
 def network_of(user: str) -> str:
@@ -181,7 +181,7 @@ def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
     own = {"HOME": HOME, "USER": name, "LOGNAME": name, "EMAIL": f"{name}@{space.name}"}
     environment = tuple(word for variable, value in own.items() for word in ("--env", f"{variable}={value}"))
     environment += ("--workdir", HOME)
-    if space.entry.kind == "jupyter":  # Jupyter must start with a full disk, so that the user can free space
+    if space.entry.kind == "jupyter":  # Jupyter must start even on a full disk, so that the user can free space
         environment += ("--env", "JUPYTER_RUNTIME_DIR=/tmp/jupyter")
     more = (word for name, value in space.entry.variables.items() for word in ("--env", f"{name}={value}"))
     program, *words = command = _command(space)

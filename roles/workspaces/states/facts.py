@@ -16,7 +16,7 @@ from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE
 
 LABEL = "hostwright.workspace"  #: container label with the name of the container's workspace
-PREFIX = "workspace-"  #: prefix of container names
+PREFIX = "workspace-"  #: prefix of the names of workspaces' containers
 NEW, OLD = ".new", ".old"  #: suffixes of container names during a replacement
 
 #: field of ``SpaceContainer`` → its path in the output of ``docker inspect``, for fields that are not labels
@@ -131,14 +131,14 @@ class WorkspaceFacts:
 
     docker: str = ""  #: ``absent`` or ``silent`` (not responding); empty if Docker answered
     containers: tuple[SpaceContainer, ...] = ()
-    images: dict[str, str] = field(default_factory=dict)  #: image name → ID
+    images: dict[str, str] = field(default_factory=dict)  #: image name → image ID
     networks: tuple[str, ...] = ()
-    driver: str = ""  #: version of the driver's module and libraries; empty if they differ
+    driver: str = ""  #: version of the driver's kernel module and libraries; empty if the two versions differ
     lately: str = ""  #: time some seconds before the probe, by the host's clock, UTC (RFC 3339)
-    queued: frozenset[str] = frozenset()  #: batch workspaces that are queued or running
+    queued: frozenset[str] = frozenset()  #: names of the batch workspaces that are queued or running
     #: batch workspace → why it waits, or why Docker did not start it
     waits: dict[str, str] = field(default_factory=dict)
-    ports: frozenset[int] = frozenset()  #: ports in use by any program
+    ports: frozenset[int] = frozenset()  #: ports of the host that any program uses
     definitions: dict[str, dict[str, Any]] = field(
         default_factory=dict
     )  #: workspace → root's definition; empty if missing

@@ -62,4 +62,5 @@ class ImageBuilt(Resource):
         return Change(what, ABSENT, want, (Step(script, tries=MIRROR_TRIES),), alone=True)
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # removed with the workspaces: Docker keeps an image that a container uses
+        # the removal of the workspaces removes the image, because Docker keeps an image that a container uses
+        return ()

@@ -54,11 +54,11 @@ class WorkspaceRuns(Resource):
     """The container of a workspace exists as defined, and responds on its port."""
 
     name: str
-    definition: str  #: text whose change replaces the container
+    definition: str  #: text of the definition. The container is replaced if it changes.
     files: tuple[tuple[str, str, str], ...]  #: root's files for the container: name, mode, text
     workspace: Workspace = field(metadata=NO_IDENTITY)
     siblings: tuple[Workspace, ...] = field(metadata=NO_IDENTITY)  #: all workspaces of the host
-    built: str = ""  #: image built on the host for the workspace; empty: the inventory's image
+    built: str = ""  #: name of the image built on the host for the workspace; empty: the inventory's image is used
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a change may end a user's work
     #: GPUs that other roles of the host reserve, each with the role's name
     reserved: tuple[tuple[str, str], ...] = field(default=(), metadata=NO_IDENTITY)

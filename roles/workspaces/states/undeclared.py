@@ -23,7 +23,7 @@ class Undeclared(Resource):
     networks: tuple[str, ...] = ()
     images: tuple[str, ...] = ()  #: images built on the host that its workspaces need
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a change may end a user's work
-    removes: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the role itself is removed
+    removes: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the plan removes the whole role
 
     def probes(self) -> tuple[Probe, ...]:
         return (WORKSPACES_PROBE,)

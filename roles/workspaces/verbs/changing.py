@@ -126,7 +126,7 @@ def _number(text: str) -> Any:
     try:
         value = float(text)
     except ValueError:
-        return text  # a later check refuses the text, with the field's name
+        return text  # a later check refuses the text and names the field
     return int(value) if value.is_integer() else value
 
 
@@ -196,7 +196,7 @@ def _say_host_key(request: Request, name: str, *, quiet: bool) -> None:
     try:
         for line in key_lines(space, host_key_of(target, space)):
             _say(line, quiet=quiet)
-    except HostError as error:  # the box is provisioned even without the key
+    except HostError as error:  # the box is provisioned, even if its host key cannot be read
         warn(f"the host key of {name} cannot be read now: {error}")
 
 

@@ -162,7 +162,7 @@ def alone(inventory: Path) -> Iterator[None]:
     except OSError as error:
         raise InputError(f"cannot be opened: {os.strerror(error.errno or 0)}", str(inventory)) from error
     try:
-        with suppress(OSError):  # filesystems without locks: `written` still detects a concurrent change
+        with suppress(OSError):  # a filesystem may lack locks; `written` still detects a concurrent change
             fcntl.flock(folder, fcntl.LOCK_EX)
         yield
     finally:

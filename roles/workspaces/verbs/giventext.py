@@ -17,10 +17,10 @@ _IN_WORKSPACE = re.compile(r"workspaces\.containers\.([^.:]+)(?:\.([a-z_]+)[^:]*
 class GivenText:
     """A text for a file, and the file's current contents."""
 
-    place: str  #: path of the temporary file with the text
+    place: str  #: path of the temporary file with the new text
     text: str
     file: str
-    before: str  #: current text of the file
+    before: str  #: current text of the file that the task changes
 
     def reworded(self, error: InputError) -> InputError:
         """Return the error with a line of the current file, or with the option that produced a new line."""
@@ -38,7 +38,7 @@ class GivenText:
         if (of := _IN_WORKSPACE.match(what)) is None:
             return InputError(what, self.file)
         name, field, wrong = of.groups()
-        # the error is about a name that the user did not give
+        # the user did not give the name that the error is about
         if not field and re.search(rf"\b{re.escape(name)}['\"]?:", self.before):
             return InputError(f"{name}: {wrong}", self.file)
         option = OPTIONS.get(field, field).replace("_", "-") if field else ""

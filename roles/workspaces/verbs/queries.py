@@ -262,7 +262,7 @@ def show_url(request: Request, name: str, *, token: bool) -> int:
         out = console.make_console()
         for line in lines:
             if line.startswith(COMMANDS):
-                print(line)  # without wrapping, so that people can copy the lines
+                print(line)  # without wrapping, because people copy the lines
             else:
                 out.print(Text(line))
     return 0
@@ -271,7 +271,7 @@ def show_url(request: Request, name: str, *, token: bool) -> int:
 def _token(shell: RootShell, space: Workspace) -> str:
     read = sh("head -c 200 -- %s", f"{STATE}/{space.name}/token")
     text = shell.run(read, timeout_s=30, failure="cannot read the token").stdout.decode("utf-8", "replace").strip()
-    if not _TOKEN.fullmatch(text):  # the user can change the file
+    if not _TOKEN.fullmatch(text):  # the file may contain anything, because the user can change it
         raise HostError(
             shell.host, f"the token of {space.name} is not valid; run workspace.down and workspace.up to create another"
         )

@@ -155,7 +155,7 @@ def _others(fleet: Fleet, boxed: list[TargetHost]) -> Iterator[str]:
     chosen = {target.name for target in boxed}
     for host in fleet.inventory.hosts.values():
         if host.name not in chosen:
-            with suppress(InputError, InputErrors):  # the next provisioning reports an invalid host
+            with suppress(InputError, InputErrors):  # the next provisioning reports the errors of an invalid host
                 if _has_box(fleet.target(host)):
                     yield host.name
 
