@@ -1,7 +1,7 @@
 """Control groups of the hosts: one per host in each hierarchy.
 
-A process and its children cannot leave their host's group. So the group shows which processes belong to a host, and no
-process ids are kept on disk, where a reused id could be mistaken for a host.
+A process and its children cannot leave their host's group, so that the group shows which processes belong to a host. No
+process ids are kept on disk, because a reused id could be mistaken for a host's process.
 """
 
 from __future__ import annotations

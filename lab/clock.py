@@ -79,7 +79,7 @@ def put_right(machine: Machine) -> None:
 def _write(machine: Machine, shift_s: int) -> None:
     """Write the shift, and the current time at which the shift starts.
 
-    Overwrites the file in place, because programs have it mapped.
+    Overwrites the file of the shift in place, because running programs have this file mapped.
     """
     path = machine.merged / _SHIFT
     with path.open("r+b" if path.exists() else "wb", buffering=0) as file:

@@ -49,7 +49,7 @@ def state_directory() -> Path:
 class Lab:
     """One lab: a bridge with hosts.
 
-    All object names on this machine derive from ``name``, so they can be found again.
+    The names of all objects on this machine derive from ``name``, so that later commands find the objects.
     """
 
     name: str = DEFAULT_NAME
@@ -88,7 +88,8 @@ class Lab:
     def mac(self) -> str:
         """Fixed MAC address of the lab's bridge.
 
-        By default a bridge has the lowest MAC address of its ports, which come and go.
+        By default, a bridge has the lowest MAC address of its ports, and the address changes when ports are added or
+        removed.
         """
         return f"02:48:57:{self.slot:02x}:00:00"
 

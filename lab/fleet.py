@@ -1,6 +1,6 @@
 """Operations on many lab hosts at once: up, status, reset, down.
 
-Only one command runs per lab. After a killed command, the next one completes its work.
+Only one command runs per lab at a time. If a command is killed, the next command completes the work.
 """
 
 from __future__ import annotations
@@ -281,7 +281,8 @@ def _look(machine: Machine, record: HostRecord) -> HostStatus:
 def _remove_state(lab: Lab) -> None:
     """Delete the lab's directory.
 
-    Raises `LabError` if a mount below it is left, through which files outside would be deleted.
+    Raises `LabError` if a filesystem is still mounted below the directory, because the deletion would also delete the
+    files of that filesystem.
     """
     still = [point for point in mount_points() if point.is_relative_to(lab.state)]
     if still:

@@ -180,7 +180,7 @@ def _layer(target: Path, root: Path, parts: Sequence[str], *, empty: Sequence[st
 def _layers_of(archive: Path, scratch: Path) -> list[Path]:
     """Extract the layers of an existing image.
 
-    The bytes stay the same, so a host loads shared layers only once.
+    The layers' bytes do not change, so that a host loads a shared layer only once.
     """
     with tarfile.open(archive) as tar:
         manifest = tar.extractfile("manifest.json")

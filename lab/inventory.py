@@ -42,7 +42,7 @@ def publish(lab: Lab) -> None:
 def known_hosts(lab: Lab, records: dict[str, HostRecord], have: Iterable[str]) -> list[str]:
     """Return the new lines of known_hosts; ``have`` are the current lines.
 
-    Keeps the current lines of a host that was installed from a seed, because the lab did not generate its host key.
+    Keeps the current lines of hosts that were installed from a seed, because the lab did not generate their host keys.
     """
     lines, others = [], set()
     for name, record in records.items():

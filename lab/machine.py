@@ -225,7 +225,7 @@ def inside(machine: Machine, argv: Sequence[str]) -> list[str]:
 def console(machine: Machine, *argv: str) -> str:
     """Run a program in the host as `exec_in` does, and return its output.
 
-    Raises `LabError` if it fails.
+    Raises `LabError` if the program fails.
     """
     done = exec_in(machine, argv)
     if done.returncode != 0:

@@ -82,7 +82,7 @@ def unplug(machine: Machine) -> None:
 def cut_network(machine: Machine) -> None:
     """Set the host's link down, so that no packet reaches the host.
 
-    Its connections stay open without traffic, and its programs continue.
+    Connections of the host stay open without traffic, and the host's programs continue.
     """
     run(["ip", "link", "set", machine.link, "down"])
 

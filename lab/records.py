@@ -19,7 +19,7 @@ SLOTS = 2 ** (LAB_PREFIX - BLOCK.prefixlen)
 class HostRecord:
     """Record of one host.
 
-    Its file is written last; a host without a record was not completed.
+    The record's file is written last, so that a host without a record is incomplete.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Snapshots: the saved disk of a host, from which any number of hosts can start.
 
-A snapshot is a read-only overlay layer, shared by its hosts on disk and in memory. Snapshots stack: a host on a
-snapshot can be frozen again. They belong to one lab and are removed with it.
+A snapshot is a read-only overlay layer, shared by its hosts on disk and in memory. A host that is based on a snapshot
+can be frozen again. Snapshots belong to one lab and are removed with the lab.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def apt_settings() -> tuple[str, ...]:
 def debian_mirrors() -> tuple[str, str] | None:
     """Return this machine's mirrors of (Debian, Debian-Security), or None if it has none of its own.
 
-    None, on Ubuntu or before the first `apt-get update`, selects mmdebstrap's default mirrors.
+    On Ubuntu, and before the first `apt-get update`, the result is None, so that mmdebstrap uses its default mirrors.
     """
     rows = run(["apt-get", "indextargets", "--format", "$(ORIGIN)|$(LABEL)|$(REPO_URI)", "Created-By: Packages"])
     found: dict[str, str] = {}

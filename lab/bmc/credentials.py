@@ -63,7 +63,7 @@ def certificate(lab: Lab) -> Path:
 def _make_certificates(lab: Lab) -> None:
     """Create a CA, and the endpoint's certificate signed by this CA.
 
-    The CA's key is discarded, so it can never sign another certificate.
+    The CA's key is discarded, so that the CA cannot sign further certificates.
     """
     authority, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     issuer = _name(f"Hostwright lab {lab.name}: authority of this lab's BMCs")

@@ -30,7 +30,7 @@ def set_seed(lab: Lab, host: str, url: str) -> None:
 def seed_url(lab: Lab, host: str) -> str:
     """Return the URL of the seed for the installer of ``host``, with a trailing slash.
 
-    ``HOSTWRIGHT_LAB_SEED_URL`` overrides the default for all hosts without their own setting.
+    ``HOSTWRIGHT_LAB_SEED_URL`` overrides the default for all hosts whose URL `set_seed` did not set.
     """
     file = lab.bmc / "netboot" / f"{host}.json"
     if file.exists():

@@ -1,4 +1,4 @@
-"""Start and stop the process that serves a lab's BMCs. Its control group shows whether it runs."""
+"""Start and stop the process that serves a lab's BMCs. Processes in its control group show that it runs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def running(lab: Lab) -> bool:
 def ensure(lab: Lab) -> Credentials:
     """Create the lab's BMCs, or restart their endpoint if it does not run; return the client credentials.
 
-    The bridge must exist. Raises `LabError` with the endpoint's last output if it does not start.
+    The lab's bridge must exist. Raises `LabError` with the endpoint's last output if the endpoint does not start.
     """
     if importlib.util.find_spec("sushy_tools") is None:
         raise LabError("BMCs of lab hosts require sushy-tools; install it with `pip install -e .[dev]`")

@@ -24,7 +24,8 @@ _KVM = Path("/dev/kvm")
 def accelerator(cpuinfo: str, device: bool) -> str:
     """Return ``kvm`` if it can run a virtual machine, else ``tcg``.
 
-    Without the CPU flags ``vmx`` and ``svm``, a ``/dev/kvm`` runs only kernels that were adapted to it.
+    ``/dev/kvm`` is not sufficient: without the CPU flags ``vmx`` and ``svm``, it runs only kernels that were adapted to
+    it.
     """
     flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
     hardware = {"vmx", "svm"} & set(flags[1].split() if flags else ())
