@@ -51,7 +51,8 @@ _LEFT = Probe(sh_file(__file__, "sh/refresh_left.sh"), shared=True)
 class RuntimeMode(Resource):
     """Mode of ``nvidia-container-runtime`` in the toolkit's config.toml. All other settings in config.toml are kept.
 
-    Without an entry the mode is ``auto``. Running containers keep their GPUs: the file is read at a container's start.
+    If config.toml has no mode, the mode is ``auto``. Running containers keep their GPUs, because config.toml is read
+    when a container starts.
     """
 
     mode: Mode
@@ -75,12 +76,12 @@ class CdiSpecification(Resource):
     """The CDI specification of nvidia-cdi-refresh fits this driver: the libraries in it exist, and the numbers of its
     device files are the kernel's.
 
-    Since 1.19.0 the toolkit writes the current numbers of device files, and nvidia-uvm gets another number whenever its
-    module is loaded. With a wrong number, ``cuInit`` returns 999 in containers (NVIDIA/nvidia-container-toolkit#1934).
-    A host without GPUs needs no specification. If nvidia-smi lists none, the unit fails, because its first command is
-    ``nvidia-smi -L`` (the toolkit's deployments/systemd, 1.20.0). The cause is then the driver or a GPU: the plan has a
-    note, and the layer continues. A unit that failed while the driver was missing is restarted, too: otherwise it would
-    stay failed until the next boot.
+    Since 1.19.0 the toolkit writes the current numbers of device files into the specification. Whenever the module
+    nvidia-uvm is loaded, its device number may change. With a wrong number, ``cuInit`` returns 999 in containers
+    (NVIDIA/nvidia-container-toolkit#1934). A host without GPUs needs no specification. If nvidia-smi lists no GPU, the
+    unit fails, because its first command is ``nvidia-smi -L`` (the toolkit's deployments/systemd, 1.20.0). The cause is
+    then the driver or a GPU: the plan has a note, and the layer continues. A unit that failed while the driver was
+    missing is restarted, too. Without a restart it would stay failed until the next boot.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -108,7 +109,8 @@ class CdiSpecification(Resource):
 class Refreshable(Condition):
     """Condition that nvidia-cdi-refresh can succeed: it needs a GPU in the list of nvidia-smi.
 
-    Otherwise systemd restarts the service up to its start limit, and the path unit that triggers it also fails.
+    Without a GPU, systemd restarts the service up to its start limit, and the path unit that triggers the service also
+    fails.
     """
 
     def probes(self) -> tuple[Probe, ...]:

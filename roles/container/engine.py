@@ -215,8 +215,8 @@ def _refused(sentence: str, *, have: str, want: str) -> Refusal:
 class FirewallRules(Resource):
     """Docker's own rules are in the host's firewall, if Docker uses iptables.
 
-    Docker sets them at its start and does not detect a later flush (moby/moby#12294); only a restart restores them. If
-    a restart would end containers, this state is refused, and all other states are applied.
+    Docker sets its rules at its start and does not detect a later flush (moby/moby#12294). Only a restart of Docker
+    restores the rules. If a restart would end containers, this state is refused, and all other states are applied.
     """
 
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a restart of Docker may end containers

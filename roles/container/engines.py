@@ -1,6 +1,6 @@
 """CDI support of container engines, by release.
 
-To add an engine or limit, add or change a row. All refusals, findings and texts follow from it.
+To add an engine or limit, add or change a row. Refusals, findings and texts are derived from the rows.
 """
 
 from __future__ import annotations

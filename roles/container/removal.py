@@ -114,8 +114,8 @@ class EngineGone(Condition):
 class EmptyDataGone(Resource):
     """A container daemon's data directory without user data is removed, with the daemon's own files.
 
-    A directory with an image, container or volume is kept, and so is a link or mount point. ``key`` is a file, and
-    ``trees`` are directories without files, that the daemon creates at its start.
+    A directory with an image, container or volume is kept, and so is a link or mount point. The daemon creates the file
+    ``key`` and the directories ``trees``, which have no files, at its start.
     """
 
     directory: str

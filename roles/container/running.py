@@ -16,8 +16,8 @@ LOCAL_DOCKER = "docker -H unix:///var/run/docker.sock"
 class ContainersPass(Pass):
     """Fast check whether any container runs: each running container has a process of its container engine.
 
-    The process is containerd's shim (before Docker 18.09 Docker's own) or conmon of podman, which may respond instead
-    of Docker. If none runs, no further probe is needed.
+    The process is containerd's shim (before Docker 18.09 Docker's own) or podman's conmon, because podman may respond
+    in place of Docker. If no such process exists, no further probe is needed.
     """
 
     fails_with = 2  #: exit status of grep if a process ended during the search
@@ -132,8 +132,8 @@ class DockerRuns(Condition):
     """Condition that Docker runs and has containers, which end when Docker stops. These containers are the condition's
     users.
 
-    With ``restarts``, Docker is only restarted, which ends no container if ``live-restore`` is set. A new version of
-    Docker's packages ends them nevertheless (docker/compose#5865, moby/moby#33688).
+    With ``restarts``, Docker is only restarted. A restart ends no container if ``live-restore`` is set, unless the
+    version of Docker's packages changes (docker/compose#5865, moby/moby#33688).
     """
 
     restarts: bool

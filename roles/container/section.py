@@ -25,7 +25,7 @@ class ContainerToolkit(StackPart):
     """NVIDIA's container toolkit, whose packages all have the same version.
 
     ``mode`` selects how ``--runtime nvidia`` gives GPUs to containers (``nvidia-container-runtime.mode`` in
-    config.toml). Without it, that file is kept.
+    config.toml). Without ``mode``, config.toml is not changed.
     """
 
     version: DebianVersion

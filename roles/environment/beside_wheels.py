@@ -19,8 +19,9 @@ _OURS = Pattern(
 class NoToolkitAtLogin(Resource):
     """No login file of Hostwright puts a toolkit into ``LD_LIBRARY_PATH`` before the libraries of wheels.
 
-    The role ``environment`` of an earlier stack wrote the file. The toolkit and its file in ``/etc/ld.so.conf.d`` are
-    kept for the environments of that stack; a rollback writes the login file again. Files of others are kept.
+    The role ``environment`` wrote the login file for an earlier stack. That stack's toolkit, with its file in
+    ``/etc/ld.so.conf.d``, is kept for the environments of that stack. A rollback writes the login file again. Files
+    that Hostwright did not write are kept.
     """
 
     path: str = LOGIN_FILE

@@ -1,8 +1,8 @@
 """Loader configuration: only the current stack's file of Hostwright remains in ``/etc/ld.so.conf.d``.
 
-Toolkits are installed side by side under ``/usr/local``; the previous toolkit is kept for a rollback. Its loader file
-must be removed: both toolkits have libraries of the same soname, and the loader uses the first. A rollback writes the
-file again.
+Toolkits are installed side by side under ``/usr/local``. The previous toolkit is kept for a rollback, but its loader
+file must be removed: both toolkits have libraries of the same soname, and the loader uses the one that it finds first.
+A rollback restores the file.
 """
 
 from __future__ import annotations

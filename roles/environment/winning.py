@@ -56,7 +56,8 @@ def last(found: tuple[PathSetting, ...], that: Callable[[PathSetting], bool]) ->
 def setter(answer: str, name: str, directory: str, tools: str = "") -> PathSetting | None:
     """Return the assignment that puts ``directory`` before the toolkit's directory ``tools`` on the path ``name``.
 
-    If the final path lacks ``tools``, this is the last setting without them, else the last with ``directory``.
+    If the final path lacks ``tools``, return the last assignment whose path lacks ``tools``; else the last assignment
+    with ``directory``.
     """
     found = settings(answer, name)
     if name == "PATH" and found and tools not in found[-1].directories:

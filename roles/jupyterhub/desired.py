@@ -69,8 +69,8 @@ def states(v: Jupyterhub, ctx: RoleContext) -> Iterator[Resource]:
 def users_of(v: Jupyterhub, ctx: RoleContext) -> tuple[HubUser, ...]:
     """Return the users who may log in, each with the port of their Jupyter server.
 
-    A user who left keeps a port while the range has room. The user's server may still run, and nginx must not route
-    another user to it.
+    A user who left keeps the port while the range has free ports: the user's server may still run, and nginx must not
+    route another user to that server.
     """
     declared = _workspaces(ctx)
     ports = PortRange.read(v.ports)

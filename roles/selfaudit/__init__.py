@@ -1,4 +1,4 @@
-"""Timer on a host that compares the host with its stack, for hosts without an audit from a controller."""
+"""Timer that compares a host with its stack, for hosts that no controller audits."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ print("tensorrt", *trt.get_linked_tensorrt_version(), *trt.get_loaded_tensorrt_v
 
 
 def look_command(context: RoleContext) -> tuple[str, ...]:
-    """Return the command that reads all facts for a host's TensorFlow checks from TensorFlow."""
+    """Return the command that reads from TensorFlow all facts for a host's checks of TensorFlow."""
     section = context.section(TensorflowSection)
     variables = {role.name: variables for role, variables in context.roles}
     python = f"{section.home(variables['tensorflow'].path)}/bin/python"

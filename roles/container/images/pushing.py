@@ -134,7 +134,7 @@ def registry_of(targets: Targets) -> str:
 def _through(one: _Push, at: str) -> int:
     """Load the archive on one host, which pushes the images to the registry. The other hosts pull them by digest.
 
-    Of several JSON documents, only the last is printed.
+    The stages produce several JSON documents, of which only the last is printed.
     """
     first = pusher_of(one.targets)
     others = tuple(target for target in one.targets if target.name != first.name)

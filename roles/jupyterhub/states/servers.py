@@ -89,9 +89,9 @@ class HubServers(Resource):
 class HubUserLeft(Resource):
     """No Jupyter server exists of a user who left.
 
-    A server in use is kept and only this state is refused. Its user can no longer log in and nginx has no route to it.
-    The container keeps its network, unlike a workspace of a user who left: at its start, the hub polls each known
-    server and removes those that do not answer.
+    A server in use is kept, and only this state is refused. The server's user can no longer log in, and nginx has no
+    route to the server. The container stays on its network, unlike the workspace of a user who left: when the hub
+    starts, it polls all known servers and removes those that do not respond.
     """
 
     person: str

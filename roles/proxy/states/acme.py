@@ -14,7 +14,8 @@ OBTAIN_S = 600.0  #: seconds for obtaining a certificate. An authority validates
 class AcmeCertificate(Resource):
     r"""The file holds a certificate for all names, valid for at least 20 more days, and the certificate's private key.
 
-    A timer renews the certificate 30 days before its end. Fewer than 20 days left mean that the renewal failed.
+    A timer renews the certificate 30 days before its end. A certificate with fewer than 20 days left shows that the
+    renewal failed.
 
     >>> from hostwright.plan.testing import plan_text
     >>> acme = AcmeCertificate("/var/lib/proxy/acme.pem", ("gpu01.example.org",), "/usr/local/lib/renew")

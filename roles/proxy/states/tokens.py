@@ -13,8 +13,8 @@ from hostwright.standard.roles.workspaces.declared.workspace import STATE
 class PageTokens(Resource):
     r"""The file that nginx includes, readable by root only, has the tokens of these workspaces.
 
-    The host creates a token together with its workspace, and the token stays on the host. Without a valid token, nginx
-    refuses all access: the workspace's user can write the token file.
+    The host creates the token of a workspace together with the workspace, and the token never leaves the host. The
+    workspace's user can write the token file, so nginx refuses all access if the file has no valid token.
 
     >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(PageTokens("/var/lib/proxy/tokens.conf", ("bob-board",)), {"problems": "absent\n"}))

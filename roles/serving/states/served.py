@@ -31,9 +31,9 @@ def stages_of(
 ) -> list[tuple[str, tuple[int, ...], int]]:
     """Return the configurations that lead from ``now`` to ``wanted`` without a failed request.
 
-    Each configuration comes with its versions and live version, which must be loaded before the next configuration. The
-    first one serves old and new versions, the second moves the label, the third removes old versions. TensorFlow
-    Serving rejects a configuration whose label points to a version that is not loaded.
+    Each item has a configuration with its versions and live version, which must be loaded before the next configuration
+    is applied. The first configuration serves old and new versions, the second moves the label, the third removes old
+    versions. TensorFlow Serving rejects a configuration whose label points to a version that is not loaded.
     """
     versions, was_live = now
     both = tuple(sorted({*versions, *wanted}))

@@ -1,4 +1,4 @@
-"""Python environments on a host: the stack's, a handmade one at its path, and all others."""
+"""Python environments on a host: the one at the stack's path, built by the stack or by hand, and all others."""
 
 from __future__ import annotations
 

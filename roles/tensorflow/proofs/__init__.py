@@ -54,7 +54,7 @@ def of_one_host(
 ) -> tuple[Proof, ...]:
     """Return the proofs that need only one host. ``interpreter`` is any command that runs Python files.
 
-    ``name`` is the format of their names, ``quickest`` the level of proofs that take a minute or two.
+    ``name`` is the format of the proofs' names, ``quickest`` the level of proofs that take a minute or two.
     """
 
     def proof(of: str, file: str, judge: Judge, level: Level = "full", **arguments: Any) -> Proof:

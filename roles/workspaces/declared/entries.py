@@ -199,8 +199,8 @@ class WorkspaceEntry:
     def card_variables(self) -> Mapping[str, str]:
         """GPU variables of the workspace's programs, without the variables that ``environment`` sets.
 
-        CUDA orders GPUs by speed unless CUDA_DEVICE_ORDER selects nvidia-smi's order. TensorFlow allocates all GPU
-        memory at its start, so that other users of a shared GPU would have none.
+        CUDA orders GPUs by speed unless CUDA_DEVICE_ORDER selects nvidia-smi's order. By default TensorFlow allocates
+        all GPU memory at its start, and other users of a shared GPU would have none.
         """
         variables = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if self.gpus else {}
         if self.gpus and (self.share or self.when_idle):

@@ -22,8 +22,8 @@ CUT_OFF = "cut off: open connections end, processes go on until the workspace is
 class NetworksClosed(Resource):
     """No other host can open a connection to a user's container, not even by a route to the container's address.
 
-    Docker's start sets the rules, and a flush of the firewall removes them. The rules can be set again while containers
-    run; open connections continue.
+    Docker's start sets the firewall rules, and a flush of the firewall removes them. Hostwright can set the rules again
+    while containers run; open connections continue.
     """
 
     def probes(self) -> tuple[Probe, ...]:

@@ -125,8 +125,8 @@ def _limits(space: Workspace) -> Iterator[str]:
 def _rights(space: Workspace, placed: Placed) -> Iterator[str]:
     """Yield the options that run the container with the user's IDs and without any capability.
 
-    Nothing in a container runs as root: users can change files, environment and links there, which must not reach
-    root's files on the host.
+    No process in a container runs as root: users can change files, environment and links in the container, and these
+    must not reach root's files on the host.
     """
     yield from ("--security-opt", "no-new-privileges", "--cap-drop", "ALL", "--user", f"{placed.uid}:{placed.gid}")
     for group in space.user.groups:

@@ -98,7 +98,7 @@ class WorkspaceRuns(Resource):
         """Return the change for a container that matches its definition: start it, connect its network, or remove the
         container that it replaced.
 
-        A container that ``AccessWithdrawn`` disconnected is reconnected; its processes continue.
+        A container that ``AccessWithdrawn`` disconnected is connected to its network again. Its processes continue.
         """
         off = not held.over and network_of(self.workspace.owner) not in held.networks.split()
         back, note = (self._network() + self._connect(), ", off its network") if off else ("", "")
@@ -199,8 +199,8 @@ class WorkspaceRuns(Resource):
             )
 
     def _new_key(self, found: WorkspaceFacts) -> Iterator[str]:
-        """Yield a warning for a new SSH host key. A box keeps its key while root's files exist and the box's user is
-        the same.
+        """Yield a warning for a new SSH host key. A box keeps its key as long as root's files and the box's user are
+        unchanged.
         """
         before = found.definitions.get(self.name, {})
         if self.workspace.entry.kind == "ssh" and before.get("user") != self.workspace.owner:

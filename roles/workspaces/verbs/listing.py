@@ -50,8 +50,8 @@ def show_rows(
 ) -> int:
     """Query each host once, and print the rows in columns, or as JSON under ``what``, such as ``workspaces``.
 
-    ``trouble`` returns an error for an incomplete answer; its host is then among the errors, in addition to its rows.
-    ``total`` returns a summary line for several rows. Returns the exit status: 1 if a query failed or was incomplete.
+    ``trouble`` returns an error for an incomplete answer of a host. Such a host is listed with its rows and with the
+    error. ``total`` returns a summary line for several rows. The exit status is 1 if a query failed or was incomplete.
     """
     fleet = open_fleet(request)
     targets = targets_of(fleet, request)
@@ -116,8 +116,8 @@ def table(rows: Sequence[Row], columns: Mapping[str, Callable[[Row], str]], widt
 def _limits(lines: Sequence[Sequence[str]], width: int | None) -> list[int]:
     """Return each column's maximum text length for a table of at most ``width``, if possible.
 
-    The longest texts leave the table first: those of the last column, which is least important, then those of the
-    widest column.
+    The longest texts leave the table in this order: those of the last column, which is least important, then those of
+    the widest remaining column.
     """
     lengths = [sorted({len(text) for text in column}) for column in zip(*lines, strict=True)]
     last = len(lengths) - 1

@@ -149,7 +149,7 @@ def declared_of(target: TargetHost) -> tuple[Workspace, ...]:
 def run_in(request: Request, name: str, script: Callable[[Workspace], str], left: str = NOTHING_CHANGED) -> int:
     """Run a script about one workspace on its host, print its output, and return its exit status.
 
-    On Ctrl-C, ``left`` is printed as the state that remains.
+    On Ctrl-C, ``left`` is printed: the text about what the interrupted command has changed.
     """
     target, space = one_workspace(request, name)
     with on_interrupt(left), Connections(ask_password(request)).connect(target) as shell:
@@ -193,7 +193,7 @@ LEFT_BY_COMMAND = "interrupted. Changes of the command in the workspace are kept
 def exec_script(space: Workspace, command: str) -> str:
     """Return a script that runs a command line in the container's shell as the workspace's user.
 
-    A box gets the user explicitly, because in a box from an earlier version the first process runs as root.
+    For an SSH box, the script names the user, because in a box from an earlier version the first process runs as root.
     """
     words = sh("%s /bin/sh -c %s", f"{PREFIX}{space.name}", command)
     if space.entry.kind != "ssh":
