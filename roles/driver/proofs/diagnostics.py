@@ -1,7 +1,6 @@
-"""Program that runs DCGM's diagnosis of the cards (`dcgmi diag`) on a host with DCGM, and prints the results as a
-proof.
+"""DCGM's own diagnosis of the cards, where DCGM is on the host: `dcgmi diag`, its results as the lines of a proof.
 
-Any Python 3 of the host from 3.6 on can run it. It reads the JSON of DCGM 2, 3 and 4.
+It is run by whatever Python 3 the host has, from 3.6 on, and reads the JSON of DCGM 2 and 3 and of DCGM 4.
 """
 
 import json
@@ -11,29 +10,27 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-#: maximum bytes to read from dcgmi's output; eight cards at the highest level take about 100 KB
-MOST_BYTES = 4 * 1024 * 1024
-MOST_ROWS = 900  #: maximum number of result lines to print; Hostwright reads at most a thousand lines
+MOST_BYTES = 4 * 1024 * 1024  #: of what dcgmi prints; eight cards at the highest level take some 100 KB
+MOST_ROWS = 900  #: that are printed: a thousand is the most that is read
 TEXT_CHARACTERS = 150
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 NAME = LETTERS + "0123456789_. -"
 PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
-#: DCGM's word for a test result -> the proof's word. Case and spelling differ between versions of DCGM.
+#: what a test comes out as: DCGM's words, which differ in case and spelling between its versions
 STATUSES = {"pass": "pass", "fail": "fail", "warn": "warn", "skip": "skip", "skipped": "skip", "notrun": "skip"}
-#: messages of which dcgmi prints one or both if no host engine runs
+#: dcgmi says the one or the other where no host engine runs, or both
 NO_ENGINE = ("unable to establish a connection", "unable to connect to host engine")
-SOFTWARE = "deployment"  # category of DCGM's tests of drivers, libraries and settings
-ROOTS = ("DCGM Diagnostic", "DCGM GPU Diagnostic")  # names of the JSON's root in DCGM 4, and in earlier versions
+SOFTWARE = "deployment"  # the category of tests of drivers, libraries and settings
+ROOTS = ("DCGM Diagnostic", "DCGM GPU Diagnostic")  # of DCGM 4, and of those before it
 
 
 class NoDiagnosis(Exception):
-    """dcgmi did not print a diagnosis. The message describes its output."""
+    """What dcgmi printed is no diagnosis; the message says what it is instead."""
 
 
 def diagnosis(text: str) -> "dict[str, Any]":
-    """Return the diagnosis in dcgmi's output, without the lines around its JSON. Raises ``NoDiagnosis`` if the output
-    has none, or if the diagnosis began and did not end.
-    """
+    """The diagnosis in dcgmi's output, without the lines around its JSON. Raises ``NoDiagnosis``, also for one
+    that was begun and not ended."""
     try:
         whole = json.loads(text[text.index("{") : text.rindex("}") + 1])
         root = next(whole[name] for name in ROOTS if name in whole)
@@ -48,9 +45,8 @@ def diagnosis(text: str) -> "dict[str, Any]":
 
 
 def rows(root: "dict[str, Any]", devices: "dict[str, str]", software: bool = True) -> "Iterator[dict[str, Any]]":
-    """Yield a row for each result of a test, per card, and a row for its first warning. ``devices`` has the cards by
-    DCGM's numbers. Without ``software``, only tests of the hardware count.
-    """
+    """A row for each test and card, and one for each warning. ``devices`` are the cards by DCGM's numbers. Without
+    ``software``, those of the tests that look at the card itself."""
     for category in items(root.get("test_categories")):
         if not software and plain(category.get("category", "")).lower() == SOFTWARE:
             continue
@@ -64,10 +60,8 @@ def rows(root: "dict[str, Any]", devices: "dict[str, str]", software: bool = Tru
 
 
 def results(test: "dict[str, Any]") -> "list[dict[str, Any]]":
-    """Return the results of a test, one per card. DCGM 4 adds a summary with the errors that it assigns to no card. If
-    no card has the summary's status, the summary is returned as a further result. Otherwise its errors are added to the
-    cards with its status that have no errors of their own.
-    """
+    """A test's results for each card. DCGM 4 has one of the whole test beside them, with the errors of no card: that
+    counts where no card came out as badly; else its errors are those of the cards that did and have none."""
     each, whole = items(test.get("results")), items([test.get("test_summary")])
     if not each or not whole or outcome(whole[0]) in {"pass", "skip"}:
         return each or whole
@@ -81,24 +75,20 @@ def results(test: "dict[str, Any]") -> "list[dict[str, Any]]":
 
 
 def outcome(result: "dict[str, Any]") -> str:
-    """Return the status of a result as a word of the proof: a value of ``STATUSES``, or ``unknown: ...``."""
+    """What it came out as, in our word for it."""
     status = only(LETTERS, plain(result.get("status", "")).lower()).replace(" ", "")
     return STATUSES.get(status, "unknown: " + status)
 
 
 def warnings(result: "dict[str, Any]") -> "list[str]":
-    """Return the warnings of a result, which DCGM gives as a text, a list of texts, or a list of objects with a text
-    each.
-    """
+    """What DCGM says of a result: a text, a list of them, or of objects with one."""
     warnings = result.get("warnings") or result.get("warning") or []
     every = warnings if isinstance(warnings, list) else [warnings]
     return [plain(each.get("warning", "") if isinstance(each, dict) else each) for each in every]
 
 
 def named(result: "dict[str, Any]", devices: "dict[str, str]") -> str:
-    """Return the card of a result; ``cpu`` for a result about the host. DCGM 2 marks such a result with the numbers of
-    all cards.
-    """
+    """The card of a result; ``cpu`` for what is said of the host, which DCGM 2 does with the numbers of all cards."""
     if "entity_group" in result:
         number = plain(result.get("entity_id", "")) if plain(result["entity_group"]) == "GPU" else ""
     else:
@@ -107,7 +97,7 @@ def named(result: "dict[str, Any]", devices: "dict[str, str]") -> str:
 
 
 def cards(text: str) -> "dict[str, str]":
-    """Return DCGM's number of a card -> UUID and model, from the table of `dcgmi discovery -l`."""
+    """The cards by DCGM's numbers, from the table of `dcgmi discovery -l`."""
     found, number, name = {}, "", ""
     for line in text.splitlines():
         columns = [column.strip() for column in line.split("|")]
@@ -120,35 +110,32 @@ def cards(text: str) -> "dict[str, str]":
             name = plain(value.strip())
         elif key == "Device UUID" and number:
             uuid = plain(value.strip())
-            # <<<NULL>>>: DCGM does not know the model
-            found[number] = uuid if name.startswith("<<<") else f"{uuid} ({name})"
+            found[number] = uuid if name.startswith("<<<") else f"{uuid} ({name})"  # <<<NULL>>>: DCGM cannot tell
     return found
 
 
 def items(value: Any) -> "list[dict[str, Any]]":
-    """Return the objects in a list; empty if the value is not a list."""
+    """The objects of a list; none of what is no list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def plain(value: Any) -> str:
-    """Return a value as printable ASCII of at most ``TEXT_CHARACTERS``."""
+    """Printable ASCII of bounded length."""
     return " ".join(only(PRINTABLE, str(value)[: 8 * TEXT_CHARACTERS]).split())[:TEXT_CHARACTERS]
 
 
 def only(characters: str, text: str) -> str:
-    """Return the text with a space in place of each character that is not in ``characters``."""
+    """The text with a space for every other character."""
     return "".join(each if each in characters else " " for each in text)
 
 
 def measure(name: str, value: str, device: str) -> "dict[str, Any]":
-    """Return a measurement in the format of a proof's output."""
+    """A line of the protocol."""
     return {"measure": name, "value": value, "unit": "", "device": device}
 
 
 def output(*command: str) -> str:
-    """Return the output of a command, at most ``MOST_BYTES``. Its exit status is ignored because the JSON reports
-    failures.
-    """
+    """What a command prints, up to ``MOST_BYTES``: its exit status says no more than its JSON does."""
     started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
     assert started.stdout is not None  # noqa: S101 - it is a pipe
     text = started.stdout.read(MOST_BYTES)
@@ -158,7 +145,7 @@ def output(*command: str) -> str:
 
 
 def main(arguments: str) -> int:
-    """Run DCGM's diagnosis, print the results, and return the exit status of this program."""
+    """Run the diagnosis and print it; the exit status of the program."""
     with open(arguments, encoding="utf-8") as file:  # noqa: PTH123 - a path of the job
         level = json.load(file)["level"]
     if shutil.which("dcgmi") is None:
@@ -182,12 +169,12 @@ def main(arguments: str) -> int:
 
 
 def outcomes(tests: "list[dict[str, Any]]") -> "set[str]":
-    """Return the different statuses in these rows, without the rows for warnings."""
+    """What these tests came out as, each word once."""
     return {row["value"] for row in tests if not row["measure"].endswith(" warning")}
 
 
 def refusal(text: str) -> str:
-    """Return DCGM's reason for not testing anything; empty if it ran tests, or gave no reason."""
+    """Why DCGM tested nothing, as it says itself; empty where it did, or where it ended without a word."""
     if "unsupported gpu" in text.lower():
         return "DCGM does not test this model of card"
     if any(words in text.lower() for words in NO_ENGINE):
@@ -201,7 +188,7 @@ def refusal(text: str) -> str:
 
 
 def say(*lines: "dict[str, Any]") -> int:
-    """Print these lines and the line that marks the end of the output. Return the exit status for success."""
+    """Print these lines and the last one."""
     for line in (*lines, {"end": True}):
         print(json.dumps(line), flush=True)
     return 0
