@@ -18,7 +18,7 @@ from hostwright.stack.fitting import RoleRules
 from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack
 
-#: Probes that the engine runs on every host, in addition to the probes for the host's users. They find the facts for
+#: Probes that run on every host, besides the probes that find running work. They read the facts for compatibility
 #: rules, the locks, the jobs and the release record.
 ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, drained.DRAINED, RELEASE)
 
@@ -27,7 +27,8 @@ ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, drained
 class DesiredRole:
     """One role's desired states on one host.
 
-    ``needs`` are the roles that must be applied before it, ``provides`` the roles that it replaces.
+    ``needs`` are the names of roles that must be applied before this role, ``provides`` the names of roles that this
+    role replaces.
     """
 
     name: str
@@ -43,25 +44,27 @@ class Desired:
     host: str
     stack: Stack
     roles: tuple[DesiredRole, ...]
-    removes: bool = False  #: whether these are the states of a host without the roles
+    removes: bool = False  #: whether the states remove the roles from the host
     #: whether the states are independent of the stack: no compatibility rule applies, and no release record is written
     apart: bool = False
-    rules: tuple[RoleRules, ...] = ()  #: rules of all roles of the host, including those that are not planned now
-    of_host: tuple[str, ...] = ()  #: names of all roles of the host; empty if unknown
-    #: probes and functions that find the host's users, independent of its roles
+    #: compatibility rules of all roles of the host, including roles that ``--roles`` excludes
+    rules: tuple[RoleRules, ...] = ()
+    #: names of all roles of the host, including roles that ``--roles`` excludes; empty if unknown
+    of_host: tuple[str, ...] = ()
+    #: probes and functions that find programs using accelerators, whatever roles the host has
     occupancy: Occupancies = field(default_factory=standard_occupancies)
-    #: known ends of life and security floors
+    #: known ends of life, and oldest safe versions, of the stack's software
     advisories: Advisories = field(default=NONE, compare=False, repr=False)
-    #: returns the stacks that fit a host, best first; called only if this stack does not fit
+    #: function that returns the stacks that a host can have, best first; called only if the host cannot have this stack
     fitting: Callable[[HostFacts], tuple[Stack, ...]] = field(default=lambda _: (), compare=False, repr=False)
 
     def versions(self) -> dict[str, str]:
-        """The versions that the stack pins for these roles."""
+        """The versions that the stack pins for the software of these roles."""
         sections = (self.stack.sections[role.name] for role in self.roles if role.name in self.stack.sections)
         return {name: version for section in sections for name, version in section.versions().items()}
 
     def probes(self) -> tuple[Probe, ...]:
-        """All probes of the roles and of the engine, each once."""
+        """All probes that a plan for this host needs, each once."""
         return _questions(Same(self.roles), Same(self.occupancy))
 
 
@@ -72,5 +75,5 @@ def _questions(roles: Same[tuple[DesiredRole, ...]], occupancy: Same[Occupancies
 
 
 def forget_questions() -> None:
-    """Clear the cache of probes: its keys are desired states, which may contain secrets."""
+    """Clear the cache of ``Desired.probes``. The cache's keys are desired states, which may contain secrets."""
     _questions.cache_clear()

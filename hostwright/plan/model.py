@@ -35,8 +35,8 @@ class Step:
     """One command of a change. It runs on the host as root, in POSIX sh with ``set -eu``.
 
     ``lock`` is the name of a lock on the host to hold while the step runs; every step that uses dpkg sets ``"dpkg"``.
-    ``timeout_s`` limits each try. ``tries`` is the maximum number of runs if it fails for a transient reason (a mirror,
-    apt's lock); 1 for a step that is not safe to repeat.
+    ``timeout_s`` limits each try. ``tries`` is the maximum number of tries if the step fails for a transient reason (a
+    mirror, apt's lock); 1 for a step that is not safe to repeat.
     """
 
     script: str
@@ -47,11 +47,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """A rule about retries: if a failed step's output has a line that matches ``pattern``, the step is retried or not
-    (``passes``).
+    """A rule about retries. If the output of a failed step has a line that matches ``pattern``, ``passes`` is whether
+    the step is retried.
 
-    A line that also matches ``unless`` is ignored. Both patterns must mean the same to ``untrusted.Pattern`` and ``grep
-    -P``.
+    A line that also matches ``unless`` is ignored. ``untrusted.Pattern`` and ``grep -P`` must find the same matches for
+    both patterns.
     """
 
     pattern: str
@@ -61,13 +61,14 @@ class RetryRule:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A difference, and the ``steps`` that correct it: one or more commands, run exactly as planned.
+    """A difference from a desired state, and the ``steps`` that correct it: one or more commands, run exactly as
+    planned.
 
     ``artifacts`` are the names of stack files that must be on the host first. If a change with ``alone`` fails, the
-    later changes of its role still run, and the run fails at its end. ``disturbs`` describes its effect on running work
-    ("replaces the driver"), else it is empty; a change that disturbs waits for an idle host
-    (``hostwright.apply.disturb.draining``). ``warnings`` are sentences for the operator. If the host must be rebooted
-    after the steps, the next plan has a ``Reboot``.
+    later changes of its role still run, and the run fails at its end. ``disturbs`` describes a change that disturbs
+    running work ("replaces the driver"), and is empty for other changes. A change that disturbs running work waits for
+    an idle host (``hostwright.apply.disturb.draining``). ``warnings`` are sentences for the operator. If the host must
+    be rebooted after the steps, the next plan has a ``Reboot``.
     """
 
     kind: Literal["change"] = field(default="change", kw_only=True)
@@ -88,7 +89,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Reboot:
-    """A difference that a reboot corrects; ``reason`` is a clause for messages."""
+    """A difference from a desired state that a reboot corrects; ``reason`` is a clause for messages."""
 
     kind: Literal["reboot"] = field(default="reboot", kw_only=True)
     what: str
@@ -99,7 +100,7 @@ class Reboot:
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """A difference whose correction can be planned only after the event ``until``, such as "reboot".
+    """A difference from a desired state that can be corrected only after the event ``until``, such as "reboot".
 
     ``artifacts`` are stack files that the correction will need, so that a missing file is detected before any change.
     """
@@ -128,15 +129,15 @@ class Refusal:
     alone: bool = False
 
 
-#: The plan of a state on a host that is not as desired. Only ``Change`` has steps to run.
+#: The result of ``Resource.plan`` for a host that differs from the desired state. Only ``Change`` has steps to run.
 Planned: TypeAlias = Change | Reboot | Deferred | Refusal
 
 
 class Resource(ABC):
     """One desired state of a host: a frozen dataclass that inherits from this class. Its methods are pure.
 
-    Every state has ``probes``, ``plan`` and ``removal``. A state overrides another method only if it has something to
-    report. All methods with a parameter ``facts`` read the same answers as ``plan``.
+    Every state has ``probes``, ``plan`` and ``removal``. The other methods have defaults, which a state overrides if
+    needed. All methods with a parameter ``facts`` read only answers to ``probes``.
     """
 
     __slots__ = ()
@@ -147,70 +148,78 @@ class Resource(ABC):
 
     @abstractmethod
     def plan(self, facts: Facts) -> Planned | None:
-        """The change to this state, or the obstacle; ``None`` if the host is in this state."""
+        """The change that brings the host to this state, or the reason why no change is possible now; ``None`` if the
+        host is in this state.
+        """
 
     @abstractmethod
     def removal(self) -> tuple[Resource, ...]:
-        """The desired states of a host without this state, in order.
+        """The states, in order, that remove this state from a host.
 
-        Empty if this state leaves nothing behind. Anything that existed before, or was added by others, is kept.
+        Empty if nothing has to be removed. Files and packages that existed before, or that others added, are kept.
         """
 
     def takes(self) -> frozenset[str]:
-        """Names of things that this removal deletes, and that another role may also use: ``package gcc``, ``file
-        /etc/motd``.
+        """Names of the packages and files that this removal deletes and that another role may need: ``package gcc``,
+        ``file /etc/motd``.
         """
         return frozenset()
 
     def sparing(self, wanted: Set[str], /) -> Self | None:
-        """This removal without the things that other roles need (names as in ``takes``); ``None`` if nothing is left to
-        delete.
+        """This removal without the packages and files that other roles need (``wanted``, with names as in ``takes``);
+        ``None`` if nothing is left to delete.
         """
         return None if self.takes() and self.takes() <= wanted else self
 
     def users(self, _facts: Facts, /) -> tuple[str, ...]:
-        """Running work that this change would disturb, whether it uses a GPU or not, such as ``python3 (4711)``."""
+        """Running work that a change to this state would disturb, such as ``python3 (4711)``; includes work that uses
+        no GPU.
+        """
         return ()
 
     def losses(self, _facts: Facts, /) -> tuple[str, ...]:
-        """Things that this change would delete permanently, as noun phrases ("the driver"); the operator must confirm
-        with ``--yes``.
+        """Noun phrases for everything that a change to this state would delete permanently ("the driver"); the operator
+        must confirm with ``--yes``.
         """
         return ()
 
     def notes(self, _facts: Facts, /) -> tuple[str, ...]:
-        """Sentences about the host for the operator, whether anything differs or not."""
+        """Sentences about the host for the operator, also if the host is in this state."""
         return ()
 
     def software(self, _facts: Facts, /) -> tuple[Software, ...]:
-        """The software of this state, installed or missing, for SBOMs."""
+        """The software that this state installs, for SBOMs; includes software that is missing on the host."""
         return ()
 
     def role_files(self) -> tuple[RoleFile, ...]:
-        """Files that no stack lists, and that changes to this state may use as artifacts on any host."""
+        """Files that no stack lists, and that changes to this state may use as artifacts; all files that any host may
+        need.
+        """
         return ()
 
     def role_files_for(self, _facts: Facts | None, /) -> tuple[RoleFile, ...]:
-        """The files of ``role_files`` that a host with these facts uses; without facts, all files that a host may use.
+        """The ``role_files`` that a host with these facts needs; without facts, all ``role_files``.
 
-        Raises ``ArtifactError`` if the host uses an unknown file.
+        Raises ``ArtifactError`` if the host needs a file that is not known.
         """
         return ()
 
     def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
         """The distribution's packages that this state requires on a host, as ``name`` or ``name=version``, including
-        installed ones.
+        packages that are already installed.
 
-        Without facts, all packages that any host may require.
+        Without facts, the packages that any host may require.
         """
         return ()
 
     def from_mirror(self, _mirror: PackageMirror, /) -> Self:
-        """The same state with the distribution's packages from the mirror."""
+        """Return a copy of this state that installs the distribution's packages from the mirror."""
         return self
 
     def repositories(self) -> Mapping[str, Artifact]:
-        """The repositories that this state puts on the host's own disk: source list → package file."""
+        """The package repositories that this state unpacks on the host's disk: path of the apt source list → package
+        file that contains the repository.
+        """
         return {}
 
     def archive_components(self) -> tuple[str, ...]:
@@ -218,7 +227,9 @@ class Resource(ABC):
         return ()
 
     def packages_from(self, _list_file: str, /) -> tuple[str, ...]:
-        """The packages that this state installs from this source list, as ``name`` or ``name=version``."""
+        """The packages that this state installs from the repositories in this apt source list, as ``name`` or
+        ``name=version``.
+        """
         return ()
 
 
@@ -232,8 +243,8 @@ class RemovalState(Resource):
 
 
 class ReturnState(RemovalState):
-    """A removal that restores the state before Hostwright. It is skipped if the host is provisioned right
-    afterwards.
+    """A removal that restores the state before Hostwright changed the host. It is skipped if the host is provisioned
+    again right after the removal.
     """
 
     __slots__ = ()
@@ -253,16 +264,17 @@ class Condition(ABC):
         """Whether the condition is true on this host."""
 
     def users(self, _facts: Facts, /) -> tuple[str, ...]:
-        """Running work that a change under this condition would disturb."""
+        """Running work that would be disturbed by a change that is made only if this condition is true."""
         return ()
 
 
-GONE = ("absent", "as before")  #: beginnings of the ``want`` of a removal
+GONE = ("absent", "as before")  #: a change whose ``want`` begins with one of these texts is a removal
 _NOUNS = ("refusal", "change", "removal")
 
 
 def tally(planned: Iterable[tuple[str, str]]) -> str:
-    """The numbers of refusals, changes and removals as text; ``planned`` are pairs of kind and ``want``.
+    """Return the numbers of refusals, changes and removals as text; ``planned`` are pairs of a change's kind and its
+    ``want``.
 
     >>> tally([("change", "644 root:root"), ("change", "absent"), ("reboot", "5.15.0"), ("refusal", "off")])
     '1 refusal, 2 changes, 1 removal'
@@ -277,13 +289,13 @@ def tally(planned: Iterable[tuple[str, str]]) -> str:
 
 
 def _removes(want: str) -> bool:
-    """Whether a change removes something: its object, or other packages that ``want`` lists."""
+    """Whether a change with this ``want`` removes something: its own object, or packages that ``want`` lists."""
     return want.startswith(GONE) or (want.startswith("in order (") and " removed" in want)
 
 
 @dataclass(frozen=True, slots=True)
 class RolePlan:
-    """The plan for one role on one host, in order."""
+    """The changes planned for one role on one host, in the order of execution."""
 
     role: str
     needs: tuple[str, ...] = ()
@@ -296,7 +308,7 @@ class RolePlan:
 
     @property
     def steps(self) -> tuple[tuple[Change, Step], ...]:
-        """Every step with its change, in the order of execution."""
+        """Pairs of a change and one of its steps, in the order of execution."""
         return tuple((change, step) for change in self.changes if isinstance(change, Change) for step in change.steps)
 
     @property
@@ -310,8 +322,8 @@ class RolePlan:
 class Plan:
     """The differences between one host and its stack. Empty if the host is as desired.
 
-    A plan is a pure function of the host's facts: a saved plan is stale if and only if a plan made of fresh facts
-    differs. Further information for the operator, such as running work, is in ``planning.HostPlan``.
+    A plan is a pure function of the host's facts: a saved plan is stale if and only if a plan made from current facts
+    differs from it. Further information for the operator, such as running work, is in ``planning.HostPlan``.
 
     >>> change = Change("file /etc/motd", "absent", "644 root root", (Step("touch /etc/motd"),))
     >>> reboot = Reboot("kernel", "5.4.0", "5.15.0", "5.15.0 is installed")
@@ -328,7 +340,7 @@ class Plan:
 
     @property
     def changes(self) -> tuple[Planned, ...]:
-        """The plans of the states of all roles."""
+        """The changes of all roles."""
         return tuple(change for role in self.roles for change in role.changes)
 
     @property
@@ -348,8 +360,8 @@ class Plan:
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """The reasons why the host must not be changed. Refusals with ``alone`` are left out while other changes
-        remain.
+        """The reasons why the host must not be changed. Refusals with ``alone`` are included only if the plan has no
+        other changes.
         """
         refused = [planned for planned in self.changes if isinstance(planned, Refusal)]
         rest = any(isinstance(planned, Change | Reboot) for planned in self.changes)
@@ -382,14 +394,14 @@ class Plan:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
-        """The inverse of ``to_json``. Raises ``ValueError`` for data that is not a plan of this version."""
+        """The inverse of ``to_json``. Raises ``ValueError`` for data that this version of Hostwright did not write."""
         return adapter(Plan).validate_json(json.dumps(data), strict=True)
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The result of one step: number in the program, exit status (``None`` while it runs), seconds, output, tries, and
-    seconds spent waiting for a lock of the host.
+    """The result of one step. ``number`` is the step's position in its role's program. ``status`` is the exit status,
+    or ``None`` while the step runs. ``waited_s`` are the seconds spent waiting for the step's lock.
     """
 
     number: int
@@ -403,7 +415,7 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class RoleResult:
-    """The result of one role's program on one host."""
+    """The result of the program that ran all steps of one role on one host."""
 
     role: str
     status: int

@@ -13,10 +13,14 @@ from hostwright.transport.exchange import Deadline
 from hostwright.transport.login.startfiles import noise_note
 from hostwright.transport.root.rootshell import RootShell
 
-PACKED_FROM = 12  #: least number of probes for which compression is worth a process
-#: our choice: longest silence; before the first heartbeat (``BEAT_S``), sudo may wait for a directory service
+#: number of probes from which on the program and its output are compressed; for fewer, starting gzip costs more than it
+#: saves
+PACKED_FROM = 12
+#: our choice: maximum seconds without output. Before the first heartbeat (``BEAT_S``), sudo may wait for a directory
+#: service.
 SILENT_S = 90.0
-MOST_ROUNDS = 8  #: our choice: a host with this many endless probes is malicious
+#: our choice: maximum number of programs sent to a host. Only a malicious host has so many probes with endless output.
+MOST_ROUNDS = 8
 
 
 def observe(shell: RootShell, desired: Desired) -> Facts:
@@ -25,10 +29,10 @@ def observe(shell: RootShell, desired: Desired) -> Facts:
 
 
 def ask(shell: RootShell, probes: Sequence[Probe], *, timeout_s: float = probing.OBSERVE_TIMEOUT_S) -> Facts:
-    """Run these probes on a host over one exec channel; as root only if a probe needs root.
+    """Run these probes on a host over one exec channel. Only probes that need root run as root.
 
-    A probe with endless output cuts off the probes after it. These probes run again, each over its own channel, and so
-    do the probes of a pass with unreadable output. A probe that hangs is killed, and its answer is unknown
+    A probe with endless output cuts off the probes after it. These probes run again, over a further channel, and so do
+    the probes of a ``Pass`` whose output is unreadable. A probe that hangs is killed, and its answer is unknown
     (``Facts.late``).
     """
     answers: dict[Probe, Answer] = {}

@@ -1,7 +1,7 @@
 """Makes a plan from the desired states of a host and its facts; ``roles.wants`` makes the desired states.
 
-Nothing here contacts a host, reads a file or uses the current time. Equal arguments give equal plans, so that a stale
-saved plan can be detected.
+Nothing here contacts a host, reads a file or uses the current time. Equal arguments give equal plans, so a saved plan
+that differs from a new plan is stale.
 """
 
 from __future__ import annotations
@@ -28,22 +28,24 @@ from hostwright.stack.ages import aged, day_of
 from hostwright.stack.rules import check_host
 from hostwright.stack.stack import Stack
 
-_ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: a host's record is untrusted text
-#: Not sent to hosts: its answer exists only if the login shell prints something before each command.
+_ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: name of a role in a host's release record, which is untrusted text
+#: Stands for the login shell's own output. This probe is not sent to hosts; its answer exists if the login shell prints
+#: something before each command.
 LOGIN_SHELL = Probe("# what the login shell prints")
-PREFLIGHT = "preflight"  #: role name of a host's refusals in its plan
-NOT_ANSWERED = "not-answered"  #: rule that refuses a host with an unknown fact
-_ASKERS = 4  #: number of states named in the error about a probe that hung
+PREFLIGHT = "preflight"  #: role name in a plan under which refusals of the whole host are listed
+NOT_ANSWERED = "not-answered"  #: name of the rule that refuses a host on which a probe hung
+_ASKERS = 4  #: maximum number of states named in the error about a probe that hung
 
 
 def removal_of(
     desired: Desired, former: Iterable[Desired] = (), staying: Desired | None = None, *, returned: bool = True
 ) -> Desired:
-    """Return the desired states of a host without these roles; each role is removed before the roles that it needs.
+    """Return the desired states that remove the roles in ``desired`` from a host; each role is removed before the roles
+    that it needs.
 
-    ``former`` are the same roles with the host's earlier stacks, so that remains of an upgrade are removed, too.
-    ``staying`` are the host's other roles; things that they need are kept. With ``returned``, things that the roles had
-    removed are restored.
+    ``former`` are these roles with the host's earlier stacks, so that remains of upgrades are removed, too. ``staying``
+    are the host's other roles; packages and files that they need are kept. With ``returned``, the state before
+    Hostwright is restored (``ReturnState``).
     """
     stacks, wanted = (desired, *former), _wanted(staying) if staying else frozenset[str]()
     going = {role.name: role for stack in reversed(stacks) for role in stack.roles}
@@ -62,7 +64,7 @@ def removal_of(
 
 
 def _taken_away(name: str, stacks: Iterable[Desired], wanted: Set[str], *, returned: bool) -> Iterator[Resource]:
-    """The states of a host without the role of this name, for each of the stacks."""
+    """Yield the states that remove the role of this name from a host, for each of the stacks."""
     for role in (role for stack in stacks for role in stack.roles if role.name == name):
         removals = (state for resource in reversed(role.resources) for state in resource.removal())
         left = (state for state in removals if returned or not isinstance(state, ReturnState))
@@ -78,11 +80,11 @@ def _wanted(staying: Desired) -> frozenset[str]:
 class HostPlan:
     """The plan of a host, and further information for the operator that does not make the plan stale.
 
-    ``busy`` is the running work that the plan would disturb, ``losses`` are things that it would delete permanently.
-    ``notes`` are about locks, drain state, output of the login shell, provisioned roles that are no longer in the
-    host's list, notes of states (``Resource.notes``), and work that a reboot ends and a service restarts.
-    ``provisioned``: the host has a release record. ``aged`` are the stack's versions that get no fixes any more, or are
-    below a security floor.
+    ``busy`` is the running work that the plan would disturb. ``losses`` are noun phrases for everything that the plan
+    would delete permanently. ``notes`` are about locks, the drain state, output of the login shell, provisioned roles
+    that are no longer in the host's list, and work that a reboot ends and a service restarts; they include
+    ``Resource.notes``. ``provisioned`` is whether the host has a release record. ``aged`` are the stack's versions that
+    no longer get fixes, or that have known vulnerabilities.
     """
 
     plan: Plan
@@ -104,9 +106,10 @@ class HostPlan:
 
 
 def plan_host(desired: Desired, facts: Facts, now: datetime | None = None, memory: Memory | None = None) -> HostPlan:
-    """Return the plan of a host with its running work and locks. Locks that have expired by ``now`` are omitted.
+    """Return the plan for a host, and further information for the operator. Locks that have expired by ``now`` are
+    omitted.
 
-    ``memory`` is the cache of the run: results are reused for hosts with the same answers.
+    ``memory`` is the run's cache, from which results are reused for hosts with the same answers.
     """
     memory = memory or Memory()
     plan = make_plan(desired, facts, memory)
@@ -124,9 +127,9 @@ def make_plan(desired: Desired, facts: Facts, memory: Memory | None = None) -> P
     """Return the changes that bring a host with these facts to its desired states; empty if it is as desired.
 
     Compatibility rules (distribution, kernel, GPU, processor) apply only if the plan has changes, and never to a
-    removal, so that a new rule does not refuse a working host. A host with a record of a newer Hostwright is always
-    refused, and so is a host on which a probe of a state hung, because that state's plan is unknown. A refusal is a
-    change of the role ``preflight``, which comes first.
+    removal, so that a new rule does not refuse a working host. A host is always refused if a newer Hostwright wrote its
+    release record. A host is also refused if a probe of a desired state hung, because the change to that state is
+    unknown. Refusals are listed under the role ``preflight``, which comes first.
 
     >>> from hostwright.plan.model import Answer
     >>> from hostwright.resources.files.files import Absent
@@ -157,7 +160,7 @@ def make_plan(desired: Desired, facts: Facts, memory: Memory | None = None) -> P
 
 
 def losses(desired: Desired, plan: Plan, facts: Facts) -> tuple[str, ...]:
-    """The things that a plan made from these facts would delete permanently, each once."""
+    """Return noun phrases for everything that a plan made from these facts would delete permanently, each once."""
     roles = {role.role for role in plan.roles}
     states = (state for role in desired.roles if role.name in roles for state in role.resources)
     return tuple(dict.fromkeys(loss for state in states for loss in _lost(state, facts)))
@@ -172,7 +175,7 @@ def _lost(state: Resource, facts: Facts) -> tuple[str, ...]:
 
 
 def disturbing(desired: Desired, facts: Facts) -> tuple[Resource, ...]:
-    """The states whose change would disturb running work that they report themselves (``Resource.users``)."""
+    """Return the states for which a change would disturb the running work that ``Resource.users`` reports."""
     resources = (resource for role in desired.roles for resource in role.resources)
     return tuple(resource for resource in resources if _hit(resource, facts))
 
@@ -183,14 +186,18 @@ def disturbed(desired: Desired, plan: Plan, facts: Facts) -> AtWork:
 
 
 def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts, *, reboots: bool) -> AtWork:
-    """The users of GPUs, and the work that a change of these states would disturb, or a reboot would end."""
+    """Return the users of GPUs, and the work that would be disturbed by changes to these states or ended by a reboot
+    (``reboots``).
+    """
     hit = [name for resource in resources for name in _hit(resource, facts)]
     ended = desired.occupancy.ended(facts) if reboots else ()
     return AtWork(desired.occupancy.users(facts), desired.occupancy.named([*hit, *ended], facts))
 
 
 def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
-    """The running work that the change of a state would disturb, as reported by the state."""
+    """Return the running work that a change to this state would disturb, according to ``Resource.users``; empty if no
+    such change is planned.
+    """
     try:
         users = resource.users(facts)
         planned = resource.plan(facts) if users else None
@@ -200,7 +207,7 @@ def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
 
 
 def notes_on(facts: Facts, now: datetime | None, memory: Memory | None = None) -> tuple[str, ...]:
-    """Notes for the operator before a change: the owner of a lock, the drain state, and the login shell's output."""
+    """Return notes for the operator about the locks on a host, its drain state, and output of its login shell."""
     lock, others = (memory or Memory()).judged("who keeps it", facts, _who_keeps_it, (KeyError,))
     if lock is not None and now is not None and lock.expired(now):
         lock = None
@@ -225,7 +232,7 @@ def _notes_of_states(desired: Desired, facts: Facts) -> tuple[str, ...]:
 
 
 def off_roles(desired: Desired, facts: Facts, memory: Memory | None = None) -> tuple[str, ...]:
-    """A note for each role that was provisioned on the host and is no longer in its list of roles."""
+    """Return a note for each role that was provisioned on the host and is no longer in the host's list of roles."""
     if not desired.of_host or desired.removes:
         return ()
     off = partial(_off_roles, desired.of_host)
@@ -234,7 +241,7 @@ def off_roles(desired: Desired, facts: Facts, memory: Memory | None = None) -> t
 
 def _off_roles(of_host: tuple[str, ...], facts: Facts) -> tuple[str, ...]:
     roles = read(facts).get("roles", {}) if RELEASE in facts else {}
-    # An entry without a hash is from an earlier version, whose roles were on every host.
+    # Skip entries without a hash: earlier versions wrote such entries for roles that were on every host.
     described = (name for name, entry in roles.items() if isinstance(entry, dict) and entry.get("desired"))
     recorded = (name for name in described if _ROLE.fullmatch(name))
     return tuple(
@@ -245,22 +252,24 @@ def _off_roles(of_host: tuple[str, ...], facts: Facts) -> tuple[str, ...]:
 
 
 def _all_needs(roles: Sequence[DesiredRole]) -> dict[str, tuple[str, ...]]:
-    """Each role's direct and indirect needs: a role waits for them even if a role between them has no changes."""
+    """Return the roles that each role needs, directly or indirectly. A role must also wait for indirect needs, because
+    a role in between may have no changes.
+    """
     needs: dict[str, tuple[str, ...]] = {}
-    for role in roles:  # in order: a role's needs come before it
+    for role in roles:  # a role comes after the roles that it needs
         inherited = (name for need in role.needs for name in needs.get(need, ()))
         needs[role.name] = tuple(dict.fromkeys([*role.needs, *inherited]))
     return needs
 
 
 def plan_role(role: DesiredRole, needs: tuple[str, ...], facts: Facts, memory: Memory) -> RolePlan:
-    """The plan for one role, without states for which a probe hung."""
+    """Return the plan for one role. States with a probe that hung are left out."""
 
     def planned(resources: Iterable[Resource], known: Facts) -> RolePlan:
         changes = (plan_state(resource, known, memory) for resource in resources)
         return RolePlan(role.name, needs, tuple(change for change in changes if change is not None))
 
-    if facts.late:  # rare, so not cached
+    if facts.late:  # Not cached, because hanging probes are rare.
         return planned((resource for resource in role.resources if _answered(resource, facts)), facts)
     return memory.judged(("role", Same(role), needs), facts, partial(planned, role.resources))
 
@@ -279,7 +288,7 @@ def _is_provisioned(facts: Facts) -> bool:
 
 
 def _unknown(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
-    """A refusal for each probe that hung and that a state needs, with the names of those states."""
+    """Return a refusal for each probe that hung, with the names of the states that need the probe."""
     asked: dict[Probe, list[str]] = {}
     for role in desired.roles if facts.late else ():
         for resource in role.resources:
@@ -312,7 +321,9 @@ def _refusals(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
 
 
 def _nearest_stack(wanted: Stack, fitting: Iterable[Stack]) -> str:
-    """The name of the best other stack that fits, among those with roles most like this stack's; empty if none fits."""
+    """Return the name of the fitting stack whose roles differ least from the roles of ``wanted``; empty if no other
+    stack fits.
+    """
     others = (stack for stack in fitting if stack.name != wanted.name)
     best = min(others, key=lambda stack: len({*stack.roles} ^ {*wanted.roles}), default=None)
     return best.name if best else ""

@@ -1,4 +1,4 @@
-"""The identity of a desired state: its kind and fields, independent of how the code is written.
+"""The identity of a desired state: the kind and fields of the state, independent of names in the code.
 
 Release records on hosts contain hashes of identities for years. So these changes must not affect an identity: a new
 class name or field name, another text for operators, another order of fields, another ``repr``.
@@ -22,11 +22,12 @@ from typing import Any
 
 from hostwright.stack.stack import Artifact
 
-NO_IDENTITY: Mapping[str, Any] = {"identity": False}  #: metadata of a field that is not part of the state
+#: metadata of a dataclass field that is not part of the state's identity
+NO_IDENTITY: Mapping[str, Any] = {"identity": False}
 
 
 def kind_of(state: type) -> str:
-    """The kind of a class of states. A subclass has its own kind.
+    """Return the kind of a class of states. A subclass does not inherit the kind.
 
     >>> class JsonMerged: ...
     >>> kind_of(JsonMerged)
@@ -37,7 +38,7 @@ def kind_of(state: type) -> str:
 
 
 def identity_fields(state: type) -> Iterator[tuple[str, dataclasses.Field[Any]]]:
-    """Yield the fields of a class of states that are part of the state, each with its name in the identity."""
+    """Yield the fields of a class of states that are part of the identity, each with its name in the identity."""
     for field in dataclasses.fields(state):
         name = field.metadata.get("identity", True)
         if name is not False:
@@ -45,12 +46,12 @@ def identity_fields(state: type) -> Iterator[tuple[str, dataclasses.Field[Any]]]
 
 
 def identity_of(value: Any) -> Any:
-    """Return a state, or a field's value, as JSON values.
+    """Return the identity of a state, or of a field's value, as JSON values.
 
-    The identity of an artifact contains the file's properties without its origin. Raises ``TypeError`` for a type
-    without an identity.
+    The identity of an artifact contains the properties of the file, but not its addresses. Raises ``TypeError`` for a
+    type without an identity.
     """
-    if value is None or isinstance(value, (str, int)):  # bool is an int
+    if value is None or isinstance(value, (str, int)):  # bool is a subclass of int
         return value
     if isinstance(value, Artifact):
         return {"file": value.file, "sha256": value.sha256, "size": value.size}

@@ -1,7 +1,7 @@
 """The hosts of an inventory, each with its stack, roles and variables.
 
-``hostwright.fleet.Fleet`` is a ``Roster`` that can also change its hosts. Variables about draining, the BMC or the
-installation of a host are read from ``target.host`` by the code that uses them.
+``hostwright.fleet.Fleet`` is a ``Roster`` that can also change hosts. Code that drains or installs a host, or uses its
+BMC, reads the variables for this from ``target.host``.
 """
 
 from __future__ import annotations
@@ -53,22 +53,23 @@ class TargetHost:
 
     host: Host
     stack: Stack
-    roles: tuple[Role, ...]  #: the roles to plan now, in order
-    variables: Mapping[str, Any]  #: role name → its variables
+    roles: tuple[Role, ...]  #: roles to plan: the host's roles without roles that ``--roles`` excludes, in order
+    variables: Mapping[str, Any]  #: role name → variables of the role
     options: transport.Options
     force: bool = False  #: whether running work may be disturbed or ended (``--force``)
-    all_roles: tuple[Role, ...] = ()  #: all known roles, on this host or not, in order
+    all_roles: tuple[Role, ...] = ()  #: all known roles, including roles that the host does not have, in order
     templates: tuple[Path, ...] = (STANDARD,)  #: folders of templates
-    of_host: tuple[Role, ...] = ()  #: the host's roles, including those that ``--roles`` excludes; empty: as ``roles``
-    #: cache of the run, shared by the hosts of one roster
+    #: all roles of the host, including roles that ``--roles`` excludes; empty if they are ``roles``
+    of_host: tuple[Role, ...] = ()
+    #: cache of results, which the hosts of one roster share
     memory: Memory = field(default_factory=Memory, compare=False, repr=False)
-    #: mirror of its distribution's packages; ``None``: the host uses its own apt sources
+    #: mirror of packages of the host's distribution; ``None`` if the host uses its own apt sources
     packages: PackageMirror | None = field(default=None, compare=False, repr=False)
-    #: known ends of life and security floors
+    #: known ends of life, and oldest safe versions, of the stack's software
     advisories: Advisories = field(default=NONE, compare=False, repr=False)
-    #: returns the stacks that fit a host with these facts, best first
+    #: function that returns the stacks that a host with these facts can have, best first
     fitting: Callable[[HostFacts], tuple[Stack, ...]] = field(default=lambda _: (), compare=False, repr=False)
-    #: reads the variables of further roles; ``None``: no further roles
+    #: reader for the variables of roles that the host does not have; ``None`` if such roles are not used
     binder: Binder | None = field(default=None, compare=False, repr=False)
 
     @cached_property
@@ -87,7 +88,9 @@ class TargetHost:
 
     @cached_property
     def _same(self) -> Hashable:
-        """A key that is equal for hosts with equal desired states."""
+        """Cache key; equal for hosts with equal stack, roles, variables and number of GPUs, and so with equal desired
+        states.
+        """
         given = (self.stack, self.roles, self.variables, self.all_roles, self.templates, self.of_host, self.packages)
         return (self.force, read_expected_gpus(self.host), *map(Same, given))
 
@@ -96,7 +99,7 @@ class TargetHost:
 
     @property
     def context(self) -> RoleContext:
-        """The context for its roles."""
+        """The argument ``ctx`` for the functions of the host's roles."""
 
         def make() -> RoleContext:
             roles, gpus = self._bound(self.of_host or self.roles), read_expected_gpus(self.host)
@@ -125,21 +128,22 @@ class TargetHost:
 
     @property
     def occupancy(self) -> Occupancies:
-        """How to find the host's users, according to all known roles."""
+        """Probes and functions that find programs using the host's accelerators, from all known roles."""
         return self.shared("occupancy", lambda: occupancies_of(self.all_roles or self.roles))
 
     @property
     def audit_values(self) -> tuple[AuditValue, ...]:
-        """The values that audits compare, of all its roles."""
+        """The values that audits compare on the host, from all of its roles."""
         return self.shared("audit values", lambda: self.context.audit_values)
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
-        """The artifacts of its stack that its roles may need, including roles that ``--roles`` excludes."""
+        """The stack's artifacts that the host's roles may need, including roles that ``--roles`` excludes."""
         return self.shared("artifacts", lambda: self.stack.used_by(role.name for role in self.of_host or self.roles))
 
     def files_for(self, facts: Facts | None) -> tuple[Artifact, ...]:
-        """The artifacts, and the files that its states need on a host with these facts, if known.
+        """Return ``artifacts``, and the further files that the host's desired states need. With facts, only files for a
+        host with these facts.
 
         Raises ``ArtifactError`` for a file that cannot be fetched.
         """
@@ -152,14 +156,14 @@ class TargetHost:
 
     @property
     def stand_ins(self) -> tuple[str, ...]:
-        """The artifacts that are the lab's stand-ins instead of the vendor's files."""
+        """The names of the artifacts that are stand-ins for the vendor's files."""
         return tuple(artifact.labelled(artifact.file) for artifact in self.artifacts if artifact.stand_in)
 
     def having(self, stack: Stack, more: Collection[str] = ()) -> TargetHost:
-        """The host with another stack, and with ``more`` roles.
+        """Return the host with another stack, and with the further roles named in ``more``.
 
-        Roles without a section in that stack are dropped, and so are roles that need them. A host limited to some roles
-        (``--roles``) remains limited. Raises ``InputErrors`` for variables of further roles.
+        Roles without a section in that stack are dropped, and so are roles that need them. If ``--roles`` limits the
+        host to some roles, the limit remains. Raises ``InputErrors`` for errors in the variables of further roles.
         """
         here, planned = {role.name for role in self.of_host}, {role.name for role in self.roles}
         further = [role.name for role in self.all_roles if role.name in more and role.name not in here]
@@ -178,7 +182,7 @@ class TargetHost:
         return replace(self, roles=tuple(role for role in self.of_host if role not in self.roles))
 
     def connect(self, password: Secret | None = None, allowance: transport.Allowance | None = None) -> RootShell:
-        """Open an SSH session. ``password`` is for sudo; the default is the inventory's.
+        """Open an SSH session. ``password`` is for sudo; the default is the password in the inventory.
 
         Connections with the same ``allowance`` share its limits. Raises ``Unreachable``, and ``ProtocolError`` if the
         allowance is spent.
@@ -192,7 +196,7 @@ REQUEST = Request()  #: the default request: all hosts at once, regardless of fa
 
 @dataclass(frozen=True, slots=True)
 class _Ordered:
-    """The roles of hosts with the same list of roles, in order."""
+    """The roles of hosts whose lists of roles are equal, in order."""
 
     of_host: tuple[Role, ...]
     planned: tuple[Role, ...]  #: roles selected with ``--roles``
@@ -201,12 +205,12 @@ class _Ordered:
 
 @dataclass(frozen=True)
 class Targets(Sequence[TargetHost]):
-    """The selected hosts, in the inventory's order, and the selection."""
+    """The selected hosts, in the inventory's order, with the pattern and roles that selected them."""
 
     chosen: tuple[TargetHost, ...]
     pattern: str = ""
-    roles: tuple[str, ...] = ()  #: roles selected with ``--roles``; empty: all
-    notes: tuple[str, ...] = ()  #: notes on variables that look like a role's and are ignored
+    roles: tuple[str, ...] = ()  #: names of roles selected with ``--roles``; empty if all roles are selected
+    notes: tuple[str, ...] = ()  #: notes on ignored variables whose names resemble the names of a role's variables
 
     @overload
     def __getitem__(self, index: int) -> TargetHost: ...
@@ -225,18 +229,18 @@ class Targets(Sequence[TargetHost]):
 
 
 class Knowledge:
-    """Functions of other packages that a roster calls. This class does nothing, which suffices for a roster that only
-    reads and plans; ``hostwright.fleet`` has the full implementation.
+    """Functions of other packages that a roster calls. In this class they do nothing, which suffices for reading
+    inventories and planning. ``hostwright.fleet`` has the full implementation.
     """
 
     def check_variables(self, _host: Host, /) -> None:
-        """Raise ``InputError`` for further variables of a host that are invalid."""
+        """Raise ``InputError`` for invalid variables of a host that do not belong to roles."""
 
     def check_failures(self, _roster: Roster, /) -> None:
-        """Raise ``InputError`` for failure rules of its roles that are invalid."""
+        """Raise ``InputError`` for invalid failure rules of the roster's roles."""
 
     def named_sets(self, _roster: Roster, _pattern: str, /) -> Mapping[str, Iterable[str]]:
-        """Name → hosts, for sets such as ``@failed`` in a pattern."""
+        """Return the sets of hosts that a pattern names (``@failed``): name → inventory names of hosts."""
         return {}
 
     def fitting(self, _roster: Roster, _facts: HostFacts, /) -> tuple[Stack, ...]:
@@ -244,20 +248,20 @@ class Knowledge:
         return ()
 
     def explain(self, _roster: Roster, _output: str, /) -> Finding | None:
-        """The known problem in the output of a failed command; ``None`` if unknown."""
+        """Find the known problem that explains the output of a failed command; ``None`` if no known problem does."""
         return None
 
     def examine(
         self, _target: TargetHost, _shell: RootShell, _units: Sequence[str] = (), _clean: Callable[[str], str] = str, /
     ) -> Examination | None:
-        """Search a host for signs of known problems after a failure, and read the journals of these systemd units.
+        """After a failure, search a host for signs of known problems, and read the journals of these systemd units.
 
         ``clean`` masks secrets in the result. Never raises an error.
         """
         return None
 
     def retry_rules(self, _roster: Roster, /) -> tuple[RetryRule, ...]:
-        """The rules for retries of failed steps on the host."""
+        """Return the rules that decide on the host whether a failed step is retried."""
         return ()
 
 
@@ -279,13 +283,13 @@ class Roster:
         self.site = site
         self.sources = tuple(sources)  #: sources of the inventory; later sources take precedence
         self.vault = vault or Vault()
-        self.path = inventories.identity_of(sources)  #: identifies the inventory in records
+        self.path = inventories.identity_of(sources)  #: path that identifies the inventory in records of runs
         self.inventory = inventory
         self.roles = roles
         self.request = request
         self.options = transport.Options(host_keys="accept-new" if request.accept_new else "strict")
         self._stacks: dict[str, Stack] = {}
-        self.memory = Memory()  #: cache of results for its hosts
+        self.memory = Memory()  #: cache of results, which all hosts of the roster share
 
     @classmethod
     def load(
@@ -321,7 +325,9 @@ class Roster:
         return cls(sources or (chosen.inventory,), inventory, roles, request, site=chosen, vault=vault)
 
     def request_of(self, targets: Targets, request: Request | None = None) -> Request:
-        """The request of a run on these hosts, with this roster's own values for reading the inventory."""
+        """Return the request for a run on these hosts. Values that concern reading the inventory come from the roster's
+        own request.
+        """
         own = self.request
         return replace(
             request or own,
@@ -354,8 +360,8 @@ class Roster:
 
     @property
     def store(self) -> Store:
-        """The store of stack files on this machine. Lock files are next to the stacks; lock files of standard stacks
-        are in the site.
+        """The store of stack files on this machine. Lock files are next to the stack files; lock files of standard
+        stacks are in the site.
         """
         return Store.default(self.own_stacks)
 
@@ -381,12 +387,12 @@ class Roster:
         return default_stack(self.stack_dirs)
 
     def stack_name(self, host: Host) -> str:
-        """The name of a host's stack: from its variables, else the default."""
+        """The name of a host's stack: from the host's variables, else the default stack."""
         return stack_variable(host) or self.default_stack
 
     def stack(self, name: str) -> Stack:
-        """Return the stack of this name with the pins of its lock file. Raises ``InputErrors`` if its parts are
-        incompatible.
+        """Return the stack of this name with the checksums pinned in its lock file. Raises ``InputErrors`` if its parts
+        are incompatible.
         """
         if name not in self._stacks:
             stack = self.store.pinned(load_stack(name, self.stack_dirs, self.kinds))
@@ -436,7 +442,9 @@ class Roster:
         return frozenset(names or known)
 
     def also(self, target: TargetHost, names: Collection[str]) -> TargetHost:
-        """The host with further roles that are not in its list, so that they can be removed."""
+        """Return the host with those of the named roles that are not in its list of roles, so that they can be
+        removed.
+        """
         off = tuple(role for role in self.roles if role.name in names and role not in target.of_host)
         if not off:
             return target
@@ -449,8 +457,8 @@ class Roster:
         )
 
     def target(self, host: Host, chosen: frozenset[str] | None = None, *, check: bool = True) -> TargetHost:
-        """Return a host with its stack and variables, limited to the ``chosen`` roles; ``check`` also validates other
-        variables.
+        """Return a host with its stack and variables, limited to the ``chosen`` roles. ``check`` also validates
+        variables that do not belong to roles.
 
         Raises ``InputErrors``.
         """
@@ -473,7 +481,7 @@ class Roster:
 
     @staticmethod
     def with_stack(target: TargetHost, stack: Stack) -> TargetHost:
-        """The host with another stack of the inventory; without a list of roles, its roles are that stack's."""
+        """Return the host with another stack. A host without a list of roles gets the roles of that stack."""
         if target.stack.name == stack.name:
             return target
         return target.having(stack, () if VARIABLE in target.host.vars else stack.roles)
@@ -486,8 +494,8 @@ class Roster:
         return _Ordered(of_host, planned, in_order({role.name: role for role in self.roles}, stack.roles))
 
     def _files_read(self, roles: Iterable[Role]) -> None:
-        """Raise the error of an unreadable inventory file that is named like a role (``workspaces.yml``). Without its
-        variables, the host might be changed to an undesired state.
+        """Raise the error of each unreadable inventory file that has the name of a role (``workspaces.yml``). Without
+        the variables in the file, the host might be changed to an undesired state.
         """
         names = {role.name for role in roles if self.inventory.left_out}
         unread = [

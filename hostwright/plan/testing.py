@@ -19,12 +19,14 @@ Replies: TypeAlias = Mapping[str, Reply] | Callable[[Probe], Reply | None]
 
 
 def answer(reply: Reply) -> Answer:
-    """Convert a plain text to the answer of a successful script."""
+    """Return the answer that a reply stands for: a plain text is the output of a successful script."""
     return Answer(0, reply) if isinstance(reply, str) else reply
 
 
 def reply_to(probe: Probe, replies: Replies, default: Answer = NOTHING) -> Answer:
-    """The answer to one probe."""
+    """Return the answer to one probe: the reply with the longest key that occurs in the probe's script, else
+    ``default``.
+    """
     if callable(replies):
         reply = replies(probe)
         return default if reply is None else answer(reply)
@@ -43,7 +45,7 @@ def facts_for(
 def changes_of(
     resources: Resource | Iterable[Resource], replies: Replies | None = None, *, default: Answer = NOTHING
 ) -> tuple[Planned, ...]:
-    """The plans of these resources for these answers."""
+    """Return the planned changes of these resources, given these replies to probes."""
     many = [resources] if isinstance(resources, Resource) else list(resources)
     facts = facts_for(many, replies, default=default)
     return tuple(change for resource in many if (change := resource.plan(facts)) is not None)
@@ -52,7 +54,9 @@ def changes_of(
 def plan_text(
     resources: Resource | Iterable[Resource], replies: Replies | None = None, *, default: Answer = NOTHING
 ) -> str:
-    """The plans of these resources for these answers, one line each, like ``invoke plan`` without diffs."""
+    """Format the planned changes of these resources, given these replies to probes: one line each, like ``invoke plan``
+    without diffs.
+    """
     planned = changes_of(resources, replies, default=default)
     return "\n".join(map(_line, planned)) or "nothing to do"
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from hostwright.common.errors import NotAnswered
 from hostwright.plan.state_identity import NO_IDENTITY
 
-PROBE_CAP_BYTES = 64 * 1024  #: default limit of an answer, enough for a small text file
+PROBE_CAP_BYTES = 64 * 1024  #: default maximum size of an answer; enough for a small text file
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class Probe:
     """A read-only POSIX sh script that returns a fact of a host. Equal probes run once per host.
 
     ``script`` runs in a subshell without standard input; its child processes must end before it does. Its standard
-    error is discarded, and at most ``cap_bytes`` of its output are kept. ``root`` runs it as root. A probe with a
-    ``part`` may be answered by a ``Pass``, together with other probes; the answer is the same as by ``script``.
+    error is discarded, and at most ``cap_bytes`` of its output are kept. ``root`` runs it as root. A ``Pass`` may
+    answer a probe that has a ``part``, together with other probes; the answer is the same as the answer of ``script``.
 
     A ``shared`` probe may run in one subshell with other probes, which saves a process. It must leave the subshell
     unchanged: no exit, and no change of directory, environment, trap or options (except ``-f``). It sets each variable
@@ -35,7 +35,7 @@ class Probe:
     cap_bytes: int = PROBE_CAP_BYTES
     part: PassPart | None = field(default=None, compare=False, repr=False, metadata=NO_IDENTITY)
     shared: bool = field(default=False, compare=False, repr=False, metadata=NO_IDENTITY)
-    #: cached hash: an audit looks up facts by probe some thousand times per host
+    #: hash of the probe; cached because an audit looks up probes some thousand times per host
     _hash: int = field(init=False, compare=False, repr=False, metadata=NO_IDENTITY)
 
     def __post_init__(self) -> None:
@@ -45,7 +45,9 @@ class Probe:
         return self._hash
 
     def __reduce__(self) -> tuple[type[Probe], tuple[str, bool, int]]:
-        """Pickle only the script and its limits: ``part`` contains functions, and is not needed in another process."""
+        """Pickle all fields except ``part``, which contains functions that cannot be pickled. Another process does not
+        need it.
+        """
         return Probe, (self.script, self.root, self.cap_bytes)
 
 
@@ -53,8 +55,9 @@ class Probe:
 class PassPart:
     """The part of one probe in a ``Pass``.
 
-    ``words`` are its arguments for the pass (paths, units). ``read`` makes the probe's answer from the results of the
-    pass; ``None`` means that the probe must run on its own.
+    ``words`` are the arguments that the probe adds to the command line of the ``Pass`` (paths, units). ``read`` returns
+    the probe's answer, given the results of the ``Pass`` by argument; ``None`` means that the probe must run on its
+    own.
     """
 
     kind: Pass
@@ -63,30 +66,34 @@ class PassPart:
 
 
 class Pass(ABC):
-    """A tool that answers many probes in one run, for a fraction of the cost of separate runs."""
+    """A command that answers many probes in one run, for a fraction of the cost of a run for each probe."""
 
-    #: highest exit status with valid output; above it, each probe runs on its own
+    #: highest exit status with which the output is valid; with a higher status, each probe runs on its own
     fails_with = 0
 
     @abstractmethod
     def script(self, words: Sequence[str]) -> str:
-        """The command that queries all these words. Its standard error is discarded."""
+        """Return the command with these arguments. Its standard error is discarded."""
 
     def differing(self, _word: str, /) -> str:
-        """A text that appears in the output if the word's probe must run on its own; empty if the tool prints none."""
+        """Return a text whose occurrence in the output means that the probe with this argument must run on its own.
+        Empty: no such text exists.
+        """
         return ""
 
     @abstractmethod
     def found(self, words: Sequence[str], text: str) -> Mapping[str, str]:
-        """The result for each word in the output; a word may have none. Raises ``ValueError`` for unusable output."""
+        """Parse the output: argument → result; arguments without a result are missing. Raises ``ValueError`` for
+        unusable output.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer of a host to one probe: exit status, output (untrusted text), and whether the output was truncated.
 
-    ``late_s`` is 0, or the seconds after which a hanging probe was killed; then the answer is unknown, and ``Facts``
-    does not return it.
+    ``late_s`` is 0, or the seconds after which a hanging probe was killed. The answer of a killed probe is unknown, and
+    ``Facts`` does not return it.
     """
 
     status: int
@@ -110,7 +117,9 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A dependency on one entry of a table in an answer, not on the rest of the answer."""
+    """A dependency on one entry of a probe's answer that is parsed as a table (``Facts.table``), not on the other
+    entries.
+    """
 
     probe: Probe
     read: Callable[[str], Mapping[Any, Any]]
@@ -119,21 +128,21 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class There:
-    """A dependency on the existence of a probe's answer, not on its content."""
+    """A dependency on whether a probe has an answer, not on the answer's content."""
 
     probe: Probe
 
 
 ALL = "all facts"  #: a dependency on all facts
-_ABSENT: Hashable = ()  #: the token of a probe that did not run
-_SHORT = 64  #: our choice: longest answer, in characters, that is its own token; longer answers are hashed
+_ABSENT: Hashable = ()  #: token for a probe that did not run
+_SHORT = 64  #: our choice: maximum characters of an answer that is used as its own token; longer answers are hashed
 
 
 class Facts(Mapping[Probe, Answer]):
     """The answers of one host, by probe.
 
-    A probe that did not run raises ``KeyError``, which is a bug. A probe that hung raises ``NotAnswered``; it is in
-    ``late`` and not among the facts.
+    Reading the answer of a probe that did not run raises ``KeyError``: the caller has a bug. Reading the answer of a
+    probe that hung raises ``NotAnswered``: such a probe is in ``late``, not among the facts.
 
     >>> facts = Facts({Probe("df /"): Answer(137, "", late_s=30)})
     >>> Probe("df /") in facts
@@ -170,16 +179,16 @@ class Facts(Mapping[Probe, Answer]):
         return len(self._answers)
 
     def table(self, probe: Probe, read: Callable[[str], Mapping[K, V]]) -> Mapping[K, V]:
-        """Return ``read(text)`` for an answer's text; ``read`` must be pure.
+        """Parse the text of a probe's answer with ``read``, which must be pure.
 
-        ``NotedFacts`` records only the entries that are read by key, and the whole answer only for an iteration. An
-        entry's ``repr`` must represent it completely.
+        For a table read by key, ``NotedFacts`` records only these entries as dependencies; for an iteration, it records
+        the whole answer. Different entries must have different ``repr``.
         """
         return read(self[probe].text)
 
     def token(self, question: Hashable) -> Hashable:
-        """A key for the value of a dependency (a probe, ``TableRow``, ``There`` or ``ALL``). Two keys are equal if and
-        only if the values are equal.
+        """Return a token that identifies the value of a dependency (a probe, ``TableRow``, ``There`` or ``ALL``). Two
+        tokens are equal if and only if the values are equal.
         """
         token = self._tokens.get(question)
         if token is None:

@@ -6,7 +6,7 @@ from hostwright.common.errors import InputError
 from hostwright.common.untrusted import whole
 from hostwright.inventory import Host
 
-GPUS = "hostwright_gpus"  #: inventory variable: number of GPUs of a complete host
+GPUS = "hostwright_gpus"  #: inventory variable: number of GPUs that the host has if none has failed
 MODEL = "hostwright_gpu_model"  #: inventory variable: name of a host's GPUs, or a list of names
 
 
@@ -36,7 +36,7 @@ def read_expected_gpus(host: Host) -> int | None:
     value = host.get(GPUS)
     if value is None:
         return None
-    number = whole(value) if isinstance(value, str) else value  # --var sets a text
+    number = whole(value) if isinstance(value, str) else value  # ``--var`` sets a string
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 64:
         raise InputError(
             f"{GPUS}: found {value!r:.40}, expected a number of GPUs from 0 to 64", host.vars[GPUS].origin.exact

@@ -1,10 +1,11 @@
-"""Caches results of a run, so that they are computed once for hosts with the same answers.
+"""Caches results during a run, so that each result is computed only once for hosts with the same answers to probes.
 
 A judgement is a pure function of a host's facts, such as the plan of a state. The facts that it reads are its
 dependencies. They are not declared, but recorded with their values while the judgement runs. The result is reused for
 another host whose recorded dependencies have the same values, even if other facts differ.
 
-A judgement that calls other judgements also has their dependencies. Example with ``judged``:
+If a judgement calls another judgement, the dependencies of the second are dependencies of the first, too. Example with
+``judged``:
 
 >>> from hostwright.plan.model import Answer, Facts, Probe
 >>> KERNEL, SHELL = Probe("uname -r"), Probe("echo $SHELL")
@@ -40,13 +41,15 @@ from hostwright.plan.facts.noted import NotedFacts, Notes
 T = TypeVar("T")
 K = TypeVar("K")
 
-MOST_RESULTS = 64  #: our choice: cached results of one judgement
-MOST_JUDGEMENTS = 8192  #: our choice; a host with all roles has some hundred
+MOST_RESULTS = 64  #: our choice: maximum number of cached results for one judgement
+MOST_JUDGEMENTS = 8192  #: our choice: maximum number of judgements in the cache; a host with all roles has some hundred
 
 
 @dataclass(slots=True)
 class _Known:
-    """A leaf in the tree of a judgement's dependencies: the result, or the exception."""
+    """A leaf in the tree of a judgement's dependencies: the result that was returned, or the exception that was
+    raised.
+    """
 
     value: Any = None
     error: Exception | None = None
@@ -59,7 +62,9 @@ class _Known:
 
 @dataclass(slots=True)
 class _Asked:
-    """An inner node: the next dependency that the judgement reads, and a child for each of its values."""
+    """An inner node in the tree of a judgement's dependencies: one dependency, and a child node for each known value of
+    it.
+    """
 
     question: Hashable
     then: dict[Hashable, _Asked | _Known] = field(default_factory=dict)
@@ -69,16 +74,16 @@ class _Asked:
 class _Judgement:
     """The cache of one judgement.
 
-    If no two hosts share a result, the judgement is not cached for a while, because recording costs more than it saves.
-    It is cached again later, because the next hosts may share results.
+    If no result was reused, caching pauses for some calls, because recording dependencies costs more than it saves.
+    Caching then resumes, because later hosts may have the same answers.
     """
 
     begin: _Asked | _Known | None = None
     results: int = 0
     hits: int = 0  #: number of reused results
-    resting: int = 0  #: number of further calls without caching
-    rest: int = 0  #: number of calls without caching last time
-    last: tuple[object, _Known] | None = None  #: last subject and its result
+    resting: int = 0  #: number of further calls during which caching pauses
+    rest: int = 0  #: number of calls during which caching paused last time
+    last: tuple[object, _Known] | None = None  #: subject of the last call, and its result
 
 
 class Memory:
@@ -95,8 +100,9 @@ class Memory:
 
     @property
     def turn(self) -> AbstractContextManager[object]:
-        """A lock to hold while a thread computes all results of one host, so that it waits once instead of for each of
-        some hundred judgements. With many threads, that waiting takes an eighth of an audit's CPU time.
+        """Return a lock that a thread may hold while it computes all results of one host. The thread then waits for
+        other threads once, not once for each of some hundred judgements. With many threads, that waiting takes an
+        eighth of an audit's CPU time.
         """
         return self._lock
 
@@ -109,15 +115,15 @@ class Memory:
         *,
         tries: int = MOST_RESULTS,
     ) -> T:
-        """Return ``work(subject)``, computed once for all subjects with the same values of the dependencies that it
-        reads.
+        """Return ``work(subject)``, computed once for all subjects that have equal values of the dependencies that
+        ``work`` reads.
 
-        A subject is ``Facts``, or has the same two members: ``token``, which identifies a value, and ``noting(notes)``,
-        a copy that records the token of each dependency read.
+        A subject is a ``Facts`` object or has two of its methods: ``token``, which identifies the value of a
+        dependency, and ``noting(notes)``, which returns a copy that records each dependency read, with its token.
 
         ``key`` identifies the judgement: equal keys must mean equal work. ``errors`` are cached like results; other
-        exceptions are not. After ``tries`` results without any reuse, the judgement is not cached for a while. Use a
-        low number for a judgement with so many dependencies that recording them costs more than the work.
+        exceptions are not. After ``tries`` results of which none was reused, caching of the judgement pauses. Use a low
+        number for a judgement whose dependencies cost more to record than the judgement costs to compute.
         """
         seen: Any = subject
         with self._lock:
@@ -145,8 +151,8 @@ class Memory:
         return result
 
     def kept(self, name: str, key: Hashable, make: Callable[[], T]) -> T:
-        """Return ``make()``, computed once per ``name`` and ``key``; it must depend on nothing else. Each name keeps at
-        most ``most_results`` values.
+        """Return ``make()``, computed once per ``name`` and ``key``; the result must depend on nothing else. At most
+        ``most_results`` results are cached for each name.
         """
         with self._lock:
             made = self._kept.setdefault(name, {})
@@ -179,7 +185,9 @@ class Memory:
         return end
 
     def _forget(self, known: _Judgement) -> None:
-        """Clear the cache of a judgement. If no result was reused, rest for twice as many calls as last time."""
+        """Clear the cache of a judgement. If no result was reused, caching pauses for twice as many calls as last
+        time.
+        """
         scattered = known.hits < known.results
         known.rest = max(self._most_results, 2 * known.rest) if scattered else 0
         known.begin, known.results, known.hits, known.resting = None, 0, 0, known.rest
@@ -189,7 +197,7 @@ class Memory:
 
 
 def _way(notes: Iterable[tuple[Hashable, Hashable]], end: _Known) -> _Asked | _Known:
-    """A chain of nodes for these dependencies and their values, which ends in ``end``."""
+    """Return a chain of nodes, one for each pair of dependency and token, that ends in the leaf ``end``."""
     node: _Asked | _Known = end
     for question, token in reversed(tuple(notes)):
         node = _Asked(question, {token: node})
@@ -197,9 +205,10 @@ def _way(notes: Iterable[tuple[Hashable, Hashable]], end: _Known) -> _Asked | _K
 
 
 def _add(begin: _Asked | _Known, notes: Notes, end: _Known) -> bool:
-    """Add another chain to the tree; ``False`` if it does not begin with the same dependencies.
+    """Add the recorded dependencies with their result ``end`` to the tree; return ``False`` if the tree has other
+    dependencies at the same depth.
 
-    Then the judgement reads its dependencies in a varying order, for example over a set, and its cache is cleared.
+    This happens if the judgement reads its dependencies in a varying order, for example while it iterates over a set.
     """
     node: _Asked | _Known | None = begin
     steps: Iterator[tuple[Hashable, Hashable]] = iter(notes.items())

@@ -1,4 +1,4 @@
-"""Facts that record which of them are read."""
+"""A copy of a host's facts that records which facts are read."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 
 from hostwright.plan.facts import ALL, Answer, Facts, K, Probe, TableRow, There, V
 
-Notes = dict[Hashable, Hashable]  #: dependencies in the order read, each with the token of its value
+Notes = dict[Hashable, Hashable]  #: dependencies in the order in which they were read, each with the token of its value
 
 
 class NotedFacts(Facts):
-    """Facts that record every read, including a read of a probe that did not run."""
+    """Facts that record every read, including reads for probes that did not run."""
 
     __slots__ = ("_notes", "_read")
 
-    def __init__(self, facts: Facts, notes: Notes):  # no copy of the answers, so no super().__init__
+    def __init__(self, facts: Facts, notes: Notes):  # super().__init__ would copy the answers
         self._read, self._notes = facts, notes
 
     @property
@@ -49,7 +49,9 @@ class NotedFacts(Facts):
             self.token(There(probe))
 
     def token(self, question: Hashable) -> Hashable:
-        """Like ``Facts.token``, and record the dependency."""
+        """Return ``Facts.token`` for a dependency, and record the dependency, because the result may depend on its
+        value.
+        """
         token = self._notes.get(question)
         if token is None:
             token = self._notes[question] = self._read.token(question)

@@ -1,4 +1,4 @@
-"""Whether Hostwright drained a host, according to a file on the host."""
+"""Reads the file on a host that records that Hostwright drained the host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hostwright.plan.model import Facts, Probe
 PATH = "/var/lib/hostwright/drained.json"
 SCHEMA = 1
 DRAINED = Probe(sh("[ -e %s ] && cat -- %s", PATH, PATH), root=True, cap_bytes=8192, shared=True)
-_FIELD_CHARACTERS = 300  #: length to which each field of a host's file is cut
+_FIELD_CHARACTERS = 300  #: maximum characters kept of each field in the host's file
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def drained(facts: Facts) -> Drained | None:
 
 
 def one_line(value: object) -> str:
-    """A text from a host or for an environment, on one line, without control characters."""
+    """Return the text on one line, without control characters. For texts from a host, and for environment variables."""
     return (
         "".join(char if char.isprintable() else " " for char in value)[:_FIELD_CHARACTERS]
         if isinstance(value, str)

@@ -12,7 +12,8 @@ from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.stack.rules import HostFacts
 
 OS_RELEASE = Probe("while IFS= read -r line; do printf '%s\\n' \"$line\"; done </etc/os-release", shared=True)
-#: the output of ``uname -rm``; runs ``uname`` only on kernels before 6.1, which have no /proc/sys/kernel/arch
+#: kernel release and machine type, as printed by ``uname -rm``. The probe runs ``uname`` only on kernels before 6.1,
+#: which have no /proc/sys/kernel/arch.
 UNAME = Probe(
     'read -r k </proc/sys/kernel/osrelease && read -r m </proc/sys/kernel/arch && echo "$k $m" || uname -rm',
     shared=True,
@@ -24,14 +25,16 @@ PCI = Probe(
     'case $c in 0x03*|0x0680*) read -r i <"$d/device"; echo "$v $c $i" ;; esac; done; :',
     shared=True,
 )
-#: whether the first processor has AVX; reading all of many processors takes milliseconds
+#: whether the first processor has AVX. The probe reads only this processor, because reading a hundred takes
+#: milliseconds.
 AVX = Probe(
     'avx=; while read -r name _ flags; do case $name" $flags " in flags*" avx "*) avx=yes; break ;; " "*) break ;; '
     'esac; done </proc/cpuinfo; [ "$avx" ]',
     shared=True,
 )
-#: ``path version`` of each interpreter for a venv; deadsnakes and source builds are found by name. All directories are
-#: searched, so that the first match on a user's PATH (pyenv, conda) does not hide others.
+#: path and version of each Python interpreter that can create a venv. Interpreters from deadsnakes and source builds
+#: are found by name. All directories are searched, so that the first match on a user's PATH (pyenv, conda) does not
+#: hide others.
 PYTHONS = Probe(
     "IFS=:; set --; for p in python3 python3.7 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 "
     'python3.14; do for d in $PATH /usr/local/bin /usr/bin; do [ ! -x "$d/$p" ] || [ -d "$d/$p" ] || '
@@ -45,7 +48,7 @@ HOST_PROBES = (OS_RELEASE, UNAME, PCI, AVX, PYTHONS, MEMORY)
 
 
 def os_release(facts: Facts) -> dict[str, str]:
-    r"""``/etc/os-release`` as a mapping, without quotes.
+    r"""Return the variables in ``/etc/os-release``, their values without quotes.
 
     >>> from hostwright.plan.model import Answer
     >>> os_release(Facts({OS_RELEASE: Answer(0, 'ID=debian\nVERSION_ID="12"\n')}))
@@ -56,7 +59,7 @@ def os_release(facts: Facts) -> dict[str, str]:
 
 
 class PciDevice(NamedTuple):
-    """A device on the PCI bus; ``kind`` is its class with the programming interface (0x030200)."""
+    """A device on the PCI bus; ``kind`` is the PCI class code including the programming interface (0x030200)."""
 
     vendor: int
     kind: int
@@ -74,7 +77,7 @@ def pci_devices(facts: Facts) -> tuple[PciDevice, ...]:
 
 
 def display_controllers(facts: Facts) -> tuple[PciDevice, ...]:
-    """VGA (0x0300) and 3D (0x0302) controllers."""
+    """The host's VGA (0x0300) and 3D (0x0302) controllers."""
     return tuple(device for device in pci_devices(facts) if device.kind >> 8 in {0x0300, 0x0302})
 
 
@@ -94,12 +97,12 @@ def pythons(facts: Facts) -> dict[str, str]:
 
 
 def with_python(python: str) -> Facts:
-    """The facts of an otherwise unknown host with one Python (``3.9``) of its distribution."""
+    """Return facts that contain nothing but one Python of the distribution, of version ``python`` (``3.9``)."""
     return Facts({PYTHONS: Answer(0, f"/usr/bin/python{python} {python}\n")})
 
 
 def interpreters(facts: Facts) -> tuple[str, ...]:
-    r"""The Python versions with their paths, oldest first, for messages.
+    r"""The host's Python versions with their paths, oldest first, as texts for messages.
 
     >>> from hostwright.plan.model import Answer
     >>> interpreters(Facts({PYTHONS: Answer(0, "/usr/local/bin/python3.11 3.11\n/usr/bin/python3.9 3.9\n")}))
@@ -116,7 +119,9 @@ def memory_bytes(facts: Facts) -> int | None:
 
 
 def read_host(facts: Facts) -> HostFacts:
-    """Return the facts for compatibility rules, from the answers to ``HOST_PROBES``; unreadable facts are unknown."""
+    """Return the facts for compatibility rules, from the answers to ``HOST_PROBES``; facts that could not be read are
+    unknown.
+    """
     release = os_release(facts)
     kernel, _, machine = facts[UNAME].strip().partition(" ")
     return HostFacts(

@@ -1,4 +1,4 @@
-"""The jobs that run on a host, read with one probe on every host."""
+"""Reads the jobs that run on a host; the probe for them runs on every host."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ WORK_DIRS = (
     "/usr/local/lib/hostwright/work",
     "/tmp/hostwright-work",  # noqa: S108 - used only if it belongs to root
 )
-WORK_BYTES = 4_000_000_000  #: our estimate for all roles at once; R470's driver unpacks 1 GB
-NOTE = "hostwright: note: "  #: prefix of a step's output line with a note for the operator
-#: prefix of a step's output line with an error of our own, more precise than the errors of other programs
+#: our estimate: disk space for the jobs of all roles at once; the driver R470 alone unpacks 1 GB
+WORK_BYTES = 4_000_000_000
+NOTE = "hostwright: note: "  #: prefix of a line in a step's output that is a note for the operator
+#: prefix of a line in a step's output that is Hostwright's own error; more precise than errors of other programs
 ERROR = "hostwright: error: "
-MOST_RUNNING = 64  #: our choice: a role has one job at a time, and a host has fewer roles than this
-_RECORD_CAP_BYTES = 64 * 1024  #: limit of one ``job.json``; that of a role with 200 steps has 12 KiB
+#: our choice: maximum number of running jobs that are read; a host has fewer roles, and a role has one job at a time
+MOST_RUNNING = 64
+_RECORD_CAP_BYTES = 64 * 1024  #: maximum bytes read of one ``job.json``; the file of a role with 200 steps has 12 KiB
 _RUNNING_CAP_BYTES = 512 * 1024
 
 
@@ -35,7 +37,7 @@ def alive_script() -> str:
     return sh_file(__file__, "alive.sh", jobs=JOBS_DIR)
 
 
-#: One line per running job: its directory's name, a space, its ``job.json``.
+#: Prints one line per running job: the name of the job's directory, a space, and the content of ``job.json``.
 RUNNING = Probe(
     alive_script() + sh_file(__file__, "running.sh", jobs=JOBS_DIR, cap=_RECORD_CAP_BYTES),
     root=True,
@@ -45,8 +47,8 @@ RUNNING = Probe(
 
 
 def begun_by(run: str) -> Probe:
-    """A probe for all jobs that a run started on the host, running or ended, oldest first. The output has the format of
-    ``RUNNING``.
+    """Return a probe that lists all jobs that a run started on the host, running or ended, oldest first, in the format
+    of ``RUNNING``.
     """
     script = (
         sh("cd %s 2>/dev/null || exit 0\n", JOBS_DIR)

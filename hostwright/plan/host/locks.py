@@ -1,4 +1,5 @@
-"""Locks on hosts: records, probes that read them, scripts that change them, and the rules that apply.
+"""Locks on hosts: their records, the probes that read the locks, the scripts that change them, and the errors that they
+cause.
 
 A *run's* lock is ``flock`` on ``/run/hostwright/run.lock``, held by ``hostwright.apply.locking.runlock``: it ends with
 the run, however the run ends. ``run.json`` next to it only describes the holder.
@@ -28,20 +29,23 @@ from hostwright.plan.model import Answer, Facts, Probe
 
 RUN_DIR = "/run/hostwright"
 STATE_DIR = "/var/lib/hostwright"
-LAPSES_S = 15  #: a run's lock ends this long after the last heartbeat of its controller (network cut, closed lid)
-STALE_S = 8.0  #: two missing heartbeats: the lock will soon expire
+#: seconds from the controller's last heartbeat to the end of the run's lock. Heartbeats stop if the network fails or a
+#: laptop is closed.
+LAPSES_S = 15
+STALE_S = 8.0  #: seconds without a heartbeat after which a lock will soon expire: two heartbeats are missing
 MOVED_STATUS = 75  #: exit status (EX_TEMPFAIL) of a script if the lock has changed since it was read
-DEFAULT_FOR = "8h"  #: a working day, so that a forgotten lock expires overnight
-RECORD_CAP_BYTES = 8 * 1024  #: four times the longest record of Hostwright
+DEFAULT_FOR = "8h"  #: default duration of an operator's lock: a working day, so that a forgotten lock expires overnight
+#: maximum bytes read of a lock's record: four times the longest record that Hostwright writes
+RECORD_CAP_BYTES = 8 * 1024
 
-#: One line without control characters. Hostwright writes no other records.
+#: One line of text without control characters, as in all records that Hostwright writes.
 _Line = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\P{C}*$")]
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
     """The holder of a run's lock. ``machine``, ``pid`` and ``started`` identify the controller's process, so that
-    another run on the same machine can test whether it lives.
+    another run on that machine can test whether the process still runs.
     """
 
     owner: _Line  #: user@machine
@@ -50,7 +54,7 @@ class Holder:
     machine: _Line
     pid: Annotated[int, Field(ge=1)]
     started: Annotated[str, Field(max_length=100)]
-    since: AwareDatetime  #: by the controller's clock
+    since: AwareDatetime  #: start of the lock, according to the controller's clock
     lapses_s: Annotated[float, Field(gt=0)] = LAPSES_S
     schema: Literal[1] = 1
 
@@ -87,12 +91,13 @@ class OperatorLock:
         return f"locked by {self.owner} since {moment(self.since)} until {moment(self.until)}: {self.reason}"
 
 
-#: The lock returned for a lock file that is damaged or of a later version. The host then counts as locked.
+#: The lock that stands for a lock file that is damaged or from a later Hostwright: the host then counts as locked.
 UNREADABLE: Final = OperatorLock(
     "", "", "", datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-)  #: compared by identity
+)  #: compared with ``is``, not by value
 
-#: Prints "there" and the content of the lock file; if the folder is not accessible, a lock may exist, so only "there".
+#: Prints "there" and the content of the lock file; prints only "there" if the folder is not accessible, because a lock
+#: may exist.
 LOCK = Probe(
     f"if [ -d {STATE_DIR} ] && {{ [ ! -x {STATE_DIR} ] || [ -e {STATE_DIR}/lock.json ]; }}\n"
     f"then echo there; cat {STATE_DIR}/lock.json; fi",
@@ -103,11 +108,12 @@ LOCK = Probe(
 #: Start time of a process: field 22 of proc(5), counted after the program's name, which may contain any character.
 START_OF = "sed 's/.*) //' \"/proc/$pid/stat\" 2>/dev/null | cut -d' ' -f20"
 
-#: Prints, while a run's lock is held, the seconds since the controller's last heartbeat (by the host's clock), and the
-#: lock's record. Testing the holding process has no side effects. A trial ``flock``, even a shared one,
-#: could make a run fail that begins at that moment, and it needs root: other users have no access to the lock file,
-#: because they could block every run with flock(2). In a container, ``/proc/locks`` does not list a lock whose flock(1)
-#: has ended. With ``hidepid``, a login user's probe prints nothing, but the lock still works.
+#: While a run holds the lock, prints the seconds since the controller's last heartbeat (by the host's clock), and the
+#: lock's record. The probe tests whether the process that holds the lock runs, because a trial with flock(1) has two
+#: disadvantages. It could make a run fail that starts at that moment. It also needs root: other users have no access to
+#: the lock file, because they could block every run with flock(2). In a container, ``/proc/locks`` does not list a lock
+#: whose flock(1) has ended. On a host with the mount option ``hidepid``, a login user's probe prints nothing, but the
+#: lock still works.
 RUN_LOCK = Probe(
     f"if [ -e {RUN_DIR}/run.pid ] && read -r pid started <{RUN_DIR}/run.pid"
     f' && [ -n "$started" ] && [ "$({START_OF})" = "$started" ]; then '
@@ -124,7 +130,9 @@ def holder(run: str, host: str, now: datetime, owner: str = "") -> Holder:
 
 
 def operator_lock(facts: Facts) -> OperatorLock | None:
-    """The operator's lock on a host, expired or not; ``UNREADABLE`` if its file is invalid; ``None`` without a lock."""
+    """The operator's lock on a host, expired or not; ``UNREADABLE`` if the lock file is invalid; ``None`` if no lock
+    exists.
+    """
     text = _lock_text(facts[LOCK])
     if text is None:
         return None
@@ -135,14 +143,14 @@ def operator_lock(facts: Facts) -> OperatorLock | None:
 
 
 def run_lock(facts: Facts) -> Holder | None:
-    """The holder of the run's lock on the host; ``None`` if no run holds it, or its record is invalid."""
+    """The holder of the run's lock on the host; ``None`` if no run holds the lock, or if its record is invalid."""
     return read_holder(facts[RUN_LOCK].text.rpartition("heard")[2].partition("\n")[2])
 
 
 def living(facts: Facts, ours: Holder) -> Holder | None:
     """The holder of another run's lock on the host, if that run still sends heartbeats; else ``None``.
 
-    A run without heartbeats, or whose process on this machine is dead, no longer owns the host.
+    A run that sends no heartbeats, or whose process on this machine has ended, no longer holds the lock.
     """
     held = run_lock(facts)
     age = facts[RUN_LOCK].text.partition("heard ")[2].partition("\n")[0]
@@ -161,9 +169,9 @@ def read_holder(text: str) -> Holder | None:
 def lapsing(held: Holder | None, age_s: float, ours: Holder) -> bool:
     """Whether a run's lock will soon expire, because its controller was killed or sends no heartbeats.
 
-    ``age_s`` are the seconds since the last heartbeat. A lock of our own run also lapses: it remains from a lost
-    connection or a lost worker, because a run uses one connection and one worker per host at a time. ``held`` is
-    ``None`` for an unreadable record, which is being written or removed.
+    ``age_s`` are the seconds since the last heartbeat. True for a lock of this same run: the lock remains from a lost
+    connection or worker, because a run uses only one connection and one worker per host at a time. ``held`` is ``None``
+    if the record could not be read because it is being written or removed.
     """
     if held is None or age_s > STALE_S or held.run == ours.run:
         return True
@@ -184,8 +192,8 @@ def held_by(held: Holder | None) -> str:
 def refusal(facts: Facts, now: datetime) -> str:
     """The error text if an operator's lock forbids changes to a host; empty if changes are allowed.
 
-    The owner of the lock is refused, too: a host that awaits repair or measurement must be safe from its owner's own
-    ``--hosts all`` and cron jobs. The owner can remove the lock with one command.
+    Changes by the lock's owner are refused, too: a host that awaits repair must also be safe from the owner's cron jobs
+    and commands with ``--hosts all``. The owner can remove the lock with one command.
     """
     lock = operator_lock(facts)
     if lock is None or lock.expired(now):
@@ -197,23 +205,25 @@ def refusal(facts: Facts, now: datetime) -> str:
 
 
 def forbids(lock: OperatorLock | None, who: str, now: datetime) -> str:
-    """The error text if ``who`` needs ``--force`` to replace or remove a host's lock; empty if ``who`` does not."""
+    """The error text if the operator ``who`` needs ``--force`` to replace or remove a host's lock; empty otherwise."""
     if lock is None or lock.expired(now) or lock.owner == who:
         return ""
     return f"{lock}. The lock is not yours; contact its owner, or pass --force"
 
 
 def lock_script(lock: OperatorLock, facts: Facts, *, force: bool = False) -> str:
-    """A root program that puts a lock on a host, atomically and durably.
+    """Return a root program that writes an operator's lock to a host, atomically and durably.
 
-    If the host's lock differs from the one in ``facts``, it changes nothing and exits with ``MOVED_STATUS``, so that of
-    two operators at once only the first succeeds. ``force`` skips this check.
+    If the lock on the host differs from the lock in ``facts``, the program changes nothing and exits with
+    ``MOVED_STATUS``. So if two operators lock a host at once, only the first succeeds. ``force`` skips this check.
     """
     return _change_script(lock.to_json(), "" if force else _seen(facts))
 
 
 def unlock_script(facts: Facts, *, force: bool = False) -> str:
-    """A root program that removes the lock of a host if it is still the one in ``facts`` (see ``lock_script``)."""
+    """Return a root program that removes the operator's lock from a host if it is still the lock in ``facts`` (see
+    ``lock_script``).
+    """
     return _change_script("", "" if force else _seen(facts))
 
 
@@ -232,7 +242,7 @@ def _lock_text(answer: Answer) -> str | None:
 
 
 def moment(time: datetime) -> str:
-    """A time in UTC for messages."""
+    """Format a time in UTC for messages."""
     try:
         return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     except OverflowError:  # a host may send the end of the year 9999 in any time zone
@@ -242,7 +252,7 @@ def moment(time: datetime) -> str:
 def read_duration(text: str, where: str = "--for") -> timedelta:
     """Parse a duration such as ``3d``, ``12h``, ``90m``, ``2w`` or ``1d12h``. Raises ``InputError`` for any other text.
 
-    A number without a unit is rejected, because 3 hardly means seconds.
+    A number without a unit is rejected, because the unit is not obvious.
     """
     try:
         if text.strip().isdecimal():

@@ -25,23 +25,28 @@ from hostwright.plan.model import Resource
 from hostwright.plan.state_identity import identity_of
 from hostwright.stack.stack import RoleFile, Stack
 
-STATE_DIGITS = 16  #: hex digits kept of a state's hash
+STATE_DIGITS = 16  #: number of hex digits kept of the hash of a desired state
 
 
 def desired_sha256(role: DesiredRole) -> str:
-    """A hash of a role's desired states; equal for equal states on all machines and in later versions."""
+    """Return a hash of a role's desired states. Equal states have equal hashes on all machines and in later versions of
+    Hostwright.
+    """
     return hash_of([identity_of(resource) for resource in role.resources])
 
 
 def state_sha256(resource: Resource) -> str:
-    """The beginning of a hash of one desired state, long enough for the hundred states of a role."""
+    """Return the first ``STATE_DIGITS`` hex digits of the hash of one desired state: enough to distinguish the hundred
+    states of a role.
+    """
     return hash_of(identity_of(resource))[:STATE_DIGITS]
 
 
 def renewed(desired: Desired, before: Mapping[str, Any], run: RunStamp) -> dict[str, Any] | None:
-    """Return the new record of a host on which these roles are as desired; ``None`` if ``before`` is up to date.
+    """Return the new release record for a host whose roles are as desired; ``None`` if the record ``before`` is up to
+    date.
 
-    Roles that this run did not check keep their entries if the stack is the same.
+    Roles that this run did not check keep their entries if ``before`` is a record of the same stack.
     """
     stack = desired.stack
     same = names_stack(before, stack)
@@ -80,10 +85,10 @@ def renewed(desired: Desired, before: Mapping[str, Any], run: RunStamp) -> dict[
 
 
 def reduced(before: Mapping[str, Any], gone: Iterable[str]) -> dict[str, Any] | None:
-    """Return the record of a host after removal of these roles: empty without roles, ``None`` if the record is
-    unchanged.
+    """Return the release record after the roles ``gone`` were removed: empty if no role remains, ``None`` if the record
+    does not change.
 
-    It keeps its schema, because its digest depends on the schema.
+    The new record has the schema of ``before``, because the digest in it was computed for that schema.
     """
     roles = before.get("roles", {})
     left = {name: entry for name, entry in roles.items() if name not in set(gone)}
@@ -101,10 +106,10 @@ def _differs(kept: Mapping[str, Any], name: str, sha256: str) -> bool:
 
 
 def former_name(before: Mapping[str, Any], stack: Stack) -> str:
-    """The file name for the record ``before`` after a record of ``stack`` has replaced it; empty if ``before`` is not
-    kept.
+    """Return the file name under which the record ``before`` is kept when a record of ``stack`` replaces it; empty if
+    it is not kept.
 
-    The record comes from a host, so only a time and hexadecimal digits get into the name.
+    The record is untrusted data from a host, so the name contains only a valid time and hex digits from it.
     """
     if not before or about(before, stack):
         return ""
@@ -114,11 +119,11 @@ def former_name(before: Mapping[str, Any], stack: Stack) -> str:
 def write_script(
     record: Mapping[str, Any], path: str = PATH, *, former: str = "", folder: str = FORMER, seen: Iterable[str] = ()
 ) -> str:
-    """A root program that writes the record atomically. ``former`` is the file name under which the previous record is
-    kept.
+    """Return a root program that writes the record atomically. ``former`` is the file name under which it keeps the
+    previous record.
 
-    ``seen`` are the roles that were checked. The file's modification time changes only if all roles of the record were
-    checked.
+    ``seen`` are the roles that this run checked. The file's modification time changes only if ``seen`` has all roles of
+    the record.
     """
     text = json.dumps(record, indent=2, sort_keys=False)
     values = {"path": path, "record": text, "name": former, "folder": folder, "first": MOST_FORMER + 1}

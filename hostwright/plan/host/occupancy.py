@@ -1,6 +1,7 @@
-"""Finds the programs that use a host's accelerators (its users), independent of the host's roles.
+"""Finds the programs that use a host's accelerators (their users).
 
-All known roles are searched, not only the host's roles or the planned ones: programs use a GPU whatever the plan is.
+The functions of all known roles are used, not only those of the host's or the planned roles, because programs use a GPU
+whatever is planned.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from hostwright.plan.model import Condition, Facts, Probe
 from hostwright.plan.probing import ordered
 from hostwright.plan.roles.role import Role, discover, reading_cards
 
-PART: Final = "occupancy"  #: module in a role's folder that defines ``OCCUPANCY``
+PART: Final = "occupancy"  #: name of the module in a role's folder that defines ``OCCUPANCY``
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Occupancy:
     ``users`` returns names of users for messages, such as ``python3 (4711)``. ``ended`` returns the work that a reboot
     ends, whether it uses an accelerator or not, each with the service that restarts it (empty if none does).
     ``known_as`` maps technical names, or their beginnings, to names for messages. ``services`` are the services whose
-    restart ends work: the name of each in scripts, and a condition whose ``users`` are that work.
+    restart ends work, each as the name that scripts use and a condition whose ``users`` returns that work.
     """
 
     probes: tuple[Probe, ...]
@@ -37,26 +38,30 @@ class Occupancy:
 
 @dataclass(frozen=True, slots=True)
 class Occupancies:
-    """The occupancies of all kinds of accelerators."""
+    """The probes and functions of all kinds of accelerators."""
 
     each: tuple[Occupancy, ...] = ()
 
     @property
     def probes(self) -> tuple[Probe, ...]:
-        """The probes of all kinds, required by changes that disturb running work."""
+        """The probes for all kinds of accelerators. A plan with a change that disturbs running work needs them."""
         return ordered(probe for kind in self.each for probe in kind.probes)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """The users of accelerators, each once. Reads ``probes``; a probe that hung counts as a user."""
+        """The users of the host's accelerators, each once. Reads the answers to ``probes``; a probe that hung counts as
+        a user.
+        """
         return self.named((name for kind in self.each for name in _users(kind, facts)), facts)
 
     def ended(self, facts: Facts) -> tuple[str, ...]:
-        """The work that a reboot ends permanently, whether it uses an accelerator or not. Reads ``probes``."""
+        """The work that a reboot ends and no service restarts, whether the work uses an accelerator or not. Reads the
+        answers to ``probes``.
+        """
         return tuple(name for name, again in self._ended(facts) if not again)
 
     def at_work(self, facts: Facts, *, boots: bool) -> AtWork:
-        """The users of accelerators, and the work that a power cut ends. With ``boots`` (the host boots again), work
-        that a service restarts at boot is left out.
+        """The users of accelerators, and the work that turning off the host ends. With ``boots``, the host boots
+        afterwards, so work that a service restarts at boot is left out.
 
         Reads ``probes``.
         """
@@ -64,21 +69,25 @@ class Occupancies:
         return AtWork(self.users(facts), tuple(name for name, again in ended if not (boots and again)))
 
     def returning(self, facts: Facts) -> tuple[str, ...]:
-        """A note for each work that a reboot ends and a service restarts. Reads ``probes``."""
+        """A note for each running task that a reboot ends and a service restarts at boot. Reads the answers to
+        ``probes``.
+        """
         return tuple(f"the reboot ends {name}; {again}" for name, again in self._ended(facts) if again)
 
     def named(self, names: Iterable[str], facts: Facts) -> tuple[str, ...]:
-        """Replace technical names by names for messages, each once. Reads ``probes``."""
+        """Replace technical names by names for messages, and drop duplicates. Reads the answers to ``probes``."""
         known = self._known(facts)
         return tuple(dict.fromkeys(_known(name, known) for name in names))
 
     def _known(self, facts: Facts) -> list[tuple[str, str]]:
-        """Technical names with their replacements. Later roles come first, because they have more precise names."""
+        """Pairs of a technical name and its name for messages. Pairs of later roles come first, because their names are
+        more precise.
+        """
         return [pair for kind in reversed(self.each) for pair in _known_as(kind, facts).items()]
 
     def _ended(self, facts: Facts) -> tuple[tuple[str, str], ...]:
-        """Each work that a reboot ends, once, with the service that restarts it. The service is empty if one of several
-        kinds reports none.
+        """Pairs of work that a reboot ends and the service that restarts the work. The service is empty if the roles do
+        not agree on it.
         """
         known = self._known(facts)
         again_of: dict[str, str] = {}
@@ -96,7 +105,7 @@ def _known_as(kind: Occupancy, facts: Facts) -> Mapping[str, str]:
     try:
         return kind.known_as(facts)
     except NotAnswered:
-        return {}  # keep the technical names
+        return {}  # without the answer, messages show technical names
 
 
 def _users(kind: Occupancy, facts: Facts) -> tuple[str, ...]:
@@ -114,7 +123,7 @@ def _ended(kind: Occupancy, facts: Facts) -> tuple[tuple[str, str], ...]:
 
 
 def occupancies_of(roles: Iterable[Role]) -> Occupancies:
-    """The occupancies of these roles and of all roles that read cards."""
+    """Collect the ``OCCUPANCY`` of these roles, and of all standard roles that read the state of GPUs."""
     known = tuple(roles)
     parts = dict.fromkeys(role.part(PART) for role in (*reading_cards(known), *known))
     return Occupancies(tuple(part.OCCUPANCY for part in parts if part is not None))
@@ -122,19 +131,19 @@ def occupancies_of(roles: Iterable[Role]) -> Occupancies:
 
 @cache
 def standard_occupancies() -> Occupancies:
-    """The occupancies of the standard roles."""
+    """Collect the ``OCCUPANCY`` of the standard roles."""
     return occupancies_of(discover())
 
 
 def services_at_work() -> tuple[tuple[str, Condition], ...]:
-    """The services whose restart ends work (``Occupancy.services``), of all kinds."""
+    """The services whose restart ends work (``Occupancy.services``), for all kinds of accelerators."""
     return tuple(service for kind in standard_occupancies().each for service in kind.services)
 
 
 @dataclass(frozen=True, slots=True)
 class AtWork:
-    """Work on a host that a change would disturb: ``gpus`` use a GPU, ``others`` were reported by the state to
-    change.
+    """Work on a host that a change would disturb: ``gpus`` are users of GPUs, ``others`` were reported by the desired
+    state itself (``Resource.users``).
     """
 
     gpus: tuple[str, ...] = ()
@@ -142,6 +151,6 @@ class AtWork:
 
     @property
     def everyone(self) -> tuple[str, ...]:
-        """All users, each once; for a user in both, the longer name."""
+        """The work in ``gpus`` and ``others``, each once; of two names for the same program, the longer."""
         names = dict.fromkeys([*self.gpus, *self.others])
         return tuple(name for name in names if not any(other.startswith(f"{name} ") for other in names))

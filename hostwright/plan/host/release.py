@@ -1,11 +1,12 @@
 """The release record on a host: which stack was installed, from which files, when, and by which run.
 
-The record is written when a check finds no differences, and again only if the desired states have changed. Any user on
-the host may read ``/var/lib/hostwright/release.json``; records of earlier stacks are in ``releases`` next to it. A
-record contains its stack's digest, not the stack, because data from a host must not choose what is installed.
+The record is written when a run finds the host as desired, and rewritten only after the desired states have changed.
+Any user on the host may read ``/var/lib/hostwright/release.json``; records of earlier stacks are in the directory
+``releases`` next to this file. A record contains its stack's digest, not the stack, because data from a host must not
+choose what is installed.
 
-Its hashes are hashes of identities (``state_identity``, ``stackdata``), which later versions of Hostwright compute in
-the same way. Hashes of schema 1 cannot be computed any more: such a record has only stack, versions and roles, and the
+Its hashes are hashes of identities (``state_identity``, ``stackdata``), which later versions of Hostwright compute
+identically. Hashes of schema 1 cannot be computed any more: such a record has only stack, versions and roles, and the
 next provisioning replaces it. A record with a newer schema is never replaced.
 """
 
@@ -23,9 +24,11 @@ from hostwright.stack.stack import Stack
 SCHEMA = 2
 PATH = "/var/lib/hostwright/release.json"
 RELEASE = Probe(f"cat {PATH}")
-FORMER = "/var/lib/hostwright/releases"  #: records of earlier stacks, ``AT-DIGEST.json``
-MOST_FORMER = 5  #: number of records kept for rollbacks; each has some kilobytes
-#: The former records, each on one line: a JSON string has no line breaks. 64 KiB is ten times a record.
+#: directory of the records of earlier stacks, each in a file ``AT-DIGEST.json``
+FORMER = "/var/lib/hostwright/releases"
+MOST_FORMER = 5  #: maximum number of earlier records kept for rollbacks; each has some kilobytes
+#: Prints the records of earlier stacks, each on one line. Removing line breaks is safe, because JSON strings contain
+#: none. 64 KiB is ten times the size of a record.
 FORMERS = Probe(
     f'for file in {FORMER}/*.json; do [ ! -f "$file" ] || {{ head -c 65536 -- "$file" | tr -d "\\n"; echo; }}; done',
     cap_bytes=2 * MOST_FORMER * 65536,
@@ -53,7 +56,9 @@ def read(facts: Facts) -> Mapping[str, Any]:
 
 
 def refusal(facts: Facts) -> str:
-    """The error for a host with a record of a newer Hostwright; empty otherwise, and if its record was not probed."""
+    """The error text if the host's record was written by a newer Hostwright; empty otherwise, and if the record was not
+    read.
+    """
     record = json_object(facts[RELEASE].text) if RELEASE in facts else None
     if schema_of(record or {}) <= SCHEMA:
         return ""
@@ -79,18 +84,18 @@ def _record(text: str) -> dict[str, Any]:
 
 
 def schema_of(record: Mapping[str, Any]) -> int:
-    """The schema of a record; 0 if missing."""
+    """The schema number of a record; 0 if the record has none."""
     schema = record.get("schema")
     return schema if isinstance(schema, int) and not isinstance(schema, bool) else 0
 
 
 def _bare(entry: Any) -> Any:
-    """A role's entry of schema 1 without its hashes, which cannot be computed any more."""
+    """Return a role's entry in a record of schema 1 without the hashes, which this version cannot compute."""
     return {key: entry[key] for key in ("run", "at") if key in entry} if isinstance(entry, dict) else entry
 
 
 def digest_of(record: Mapping[str, Any]) -> str:
-    """The digest of a record's stack; empty if a record of an earlier Hostwright has none."""
+    """The digest of the stack in a record; empty for a record of an early Hostwright, which has no digest."""
     digest = record.get("digest")
     return digest if isinstance(digest, str) and _DIGEST.fullmatch(digest) else ""
 
@@ -102,13 +107,15 @@ def at_of(record: Mapping[str, Any]) -> str:
 
 
 def about(record: Mapping[str, Any], stack: Stack) -> bool:
-    """Whether a record is about this stack in its current form; for schema 1, only the versions are compared."""
+    """Whether a record names this stack with its current digest; for a record of schema 1, only the versions are
+    compared.
+    """
     digest = digest_of(record)
     return digest == stack.digest() if digest and schema_of(record) == SCHEMA else names_stack(record, stack)
 
 
 def names_stack(record: Mapping[str, Any], stack: Stack) -> bool:
-    """Whether a record has the stack's name and versions. Parts that are missing in the record are ignored."""
+    """Whether a record has the stack's name and versions. Versions that the record lacks are not compared."""
     named, versions = record.get("versions"), stack.versions()
     known = isinstance(named, dict) and bool(named) and all(versions.get(key) == named[key] for key in named)
     return known and record.get("stack") == stack.name

@@ -3,10 +3,10 @@
 Marks separate the answers. A mark has the exit status of the answer before it and the number of the probe after it. It
 contains a random nonce, so that no file or tool on the host can forge it.
 
-One run of a tool (a ``model.Pass``) answers all probes that have a part in the pass. Probes that the tool does not
-answer run right after it. Probes marked ``shared`` run in one subshell. If that subshell ends before its last probe,
-because a probe hangs or exits, the others run again, each on its own. Any other probe costs one fork, its subshell. One
-``head`` passes on all output in large blocks.
+One run of a ``model.Pass`` answers all probes that have a part in the ``Pass``. Probes that it does not answer run
+right after it. Probes marked ``shared`` run in one subshell. If a probe hangs or exits, and so ends that subshell
+early, the unanswered probes run again, each on its own. Any other probe runs in a subshell of its own, which costs a
+fork. One ``head`` process sends all output in large blocks.
 
 A probe that hangs is killed on the host (``watch.sh``), and the others are still answered. Bytes that are not UTF-8,
 and NUL, become U+FFFD: an answer is text to compare, never to trust.
@@ -27,19 +27,19 @@ from hostwright.plan.probing.questions import Asked, ordered, passes_of
 
 __all__ = ["OBSERVE_TIMEOUT_S", "cap_bytes", "new_nonce", "ordered", "parse", "programs"]
 
-OBSERVE_TIMEOUT_S = 180.0  #: limit for all probes; a healthy host needs well under a second
-BOUND_S = 40  #: limit for one probe; probes that may hang have their own limits, at most 35 s
-_SHARE = 4  #: our choice: one probe may take a quarter of the total time
-LEAST_S = 2  #: our choice: least time for a probe after other probes have hung
-BEAT_S = 10  #: our choice: interval of heartbeats on standard error
-_SLACK_BYTES = 64 * 1024  #: room for output of sudo and its PAM modules around the answers
-_MARK_BYTES = 128  #: upper limit of a mark
-_ENDED_STATUS = 137  #: a shell's status for a killed program (SIGKILL)
-_CUT_STATUS = 141  #: a shell's status for a program with a closed pipe (SIGPIPE)
+OBSERVE_TIMEOUT_S = 180.0  #: limit for all probes together; a healthy host needs well under a second
+BOUND_S = 40  #: limit for one probe. Probes that may hang limit themselves to at most 35 s.
+_SHARE = 4  #: our choice: one probe may take the total time divided by this number
+LEAST_S = 2  #: our choice: minimum limit for a probe, after hanging probes have used most of the time
+BEAT_S = 10  #: our choice: seconds between heartbeats on standard error
+_SLACK_BYTES = 64 * 1024  #: bytes reserved for output of sudo and its PAM modules before and after the answers
+_MARK_BYTES = 128  #: maximum size of a mark
+_ENDED_STATUS = 137  #: exit status that a shell reports for a program killed by SIGKILL
+_CUT_STATUS = 141  #: exit status that a shell reports for a program ended by SIGPIPE (its pipe was closed)
 
 _ENVIRONMENT = "LC_ALL=C; export LC_ALL; PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin"
-#: Reads the subshell's process id, because ``$$`` is the id of the parent. Only the watch keeps the channel's standard
-#: error.
+#: Starts the watch, which kills hanging probes. The process id of the subshell is read from /proc, because ``$$`` is
+#: the id of the parent. Only the watch writes to the channel's standard error.
 _WATCH = """\
 exec 3>&2 2>/dev/null </dev/null
 read -r shell _ </proc/self/stat; watch "$shell" & watcher=$!
@@ -55,10 +55,10 @@ def new_nonce() -> str:
 def programs(
     probes: Sequence[Probe], nonce: str, timeout_s: float = OBSERVE_TIMEOUT_S, *, alone: bool = False
 ) -> tuple[str, str]:
-    """Return the programs of the login user and of root for one host (empty: nothing to run), for ``timeout_s``
-    seconds.
+    """Return two programs for one host, which run the probes within ``timeout_s`` seconds: one for the login user, one
+    for root. A program is empty if it has nothing to run.
 
-    ``alone`` runs each probe on its own, without passes.
+    ``alone`` runs each probe in its own subshell, without ``Pass`` objects.
     """
     bound_s = max(1, min(BOUND_S, int(timeout_s / _SHARE)))
     values = {"nonce": nonce, "bound_s": bound_s, "least_s": min(LEAST_S, bound_s), "beat_s": BEAT_S}
@@ -72,9 +72,10 @@ class _Asking:
     """The parts of the programs that are equal for all hosts with these probes."""
 
     passes: tuple[Asked, ...]
-    caps: tuple[int, ...]  #: limit of each answer in bytes: first the probes, then the passes
-    user: str  #: the login user's program without its watch; empty: nothing to run
-    root: str  #: root's program without its watch
+    #: limits in bytes: one for the answer of each probe, then one for the output of each ``Pass``
+    caps: tuple[int, ...]
+    user: str  #: the login user's program without the watch; empty if it has nothing to run
+    root: str  #: root's program without the watch; empty if it has nothing to run
 
 
 @lru_cache(maxsize=64)  # the hosts of a fleet have the same probes
@@ -86,7 +87,9 @@ def _asking(probes: tuple[Probe, ...], alone: bool) -> _Asking:
 
 
 def _body(probes: tuple[Probe, ...], passes: tuple[Asked, ...], *, alone: bool, root: bool) -> str:
-    """The program for the probes of one user. It is cut off when its output exceeds the sum of all limits."""
+    """Return the program for the probes of root, or of the login user. Output beyond the sum of the probes' limits ends
+    the program.
+    """
     own = {len(probes) + place: asked for place, asked in enumerate(passes) if asked.root == root}
     within = {number for asked in own.values() for number in asked.members}
     single = {number: probe for number, probe in enumerate(probes) if probe.root == root and number not in within}
@@ -110,7 +113,9 @@ def _single(number: int, probe: Probe) -> tuple[str, ...]:
 
 
 def _shared(probes: Mapping[int, Probe]) -> Iterator[str]:
-    """Probes in one subshell; each begins with default options and parameters."""
+    """Yield the lines of a subshell that runs these probes; each probe begins with default shell options and
+    parameters.
+    """
     yield "("
     for number, probe in probes.items():
         yield from (f"mark {number}", "unset IFS; set +f --", probe.script, "ended=$?")
@@ -118,7 +123,7 @@ def _shared(probes: Mapping[int, Probe]) -> Iterator[str]:
 
 
 def _pass(number: int, asked: Asked) -> list[str]:
-    """A pass, followed by each of its probes, which run if the pass has not answered them."""
+    """Return the lines that run a ``Pass``, then each of its probes that it has not answered."""
     kind = asked.kind
     lines = [f"mark {number}", "said=$(", kind.script(asked.words), "); ended=$?"]
     lines += [
@@ -133,11 +138,11 @@ def _pass(number: int, asked: Asked) -> list[str]:
 
 
 def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alone: bool = False) -> Facts:
-    """Parse a program's output into facts, each truncated at its limit.
+    """Parse the output of one of the ``programs`` into facts. Each answer is truncated at the limit of its probe.
 
-    Some probes may be missing in the facts, and must run again, each ``alone``: all probes after one that ended the
-    program, the probes of an unreadable pass, and shared probes without an answer. Any other missing answer, or a
-    duplicate, raises ``ProtocolError``.
+    Probes that are missing in the facts must run again, each ``alone``: all probes after a probe that ended the
+    program, the probes of a ``Pass`` with unreadable output, and shared probes without an answer. Raises
+    ``ProtocolError`` if any other answer is missing, or if an answer occurs twice.
     """
     asking = _asking(tuple(probes), alone)
     passes, caps = asking.passes, asking.caps
@@ -155,7 +160,7 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alon
                 continue
             cut = True
         if late_s and not alone and number < len(probes) and probes[number].shared:
-            continue  # the probe runs again alone: another probe may have used the shared time
+            continue  # The probe runs again alone, because other probes in its subshell may have used the time.
         text = answer[: caps[number]].decode("utf-8", errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
         ended = _CUT_STATUS if status is None else status
         answers[number] = Answer(ended, text, len(answer) >= caps[number], late_s)
@@ -175,7 +180,8 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alon
 
 
 def _answers(nonce: str, output: bytes) -> Iterable[tuple[int, int | None, bytes, int]]:
-    """Number, status and text of each answer, and the seconds after which its probe was killed (0: it ended by itself).
+    """Yield number, exit status and output of each probe, and the seconds after which the probe was killed (0: not
+    killed).
 
     The status is ``None`` if the program ended during the probe.
     """
@@ -193,7 +199,9 @@ def _answers(nonce: str, output: bytes) -> Iterable[tuple[int, int | None, bytes
 
 
 def _text(output: bytes, begin: int, end: int, late: re.Match[bytes] | None, status: bytes) -> tuple[bytes, int]:
-    """An answer without the mark of a late probe, and its delay in seconds; 0 for a probe that ended at that moment."""
+    """Return a probe's output without the mark of a killed probe, and the seconds after which the probe was killed. The
+    seconds are 0 if the probe ended by itself just before.
+    """
     if late is None:
         return output[begin:end], 0
     if status and int(status) == _ENDED_STATUS:
@@ -202,5 +210,7 @@ def _text(output: bytes, begin: int, end: int, late: re.Match[bytes] | None, sta
 
 
 def cap_bytes(probes: Iterable[Probe]) -> int:
-    """The output limit for these probes in bytes; a host that sends more is cut off."""
+    """Return the output limit for a program with these probes, in bytes. The program of a host that sends more is
+    ended.
+    """
     return sum(probe.cap_bytes + _MARK_BYTES for probe in probes) + _SLACK_BYTES

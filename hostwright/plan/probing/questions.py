@@ -1,4 +1,4 @@
-"""The probes and passes of a program, in order; a pass answers the probes that are its parts."""
+"""Groups the probes of a program that one ``Pass`` can answer, and numbers the probes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from functools import lru_cache
 
 from hostwright.plan.model import Answer, Pass, PassPart, Probe
 
-#: A word that every tool prints unchanged, without characters of shell patterns and without line breaks.
+#: An argument that every ``Pass`` prints unchanged: without characters of shell patterns, and without line breaks.
 _PLAIN = re.compile(r"[A-Za-z0-9._+:@/-]{1,500}")
-PASS_BYTES = 1024  #: output limit of a pass for each word: a path twice, and its properties
+#: maximum output of a ``Pass`` for each argument: enough to print a path twice, with the path's properties
+PASS_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """A pass over these probes, by number, as one user."""
+    """A ``Pass`` that answers these probes, by number, and runs as one user."""
 
     kind: Pass
     members: Mapping[int, Probe]
@@ -25,21 +26,23 @@ class Asked:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The arguments of the pass, each once."""
+        """The arguments for ``kind``, without duplicates."""
         return tuple(dict.fromkeys(word for part in self.parts.values() for word in part.words))
 
     @property
     def parts(self) -> dict[int, PassPart]:
-        """The part of each of its probes, by number."""
+        """Number of each probe → the probe's part."""
         return {number: probe.part for number, probe in self.members.items() if probe.part}
 
     @property
     def cap_bytes(self) -> int:
-        """The output limit of the pass in bytes."""
+        """The output limit for ``kind``, in bytes."""
         return PASS_BYTES * len(self.words)
 
     def answers(self, answer: Answer) -> Mapping[int, Answer]:
-        """The answers of its probes, by number; probes that are missing must run on their own."""
+        """Return the answers to the probes, by number, from the output of ``kind``. Probes without an answer must run
+        on their own.
+        """
         return _answers(self, answer)
 
 
@@ -62,7 +65,7 @@ def _answers(asked: Asked, answer: Answer) -> Mapping[int, Answer]:
 
 @lru_cache(maxsize=64)  # the hosts of a fleet have the same probes
 def passes_of(probes: tuple[Probe, ...]) -> tuple[Asked, ...]:
-    """The passes that answer two or more of these probes."""
+    """Return every ``Pass`` that answers two or more of these probes."""
     found: defaultdict[tuple[Pass, bool], dict[int, Probe]] = defaultdict(dict)
     for number, probe in enumerate(probes):
         if probe.part and all(_PLAIN.fullmatch(word) for word in probe.part.words):
@@ -71,5 +74,7 @@ def passes_of(probes: tuple[Probe, ...]) -> tuple[Asked, ...]:
 
 
 def ordered(probes: Iterable[Probe]) -> tuple[Probe, ...]:
-    """The probes without duplicates, in order of first occurrence: an index is the probe's number in the program."""
+    """Return the probes without duplicates, in order of first occurrence. The index of a probe is its number in the
+    program.
+    """
     return tuple(dict.fromkeys(probes))

@@ -4,9 +4,9 @@
         yield AuditValue("package", PackageVersion("chrony"), "4.0-8")
         yield AuditValue("sources", TOOLKITS.line("sources"), among=DISTRIBUTION)
 
-A place defines where a value is read, not how. The engine reads the places of all roles of a host in one program, which
-starts dpkg, ldconfig and systemctl once each. ``line`` is a place's name in the output of that program. Equal places
-are read once.
+A ``ReadPlace`` defines where a value is read, not how. One program reads the values of all roles of a host, and starts
+dpkg, ldconfig and systemctl once each. ``line`` is the name of a value in the output of that program. Equal
+``ReadPlace`` objects are read once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _checked(pattern: re.Pattern[str], text: str, what: str) -> None:
 
 
 def _words(text: str) -> str:
-    """A path or a name, reduced to the characters allowed in the name of a line."""
+    """Return a path or a name, reduced to the characters allowed in the name of an output line."""
     return " ".join(re.findall(r"[A-Za-z0-9._+-]+", text))
 
 
@@ -36,8 +36,8 @@ def _words(text: str) -> str:
 class PackageVersion:
     """The version of an installed Debian package.
 
-    If the name matches one of ``families`` (shell patterns), the host is queried for the pattern. So stored answers can
-    be compared with a later stack that has another package of the family.
+    If the name matches one of ``families`` (shell patterns), the host is queried for all packages that match the
+    pattern. So stored answers can be compared with a later stack that has another package of this family.
     """
 
     name: str
@@ -49,7 +49,7 @@ class PackageVersion:
 
     @property
     def line(self) -> str:
-        """The name of this place in the output of the program that reads it."""
+        """The name of the value in the output of the program that reads it."""
         return f"package {self.name}"
 
 
@@ -59,13 +59,13 @@ class PackageHold(PackageVersion):
 
     @property
     def line(self) -> str:
-        """The name of this place in the output of the program that reads it."""
+        """The name of the value in the output of the program that reads it."""
         return f"mark {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class PackageOf:
-    """The version of the installed one of these packages, preceded by its name if ``named``.
+    """The version of whichever of these packages is installed. With ``named``, the package's name precedes the version.
 
     ``names`` may be shell patterns.
     """
@@ -79,13 +79,15 @@ class PackageOf:
 
     @property
     def line(self) -> str:
-        """The name of this place in the output of the program that reads it."""
+        """The name of the value in the output of the program that reads it."""
         return f"any of {_words(' '.join(self.names))}"
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryVersion:
-    """The version of a library: the text after ``.so.`` in the name of the file in the loader's cache."""
+    """The version of a library: the text after ``.so.`` in the name of the library's file, which is found through the
+    loader's cache.
+    """
 
     name: str  #: soname: ``libm.so.6``
 
@@ -94,17 +96,17 @@ class LibraryVersion:
 
     @property
     def line(self) -> str:
-        """The name of this place in the output of the program that reads it."""
+        """The name of the value in the output of the program that reads it."""
         return f"library {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryPath(LibraryVersion):
-    """The path of a library in the loader's cache, with the links of its directory resolved."""
+    """The path of a library in the loader's cache, after resolving links in the path of its directory."""
 
     @property
     def line(self) -> str:
-        """The name of this place in the output of the program that reads it."""
+        """The name of the value in the output of the program that reads it."""
         return f"loader {self.name}"
 
 
@@ -112,7 +114,7 @@ class LibraryPath(LibraryVersion):
 class UnitProperty:
     """A property of a systemd unit, such as its state: ``active``, ``inactive``, ``failed``."""
 
-    unit: str  #: with its suffix: ``chrony.service``
+    unit: str  #: name with suffix: ``chrony.service``
     name: str = "ActiveState"
 
     def __post_init__(self) -> None:
@@ -121,7 +123,7 @@ class UnitProperty:
 
     @property
     def line(self) -> str:
-        """The name of this place in the output of the program that reads it."""
+        """The name of the value in the output of the program that reads it."""
         return f"unit {_words(self.unit)} {self.name}"
 
 
@@ -133,7 +135,7 @@ class FileLine:
 
     @property
     def line(self) -> str:
-        """The name of this place in the output of the program that reads it."""
+        """The name of the value in the output of the program that reads it."""
         return f"file {_words(self.path)}"
 
 
@@ -146,7 +148,7 @@ class FileThere:
 
     @property
     def line(self) -> str:
-        """The name of this place in the output of the program that reads it."""
+        """The name of the value in the output of the program that reads it."""
         return f"{'program' if self.executable else 'path'} {_words(self.path)}"
 
 
@@ -154,50 +156,53 @@ class FileThere:
 class VenvPython:
     """The Python version of a virtual environment: ``3.9``."""
 
-    venv: str  #: the path of the environment, or of a link to it
+    venv: str  #: path of the environment, or of a link to the environment
 
     @property
     def line(self) -> str:
-        """The name of this place in the output of the program that reads it."""
+        """The name of the value in the output of the program that reads it."""
         return f"python of {_words(self.venv)}"
 
 
 @dataclass(frozen=True, slots=True)
 class VenvVersion:
-    """The version of a Python package in a virtual environment; several if pip left more than one behind."""
+    """The version of a Python package in a virtual environment; several versions if pip left metadata of earlier
+    ones.
+    """
 
-    venv: str  #: the path of the environment, or of a link to it
-    name: str  #: beginning of its ``dist-info`` directory
+    venv: str  #: path of the environment, or of a link to the environment
+    name: str  #: name of the package, as at the beginning of its ``dist-info`` directory's name
 
     def __post_init__(self) -> None:
         _checked(re.compile(r"[A-Za-z0-9._]+"), self.name, "name of a dist-info directory")
 
     @property
     def line(self) -> str:
-        """The name of this place in the output of the program that reads it."""
+        """The name of the value in the output of the program that reads it."""
         return f"dist {self.name} of {_words(self.venv)}"
 
 
 @dataclass(frozen=True, slots=True)
 class SnippetLine:
-    """The value that a snippet prints under a name."""
+    """One of the values that a ``Snippet`` prints, by name."""
 
     snippet: Snippet
     name: str
 
     @property
     def line(self) -> str:
-        """The name of this place in the output of the program that reads it."""
+        """The name of the value in the output of the program that reads it."""
         return f"{self.snippet.name} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A role's own shell code, run once for all its lines in a subshell; it prints each line with ``say NAME VALUE``.
+    """A role's own shell code that prints values with ``say NAME VALUE``. It runs once for all its values, in a
+    subshell.
 
     It may use the functions of ``hostwright/audit/readings/prelude.sh`` (``line_of FILE`` sets ``$line``, ``bounded``
     runs a command for at most ten seconds) and ``$kernel``, the release of the running kernel. ``name`` is the prefix
-    of the names of its lines; ``root`` runs it with sudo.
+    of the names of all its values; ``root`` runs the code with sudo.
     """
 
     name: str
@@ -210,7 +215,7 @@ class Snippet:
         return cls(name, sh_file(module, file), root)
 
     def line(self, name: str) -> SnippetLine:
-        """The place of one of its lines."""
+        """Return the ``ReadPlace`` of the value that the code prints under this name."""
         return SnippetLine(self, name)
 
 
@@ -221,7 +226,7 @@ ReadPlace = (
 
 
 def needs_root(place: ReadPlace) -> bool:
-    """Whether only root can read this place."""
+    """Whether only root can read the value."""
     return isinstance(place, SnippetLine) and place.snippet.root
 
 
@@ -243,13 +248,13 @@ say distribution "$value"
 
 @dataclass(frozen=True, slots=True)
 class AuditValue:
-    """One value of a layer; the engine adds the name of its role.
+    """One value of a role that audits compare; the audit sets ``layer`` to the role's name.
 
-    ``want`` is the stack's value. It is ``None`` if no stack pins the value: then hosts with the same text at ``among``
-    are compared with each other. ``given`` is a place and a text: the value applies only if the place has this text.
-    For example, the desired numpy depends on the environment's Python. If several values have the same name, the first
-    that applies is used. ``derive`` converts the text that was read to the value to compare, or to ``None`` if that is
-    impossible. Values with ``derive`` come last.
+    ``want`` is the stack's value. It is ``None`` if no stack pins the value: then hosts on which ``among`` reads the
+    same text are compared with each other. ``given`` is a ``ReadPlace`` and a text: the value applies only to hosts on
+    which exactly this text is read. For example, the desired numpy depends on the environment's Python. If several
+    values have the same name, the first that applies to the host is used. ``derive`` converts the text that was read to
+    the value to compare, or returns ``None`` if that is impossible. Values with ``derive`` come last.
     """
 
     name: str
@@ -267,5 +272,5 @@ class AuditValue:
 
     @property
     def places(self) -> tuple[ReadPlace, ...]:
-        """Every place that must be read for the value."""
+        """Every ``ReadPlace`` that must be read to compare the value."""
         return (self.where, *([self.among] if self.among else []), *([self.given[0]] if self.given else []))

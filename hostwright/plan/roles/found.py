@@ -1,8 +1,9 @@
-"""Finds a role's layer on any host, and describes it as a part of a stack. Pure data.
+"""Types for a role's module ``found``, which finds the role's software on any host and describes it in the form of a
+stack file. Pure data.
 
-A role's ``found.py`` defines ``FOUND``, a ``Finder``: shell code that lists files and packages, the Python packages of
-the layer, and two functions. One returns the values found, the other returns them as a part of a stack. The engine runs
-the finders of all roles in one probe, on every host.
+The module defines ``FOUND``, a ``Finder``: shell code that lists files and packages, names of Python packages, and two
+functions. One function returns the values found, the other returns them in the form of a stack file. One probe runs the
+shell code of all roles on every host.
 """
 
 from __future__ import annotations
@@ -13,47 +14,50 @@ from typing import Any
 
 from hostwright.stack.versions import series
 
-#: the values of one layer, as pairs: name or path, and value
+#: values that a role found on a host, as pairs: name or path, and value
 FoundValues = Iterator[tuple[str, str]]
 
-EXACT, SAME_SERIES, OTHER = 0, 1, 2  #: distance of a host's version from a stack's
+EXACT, SAME_SERIES, OTHER = 0, 1, 2  #: distance between a host's version and the stack's version
 
 
 @dataclass(frozen=True, slots=True)
 class PythonPackage:
     """A package in a Python environment, according to its metadata; no code of the environment was run."""
 
-    environment: str  #: the directory that holds ``lib/pythonX.Y``, or ``conda-meta``
-    name: str  #: lowercase, with ``-`` for ``_``
+    environment: str  #: path of the directory that contains ``lib/pythonX.Y`` or ``conda-meta``
+    name: str  #: name in lowercase, with ``-`` instead of ``_``
     version: str
-    python: str = ""  #: minor version (``3.11``); empty if only conda's record has the package
+    python: str = ""  #: minor version of Python (``3.11``); empty if only conda's metadata lists the package
     conda: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class OnHost:
-    """The input of a finder: the rows of its script, the host's Debian packages, and its Python packages."""
+    """The input for the functions of a ``Finder``: the rows that its script printed, and the host's Debian and Python
+    packages.
+    """
 
     rows: tuple[tuple[str, ...], ...] = ()
     debs: Mapping[str, str] = field(default_factory=dict)  #: installed packages: name without architecture → version
     packages: tuple[PythonPackage, ...] = ()
 
     def all(self, name: str) -> tuple[tuple[str, ...], ...]:
-        """The cells of each row with this name."""
+        """The values of each row with this name."""
         return tuple(row[1:] for row in self.rows if row[0] == name and len(row) > 1)
 
     def first(self, name: str) -> str:
-        """The first cell of the first row with this name; empty if no row has it."""
+        """The first value of the first row with this name; empty without such a row."""
         return next((cells[0] for cells in self.all(name)), "")
 
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """The state of a layer on a host, compared with a stack's section.
+    """A role's software on a host, compared with the role's section of a stack.
 
-    ``section`` has the differing values of the host in the form of a stack file, ``artifacts`` their files, and
-    ``unlike`` the distance of the host from the section. ``left_out`` is the reason why no stack can describe the
-    layer: then the role is left out of the stack, and the layer remains unchanged. ``notes`` are for the operator.
+    ``section`` has the host's values that differ, in the form of a stack file. ``artifacts`` are the files for these
+    values. ``unlike`` is the distance between the host's versions and the stack's. ``left_out`` is the reason why no
+    stack can describe this software: then the new stack does not have the role, and the software remains unchanged.
+    ``notes`` are for the operator.
     """
 
     section: Mapping[str, Any] = field(default_factory=dict)
@@ -65,11 +69,11 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True)
 class Finder:
-    """Finds a layer on a host, whether Hostwright installed it or not.
+    """Finds a role's software on a host, whether Hostwright installed it or not.
 
     ``script`` prints ``row NAME VALUE…`` and runs as root: it may list and read files, but must not run programs that
-    it finds. ``packages`` are the names of the layer's Python packages in pip and conda. ``adopted`` receives the
-    section of the stack to compare; without ``adopted``, the layer is only displayed.
+    it finds. ``packages`` are the names of the software's Python packages in pip and conda. ``adopted`` compares the
+    findings with a section of a stack; without ``adopted``, the findings are only displayed.
     """
 
     values: Callable[[OnHost], FoundValues]
@@ -79,14 +83,18 @@ class Finder:
 
 
 def distance(have: str, want: str) -> int:
-    """The distance of a version from a stack's: equal, same major and minor version, or other."""
+    """The distance between the version ``have`` and the stack's version ``want``: equal, same major and minor version,
+    or other.
+    """
     if have == want:
         return EXACT
     return SAME_SERIES if have and series(have) == series(want) else OTHER
 
 
 def placed_libraries(host: OnHost) -> FoundValues:
-    """The values of a library layer: its directories, and environments that have it as a package."""
+    """Yield the values for a library: directories that contain the library, and Python environments that have the
+    library as a package.
+    """
     for place, version, *_ in host.all("library"):
         yield place, version
     for package in host.packages:

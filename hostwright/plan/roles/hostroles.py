@@ -1,4 +1,6 @@
-"""The roles of a host: its list in the inventory (``hostwright_roles``), else its stack's roles. Pure functions."""
+"""Determines the roles of a host: the list in the inventory (``hostwright_roles``), else the roles of the host's stack.
+Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,18 @@ def named_roles(host: Host, stack: Stack) -> tuple[str, ...]:
 
 
 def usable(roles: Iterable[Role], stack: Stack) -> tuple[Role, ...]:
-    """The roles that a host with this stack can have: the stack has their sections, and their needs are met."""
+    """Return the roles that a host with this stack can have: the stack has the sections of these roles, and the roles
+    that they need.
+    """
     left = tuple(role for role in roles if role.section is None or role.name in stack.sections)
     met = tuple(role for role in left if all(providers(need, left) for need in role.needs))
     return met if len(met) == len(left) else usable(met, stack)
 
 
 def enabled_is_gone(host: Host, known: Sequence[Role]) -> Iterator[InputError]:
-    """Yield an error for each variable that enabled or disabled a role before ``hostwright_roles`` existed."""
+    """Yield an error for each obsolete variable that enabled or disabled a role; ``hostwright_roles`` replaced these
+    variables.
+    """
     for role in known:
         written = role.name in host.vars or f"{role.name}_enabled" in host.vars
         if written and "enabled" not in names_at(role.variables, ()):
@@ -56,7 +62,9 @@ def enabled_is_gone(host: Host, known: Sequence[Role]) -> Iterator[InputError]:
 
 
 def _names(value: Any, place: str) -> tuple[str, ...]:
-    """Parse a list of names, or a text with commas, as set on the command line. Raises ``InputErrors``."""
+    """Parse a list of names, or a text with names separated by commas, as set on the command line. Raises
+    ``InputErrors``.
+    """
     names = [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise InputErrors([InputError(f"{VARIABLE}: expected a list of roles, such as [base, driver]", place)])

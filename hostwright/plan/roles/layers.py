@@ -1,4 +1,4 @@
-"""The order of layers, and their short names. Pure functions."""
+"""The order in which output lists layers, and short names of layers. Pure functions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import chain, pairwise
 from itertools import count as numbers
 
-WHOLE = 5  #: letters of a name that needs no short form
-LETTERS = 3  #: letters of the short form of a longer name
+WHOLE = 5  #: maximum letters of a name that is not shortened
+LETTERS = 3  #: number of letters to which a longer name is shortened
 
 
 def in_sequence(before: Mapping[str, Iterable[str]], named: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the keys of ``before``, each after its predecessors; if several could come next, the first in ``named``.
 
-    A key that is not in ``named`` comes as early as possible. Raises ``graphlib.CycleError``.
+    A key that is not in ``named`` comes as early as possible. Raises ``graphlib.CycleError`` if no order exists.
     """
     place = {name: number for number, name in enumerate(named)}
     sorter = TopologicalSorter({name: sorted(before[name]) for name in sorted(before)})
@@ -41,19 +41,20 @@ def one_order(orders: Iterable[Sequence[str]]) -> tuple[str, ...]:
         before[second].add(first)
     try:
         return in_sequence(before, met)
-    except CycleError:  # stacks list their layers in different orders
+    except CycleError:  # stacks may list layers in contradictory orders
         return met
 
 
 def short_names(names: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return a unique short name for each layer: the one in ``given``, else its first letters.
+    """Return a unique short name for each layer: the short name in ``given``, else the first letters of the name.
 
     >>> short_names(["base", "monitoring", "money_printer", "storage"], {"storage": "disk"})
     {'base': 'base', 'monitoring': 'mon', 'money_printer': 'moe', 'storage': 'disk'}
     """
     whole = tuple(dict.fromkeys(names))
     found: dict[str, str] = {}
-    for name in sorted(whole, key=lambda name: (not given.get(name), len(name) > WHOLE)):  # fixed names first
+    # names that cannot change come first
+    for name in sorted(whole, key=lambda name: (not given.get(name), len(name) > WHOLE)):
         start = name[: LETTERS - 1]
         forms = (given.get(name), name if len(name) <= WHOLE else None, *(start + letter for letter in name[2:]), name)
         numbered = (f"{start}{number}" for number in numbers(2))

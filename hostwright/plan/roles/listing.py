@@ -10,11 +10,11 @@ from hostwright.common.input.nearest import suggestion
 from hostwright.inventory import Binder, Host
 from hostwright.stack.stackfile import stack_names
 
-_NOTES = 20  #: notes listed one by one
+_NOTES = 20  #: maximum number of notes that are listed individually
 
 
 def stack_variable(host: Host) -> str | None:
-    """The stack in a host's variables: ``hostwright_stack``, else ``stack``.
+    """The name of the stack in a host's variables: ``hostwright_stack``, else ``stack``; ``None`` if neither is set.
 
     An operator who uses ``stack`` for another purpose sets ``hostwright_stack``. A value of ``stack`` that is not text
     is ignored.
@@ -25,7 +25,9 @@ def stack_variable(host: Host) -> str | None:
 
 
 def check_stack_variable(host: Host, known: Collection[str], folders: Iterable[Path]) -> None:
-    """Raise ``InputError`` if the variable ``stack`` is not the name of a stack; it may have another purpose."""
+    """Raise ``InputError`` if the variable ``stack`` is not the name of a known stack: the operator may use the
+    variable for another purpose.
+    """
     given, name = host.vars.get("stack"), stack_variable(host)
     if given is None or name is None or name in known or host.get("hostwright_stack") is not None:
         return
@@ -36,7 +38,9 @@ def check_stack_variable(host: Host, known: Collection[str], folders: Iterable[P
 
 
 def strangers_noted(hosts: Iterable[Host], binder: Binder) -> tuple[str, ...]:
-    """A note for each variable whose name resembles a role's variable; each once, because many hosts share a file."""
+    """Return a note for each variable whose name resembles the name of a role's variable. Hosts that share a variable
+    file share the note.
+    """
     found = tuple(dict.fromkeys(str(error) for host in hosts for error in binder.strangers(host)))
     more = len(found) - _NOTES
     return (*found[:_NOTES], f"{more} further variables look like a role's and are ignored") if more > 0 else found

@@ -1,7 +1,7 @@
 """Descriptions of a dataclass's fields: the ``#:`` comments of its source, for documents and help.
 
-A comment is behind its field, or on the lines before it. Python does not keep comments at run time, so the source is
-parsed; it is part of the package.
+The comment is at the end of the field's line, or on the lines before the field. Python does not keep comments at run
+time, so these functions parse the source, which is part of the package.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ _MARK = "#:"
 
 
 def meanings(cls: type) -> dict[str, str]:
-    """Field → its description, for the fields that the class itself defines; empty if a field has no comment."""
+    """Return a mapping from field to description, for fields that the class itself defines; the description is empty
+    for a field without comment.
+    """
     source = textwrap.dedent(inspect.getsource(cls))
     (definition,) = ast.parse(source).body
     comments = _comments(source)

@@ -37,19 +37,19 @@ from hostwright.stack.stack import AptRepository, Section, Share, Stack
 V = TypeVar("V")
 S = TypeVar("S", bound=Section)
 
-#: modules in a role's folder that are imported by name; no other file there is run
+#: names of modules in a role's folder that Hostwright imports; no other files in the folder are run
 Part = Literal["audit", "failures", "found", "gpus", "occupancy", "proofs", "rules", "section"]
 PARTS: tuple[Part, ...] = typing.get_args(Part)
-EVERY = "*"  #: in ``after``: all other roles of the host
+EVERY = "*"  #: in ``after``: stands for all other roles of the host
 
 
 @dataclass(frozen=True, slots=True)
 class RoleContext:
     """Information for a role besides its own variables: the stack, and the other roles of the host.
 
-    ``force``: running work may be disturbed or ended (``--force``). ``roles`` are all roles of the host with their
-    variables, in order, including those that ``--roles`` excludes. ``templates`` are the folders with templates.
-    ``gpus`` is the inventory's number of GPUs, ``None`` if not set.
+    ``force`` is whether running work may be disturbed or ended (``--force``). ``roles`` are all roles of the host with
+    their variables, in order, including roles that ``--roles`` excludes. ``templates`` are the folders with templates.
+    ``gpus`` is the number of GPUs that the inventory sets, or ``None``.
     """
 
     stack: Stack
@@ -60,7 +60,7 @@ class RoleContext:
 
     @property
     def audit_values(self) -> tuple[AuditValue, ...]:
-        """The values that audits compare on the host, from ``audit.py`` of its roles."""
+        """The values that audits compare on the host, from the module ``audit`` of each of its roles."""
         return tuple(
             replace(value, layer=role.name)
             for role, variables in self.roles
@@ -72,7 +72,9 @@ class RoleContext:
         return self.stack.section(kind)
 
     def find(self, kind: type[S]) -> S | None:
-        """The section of this kind of any role; ``None`` if the host does not have the role."""
+        """The stack's section of this kind, whatever role it belongs to; ``None`` if the host does not have that
+        role.
+        """
         return next((section for section in self.sections.values() if isinstance(section, kind)), None)
 
     @property
@@ -82,12 +84,12 @@ class RoleContext:
         return {name: section for name, section in self.stack.sections.items() if name in of_host}
 
     def shares(self) -> tuple[Share, ...]:
-        """The disk space of the host's layers."""
+        """The disk space that the host's layers need, by directory."""
         return tuple(share for section in self.sections.values() for share in section.shares(self.stack))
 
     def leaving(self) -> tuple[str, ...]:
-        """Shell patterns for names of packages that the host's layers remove; a package that matches a pattern with a
-        leading ``!`` is kept.
+        """Shell patterns for the names of packages that the host's layers remove. A leading ``!`` excludes packages
+        from the removal.
         """
         patterns = [pattern for section in self.sections.values() for pattern in section.leaving()]
         return tuple(sorted(patterns, key=lambda pattern: not pattern.startswith("!")))
@@ -110,9 +112,10 @@ class Role:
     """One layer of the stack: its name, the roles before it, its typed variables, and its resources.
 
     A host with the role must also have the roles in ``needs``. Roles in ``after`` precede the role on hosts that have
-    them. A role that ``provides`` another role can take its place in ``needs`` and ``after``. The role's code imports
-    only from roles in ``needs`` and ``uses``. If it ``extends`` another role, its rules, failures and audit values are
-    added to those of the other role; modules that are missing in its folder are imported from the other role's folder.
+    them. A role that ``provides`` another role satisfies ``needs`` and ``after`` in place of the other role. The role's
+    code imports only from roles in ``needs`` and ``uses``. If the role ``extends`` another role, its rules, failures
+    and audit values are added to those of the other role. Modules that its folder lacks are imported from the other
+    role's folder.
     """
 
     name: str
@@ -123,16 +126,16 @@ class Role:
     after: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     extends: Role | None = None
-    short: str = ""  #: name for narrow columns; empty: made from its name
-    provides: tuple[str, ...] = ()  #: names of roles that it can replace on a host
+    short: str = ""  #: heading for narrow columns; if empty, made from the role's name
+    provides: tuple[str, ...] = ()  #: names of roles that this role can replace on a host
 
     def resources(self, variables: Any, ctx: RoleContext) -> tuple[Resource, ...]:
-        """Return the desired states of this layer on a host with these variables. Raises ``InputError`` for a value
-        that is not a state.
+        """Return the desired states of this layer on a host with these variables. Raises ``InputError`` if the role's
+        function yields anything but states.
         """
         try:
             states = tuple(self.function(variables, ctx))
-        except SystemExit as error:  # it would end the command silently, perhaps with status 0
+        except SystemExit as error:  # otherwise the command would end silently, perhaps with status 0
             raise InputError(described(error), place_of(error, str(self.folder))) from error
         for state in states:
             if not isinstance(state, Resource):
@@ -142,51 +145,53 @@ class Role:
 
     @property
     def follows(self) -> tuple[str, ...]:
-        """The roles that precede it: ``needs`` and ``after``."""
+        """The names of all roles that precede this role: ``needs`` and ``after``."""
         return tuple(dict.fromkeys((*self.needs, *self.after)))
 
     @property
     def standard(self) -> bool:
-        """Whether it is a role of the package, or extends one."""
+        """Whether this is a standard role of Hostwright, or extends one."""
         own = self.function.__module__.startswith(f"{STANDARD_ROLES}.")
         return own or (self.extends is not None and self.extends.standard)
 
     def part(self, name: Part) -> ModuleType | None:
-        """Import the module of this name from the role's folder, else from the extended role's; ``None`` if missing.
-        Raises ``InputError``.
+        """Import the module of this name from the role's folder, else from the folder of the role that it extends;
+        ``None`` if missing. Raises ``InputError``.
         """
         return next(iter(self.parts(name)), None)
 
     def part_name(self, name: Part) -> str:
-        """The full name of the module, without importing it; empty if missing."""
+        """The full name of the module that ``part`` would import; empty if missing."""
         own = _part_name(_import(self.function.__module__), name)
         return own or (self.extends.part_name(name) if self.extends else "")
 
     def parts(self, name: Part) -> tuple[ModuleType, ...]:
-        """Import the modules of this name from the role's folder and the extended role's. Raises ``InputError``."""
+        """Import the modules of this name from the role's folder and from the folder of the role that it extends.
+        Raises ``InputError``.
+        """
         own = _part(_import(self.function.__module__), name)
         return *((own,) if own else ()), *(self.extends.parts(name) if self.extends else ())
 
     def audit_values(self, variables: Any, ctx: RoleContext) -> tuple[AuditValue, ...]:
-        """The values that audits compare of the layer. A role's own values replace the extended role's values of the
-        same name.
+        """Return the values of this layer that audits compare. A role's own values replace values of the same name from
+        the role that it extends.
         """
         own = _part(_import(self.function.__module__), "audit")
         extends = self.extends if self.extends and isinstance(variables, self.extends.variables) else None
         values = tuple(own.audit_values(variables, ctx)) if own else ()
-        named = {value.name for value in values}  # a name may have several values for different hosts
+        named = {value.name for value in values}  # several values may have one name: each applies to different hosts
         extended = extends.audit_values(variables, ctx) if extends else ()
         return (*(value for value in extended if value.name not in named), *values)
 
     @property
     def folder(self) -> Path:
-        """The folder of its modules, or its only file."""
+        """The path of the folder with the role's modules, or of the file if the role is a single file."""
         file = Path(inspect.getfile(self.function))
         return file.parent if file.name == "__init__.py" else file
 
     @property
     def advisories(self) -> Advisories:
-        """The advisories in its ``advisories.json``. Raises ``InputError``."""
+        """The advisories in the file ``advisories.json`` of the role's folder. Raises ``InputError``."""
         return _advisories(self.folder / ADVISORIES)
 
     @property
@@ -198,8 +203,8 @@ class Role:
 
 @cache
 def _part_name(folder: ModuleType, name: str) -> str:
-    """The full name of a module in a role's folder; empty if missing. Cached, because every host needs several of each
-    role.
+    """Return the full name of a module in a role's folder; empty if missing. Cached, because every host needs several
+    modules of each role.
     """
     full = f"{folder.__name__}.{name}"
     return full if hasattr(folder, "__path__") and importlib.util.find_spec(full) else ""
@@ -217,7 +222,7 @@ _advisories = cache(read_advisories)
 def _section(module: ModuleType, role: str) -> type[Section]:
     classes = {value for value in vars(module).values() if isinstance(value, type)} - {Section}
     kinds = {kind for kind in classes if issubclass(kind, Section)}
-    # otherwise the section is imported from another role
+    # A role without a section model of its own may import one from another role.
     own = [kind for kind in kinds if kind.__module__ == module.__name__] or list(kinds)
     if len(own) != 1:
         names = ", ".join(sorted(kind.__name__ for kind in own)) or "none"
@@ -237,10 +242,10 @@ def role(
     """Make a role of a function ``(variables, host) -> Iterator[Resource]``.
 
     ``needs`` are roles that a host must also have; ``after`` are other roles that precede this role (``EVERY``: all
-    roles of the host). By default, both are copied from the role that it ``extends``, else they are empty. ``uses`` are
-    roles whose sections or tables it imports; a host need not have them. ``short`` is the heading of its column during
-    a run, two to four letters; by default made from its name. ``provides`` are roles that it can replace on a host: a
-    role that needs ``driver`` accepts a role that provides ``driver``.
+    roles of the host). By default, both are copied from the role that this role ``extends``, else they are empty.
+    ``uses`` are roles whose sections or tables the code imports; a host need not have them. ``short`` is the heading of
+    the role's column during a run, two to four letters; by default made from the role's name. ``provides`` are roles
+    that this role can replace on a host: a role that needs ``driver`` accepts a role that provides ``driver``.
 
     The role's name is the function's name. The type of its variables is the annotation of the first parameter: a frozen
     dataclass whose fields all have defaults. Raises ``TypeError`` for another annotation.
@@ -277,12 +282,14 @@ def role(
 
 
 def sections_of(roles: Iterable[Role]) -> dict[str, type[Section] | None]:
-    """The models of these roles' sections, for reading stack files."""
+    """Return the model of each role's section, by role name, for reading stack files; ``None`` for a role without a
+    section.
+    """
     return {role.name: role.section for role in roles}
 
 
 def rules_of(roles: Iterable[Role]) -> tuple[RoleRules, ...]:
-    """The compatibility rules of these roles, from their modules ``rules``."""
+    """Return the compatibility rules from the modules ``rules`` of these roles."""
     parts = ((role.name, role.parts("rules")) for role in roles)
     kinds = ("RULES", "CHOICES", "GROUNDS")
     return tuple(RoleRules(name, *(_of_all(found, kind) for kind in kinds)) for name, found in parts)
@@ -295,15 +302,15 @@ def _of_all(parts: Iterable[ModuleType], name: str) -> tuple[Any, ...]:
 def discover(*packages: str) -> tuple[Role, ...]:
     """Import all roles of the packages; return each after the roles that must precede it.
 
-    Of several roles with the same name, the last is used. Without packages, returns the standard roles. Raises
-    ``InputErrors`` with every role of a site that cannot be imported.
+    Of several roles with the same name, the last is used. Without ``packages``, returns the standard roles. Raises
+    ``InputErrors`` with an error for each role of a site that cannot be imported.
     """
     roles: dict[str, Role] = {}
     mistakes = Mistakes()
     for package in packages or (STANDARD_ROLES,):
         for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
             if info.name.startswith("_"):
-                continue  # shared code of roles
+                continue  # not a role, but code that roles share
             with mistakes:
                 module = _import(f"{package}.{info.name}")
                 here = (value for value in vars(module).values() if isinstance(value, Role))
@@ -318,7 +325,7 @@ def _import(name: str) -> ModuleType:
         return importlib.import_module(name)
     except (InputError, KeyboardInterrupt):
         raise
-    except BaseException as error:  # including SystemExit, which would end the command silently
+    except BaseException as error:  # includes SystemExit, which would end the command silently
         if not name.startswith(OWN_ROLES):
             raise
         (folder,) = sys.modules[name.partition(".")[0]].__path__
@@ -326,7 +333,9 @@ def _import(name: str) -> ModuleType:
 
 
 def place_of(error: BaseException, folder: str) -> str:
-    """File and line of an error: the last frame below ``folder`` (a folder or a file), else ``folder`` itself."""
+    """Return file and line of an error: the innermost frame of its traceback in ``folder`` (a folder or a file), else
+    ``folder``.
+    """
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(folder)]
@@ -334,12 +343,14 @@ def place_of(error: BaseException, folder: str) -> str:
 
 
 def providers(need: str, roles: Iterable[Role]) -> tuple[Role, ...]:
-    """The role ``need`` and all roles that can replace it, as far as ``roles`` contains them."""
+    """Return the roles among ``roles`` that have the name ``need`` or can replace that role."""
     return tuple(role for role in roles if need in (role.name, *role.provides))
 
 
 def reading_cards(roles: Iterable[Role]) -> tuple[Role, ...]:
-    """The roles with a module ``gpus``, including standard roles that a site's role of the same name replaces."""
+    """Return the roles with a module ``gpus``, which reads the state of GPUs. Includes standard roles, even if a site's
+    role of the same name replaces them.
+    """
     parts = {role.part_name("gpus"): role for role in reversed((*discover(), *roles))}
     return tuple(role for name, role in reversed(parts.items()) if name)
 
@@ -350,7 +361,9 @@ def _before(role: Role, known: Mapping[str, Role]) -> Iterator[str]:
 
 
 def goes_before(roles: Iterable[Role]) -> dict[str, tuple[str, ...]]:
-    """Role → names of the roles that precede it; these may include roles that are not among ``roles``."""
+    """Return a mapping from each role to the names of roles that must precede it, including roles that are not among
+    ``roles``.
+    """
     known = {role.name: role for role in roles}
     last = {name for name, role in known.items() if EVERY in role.after}
     others = {name: tuple(other for other in known if other not in last) if name in last else () for name in known}
@@ -363,7 +376,7 @@ def goes_before(roles: Iterable[Role]) -> dict[str, tuple[str, ...]]:
 def in_order(roles: Mapping[str, Role], named: Sequence[str] = ()) -> tuple[Role, ...]:
     """Return the roles, each after the roles that must precede it, otherwise in the order of ``named``.
 
-    Raises ``InputError`` for an unknown need and for a cycle.
+    Raises ``InputError`` if a role needs an unknown role, and if roles need each other in a cycle.
     """
     for role in roles.values():
         for need in role.needs:

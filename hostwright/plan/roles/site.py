@@ -34,7 +34,7 @@ STANDARD_ROLES = "hostwright.standard.roles"
 OWN_ROLES = "hostwright_site_"  #: prefix of the package names of sites' roles
 STANDARD = Path(hostwright.__file__).parent / "standard"
 _CHECKOUT = Path(hostwright.__file__).resolve().parent.parent
-#: folders of a site whose files are run, or decide which programs are run
+#: folders of a site whose files are run or determine which programs are run
 _FOLDERS = ("inventory", "roles", "templates", "tests")
 
 
@@ -46,9 +46,9 @@ class Site:
 
     @classmethod
     def find(cls) -> Site:
-        """Return the site in ``HOSTWRIGHT_SITE``, else the nearest from the working directory upwards.
+        """Return the site that ``HOSTWRIGHT_SITE`` names, else the nearest site from the working directory upwards.
 
-        Raises ``InputError`` if no site exists, and ``NotTrusted``.
+        Raises ``InputError`` if no site exists, and ``NotTrusted`` if another user can write to the site.
         """
         if named := _named():
             return named
@@ -61,10 +61,11 @@ class Site:
 
     @classmethod
     def of(cls, inventory: Path) -> Site:
-        """Return the site for an explicit inventory: as ``find``, else the site that contains the inventory, else its
-        parent directory.
+        """Return the site for an explicit inventory: the site that ``find`` returns, else the site that contains the
+        inventory, else the inventory's parent directory.
 
-        Raises ``NotTrusted``: naming an inventory does not imply trust in the files near it.
+        Raises ``NotTrusted`` if another user can write to the site: naming an inventory does not imply trust in the
+        files near it.
         """
         place = expanded(inventory).absolute()
         return _named() or _nearest(working_directory()) or _nearest(place) or _around(place.parent)
@@ -76,7 +77,7 @@ class Site:
 
     @property
     def stacks(self) -> tuple[Path, ...]:
-        """The folders of stacks, in order of precedence."""
+        """The folders with stack files, in order of precedence."""
         return self.inventory / "stacks", STANDARD / "stacks"
 
     @property
@@ -86,12 +87,14 @@ class Site:
 
     @property
     def checks(self) -> Path:
-        """The folder of the site's checks."""
+        """The folder with the site's additional checks of hosts."""
         return self.root / "tests" / "layers"
 
     @property
     def role_packages(self) -> tuple[str, ...]:
-        """The packages of roles; roles of a later package replace roles with the same name."""
+        """The names of Python packages that contain roles; roles of a later package replace roles with the same
+        name.
+        """
         folder = self.root / "roles"
         if not folder.is_dir() or folder.resolve() == (STANDARD / "roles").resolve():
             return (STANDARD_ROLES,)
@@ -132,7 +135,9 @@ def _check_trust(root: Path) -> None:
 
 
 def _around(folder: Path) -> Site:
-    """The directory of an inventory outside any site; if other users can write to it, the package's directory."""
+    """Return the site for an inventory outside any site: the inventory's directory, or the package's directory if other
+    users can write to the inventory's directory.
+    """
     open_to_others = fault_of(folder)
     for name in ("roles", "templates", "tests/layers"):
         fault = (open_to_others or fault_below(folder / name)) if (folder / name).is_dir() else ""
@@ -144,8 +149,8 @@ def _around(folder: Path) -> Site:
 
 
 def _instead(place: Path, otherwise: str) -> str:
-    """A suggestion for a path that is not a site: the site that contains it, or the only site in it; else
-    ``otherwise``.
+    """Return a suggestion for a path that is not a site: the site that contains the path, or the only site below the
+    path; else ``otherwise``.
     """
     site = _above(place) or _below(place)
     if site is None or fault_of(site.root):  # do not suggest a site that others can write to
@@ -170,8 +175,8 @@ def _is_site(folder: Path) -> bool:
 
 
 def _package(folder: Path) -> str:
-    """The package that imports the roles of a folder. Its name contains a hash of the path, so that two sites do not
-    conflict in one process, and ``sys.path`` is not changed.
+    """Return the name of a package that contains the roles of a folder, without a change of ``sys.path``. The name
+    contains a hash of the path, so that two sites do not conflict in one process.
     """
     name = f"{OWN_ROLES}{hashlib.sha256(os.fsencode(folder)).hexdigest()[:8]}"
     if name not in sys.modules:

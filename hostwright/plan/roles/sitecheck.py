@@ -31,8 +31,10 @@ from hostwright.stack.stackfile import stack_names
 SCHEMA: Literal[1] = 1
 SCHEMA_FILE = Path(__file__).with_name("check.schema.json")
 _PLACE = re.compile(r"(.*?)(?::(\d+))?(?::(\d+))?")
-_ENCRYPTED = "is encrypted with Ansible Vault"  #: part of errors about values without a password
-_UNKNOWN = "is not a variable"  #: part of errors about templates, whose variables may be in an encrypted file
+#: part of error texts about values that cannot be decrypted without a password
+_ENCRYPTED = "is encrypted with Ansible Vault"
+#: part of error texts about unknown variables in templates. The variables may be in an encrypted file.
+_UNKNOWN = "is not a variable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,8 @@ class SiteRemark:
     """A remark about a position in a site. ``line`` and ``column`` count from 1; 0 means unknown."""
 
     sentence: str
-    file: str = ""  #: relative to the site if inside it; may also be another name, such as a stack's
+    #: path of a file, relative to the site if the file is inside; may also be another name, such as a stack's
+    file: str = ""
     line: int = 0
     column: int = 0
 
@@ -54,14 +57,14 @@ class SiteCheck:
     """The result of a check of a site.
 
     ``mistakes`` must be fixed before the affected hosts can be used. ``unread`` are files that could not be checked.
-    ``notes`` may be intended.
+    ``notes`` are about unusual input that may be intended.
     """
 
     schema: Literal[1]
     site: str
     hosts: int
     roles: tuple[str, ...]  #: the site's own
-    stacks: tuple[str, ...]  #: the site's own stacks, and the stacks of its hosts
+    stacks: tuple[str, ...]  #: names of the site's own stacks, and of the stacks of its hosts
     mistakes: tuple[SiteRemark, ...]
     unread: tuple[SiteRemark, ...]
     notes: tuple[SiteRemark, ...]
@@ -72,7 +75,7 @@ def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
     hosts = tuple(roster.inventory.hosts.values())
     own = tuple(role for role in roster.roles if role.function.__module__.startswith(OWN_ROLES))
     stacks: dict[str, None] = {}
-    if roster.roles:  # no roles: one of them cannot be read, and other errors may be a consequence
+    if roster.roles:  # if a role cannot be read, the roster has no roles, and all other errors may be consequences
         stacks = _check_stacks(roster, hosts, found)
         _check_roles(roster, own, found)
         _gather(found, _no_roles(roster.site.root / "roles", {role.folder.resolve() for role in roster.roles}))
@@ -80,7 +83,7 @@ def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
     _gather(found, mistakes_in(roster.site.root / "templates"))
     _gather(found, (error for error in _unparsable(_programs(roster.site)) if str(error) not in map(str, found.found)))
     known = tuple(map(str, found.found))
-    left_out = roster.inventory.left_out  # some are already part of errors above
+    left_out = roster.inventory.left_out  # errors above may already include some of these
     _gather(found, (error for error in left_out if not any(text.startswith(str(error)) for text in known)))
     locked = _ENCRYPTED in "".join((*map(str, found.found), *roster.inventory.notes)) and not roster.vault.known
     closed = [error for error in found.found if locked and (_ENCRYPTED in str(error) or _UNKNOWN in str(error))]
@@ -105,14 +108,16 @@ def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
 
 
 def _check_stacks(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> dict[str, None]:
-    """Check the site's and its hosts' stacks: whether their parts and roles are compatible. Return their names."""
+    """Check whether the parts and roles of each stack of the site and its hosts are compatible. Return the stacks'
+    names.
+    """
     names = dict.fromkeys(stack_names(folder for folder in roster.stack_dirs if folder != STANDARD / "stacks"))
     for host in hosts:
         with found:
             names[roster.stack_name(host)] = None
     known = stack_names(roster.stack_dirs)
     for name in names:
-        if name in known:  # an unknown name is reported with its line by the check of the host
+        if name in known:  # the check of the host reports an unknown name, with its line
             with found:
                 host_roles(Host(name), roster.stack(name), roster.roles)
     with found:
@@ -121,7 +126,7 @@ def _check_stacks(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> dic
 
 
 def _check_roles(roster: Roster, own: Iterable[Role], found: Mistakes) -> None:
-    """Check all modules of the site's roles, including those that only other commands need."""
+    """Check all modules of the site's roles, including modules that ``check`` does not need itself."""
     for role in own:
         for name in PARTS:
             with found:
@@ -133,11 +138,12 @@ def _check_roles(roster: Roster, own: Iterable[Role], found: Mistakes) -> None:
         for rule in (rule for role in every if role.role in names for rule in role.rules):
             _gather(found, never_applied(rule, every, sections))
     with found:
-        roster.knowledge.check_failures(roster)  # all roles together, because names of failures are unique
+        # all roles together, because names of failures must be unique across roles
+        roster.knowledge.check_failures(roster)
 
 
 def _no_roles(folder: Path, roles: Collection[Path]) -> Iterator[InputError]:
-    """Yield an error for each module among the roles that is not a role."""
+    """Yield an error for each module in the site's folder of roles that does not define a role."""
     for info in pkgutil.iter_modules([str(folder.resolve())]):
         place = folder.resolve() / (info.name if info.ispkg else f"{info.name}.py")
         if place not in roles and not info.name.startswith("_"):
@@ -167,16 +173,18 @@ def _check_hosts(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> None
 
 
 def _check_variables(roster: Roster, host: Host, found: Mistakes) -> None:
-    """Check the variables of every role for a host whose stack is missing, so that its roles are unknown."""
+    """Check the variables of all roles for a host whose stack is missing. Without the stack, the host's own roles are
+    unknown.
+    """
     for role in roster.roles:
         with found:
             bind(role.variables, role.name, host)
 
 
 def _fails(role: Role, target: TargetHost) -> BaseException | None:
-    """Return the exception that a role raises for a host, from its states, probes, removals or audit values.
+    """Return the exception that a role raises when it makes a host's states, probes, removals or audit values.
 
-    An ``InputError`` is not returned but raised, because it has file and line.
+    Raises ``InputError`` instead of returning it, because the error already has file and line.
     """
     variables = target.variables[role.name]
     try:
@@ -192,7 +200,7 @@ def _fails(role: Role, target: TargetHost) -> BaseException | None:
 
 
 def _programs(site: Site) -> Iterator[Path]:
-    """The site's Python files; most run elsewhere, such as proofs on hosts."""
+    """Yield the site's Python files, including programs that run only on hosts, such as proofs."""
     yield site.root / "tasks.py"
     if len(site.role_packages) > 1:
         yield from sorted((site.root / "roles").rglob("*.py"))

@@ -7,7 +7,7 @@ from typing import Literal
 
 from hostwright.stack.stack import Artifact
 
-#: a Debian package, a Python package, a driver, the files of an archive, a single file
+#: kinds of software: Debian package, Python package, driver, files from an archive, single file
 SoftwareKind = Literal["deb", "pypi", "driver", "archive", "file"]
 
 
@@ -15,11 +15,11 @@ SoftwareKind = Literal["deb", "pypi", "driver", "archive", "file"]
 class Software:
     """One piece of software on a host: ``version`` was read on the host, and is empty if the software is missing.
 
-    ``wanted`` is the stack's version, empty if any version is accepted; ``flaw`` describes any other difference.
-    ``artifact`` is the stack's file from which it was installed; ``sha256`` are the possible hashes of another source
-    file. ``brought``: it was installed from a file or repository of the stack, otherwise from the distribution.
-    ``supplier`` is set if neither the vendor of the stack's section nor the distribution supplies it. ``parts`` were
-    installed with it.
+    ``wanted`` is the stack's version, empty if any version is accepted. ``flaw`` describes any other difference from
+    the stack. ``artifact`` is the stack's file from which it was installed; ``sha256`` are the possible hashes of a
+    source file that is not in the stack. ``brought`` is whether the software was installed from a file or repository of
+    the stack, not from the distribution. ``supplier`` is set if neither the vendor of the stack's section nor the
+    distribution supplies the software. ``parts`` are software installed together with this piece.
     """
 
     kind: SoftwareKind

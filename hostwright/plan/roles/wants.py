@@ -1,7 +1,7 @@
 """Makes the desired states of hosts, once for all hosts with the same stack, roles and variables.
 
-A role's function is called once for all hosts with the same input. If it reads the variables of other roles
-(``RoleContext.roles``), this is recorded, and only then are they part of its input.
+A role's function is called once for all hosts with equal input. The variables of other roles (``RoleContext.roles``)
+are part of the input only if the function reads them, which is recorded.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def desire(
     memory: Memory | None = None,
     packages: PackageMirror | None = None,
 ) -> Desired:
-    """Return the desired states of a host, from its roles with their variables, in order.
+    """Return the desired states of a host. ``roles`` are the host's roles with their variables, in order.
 
-    With ``packages``, the distribution's packages come from this mirror.
+    If ``packages`` is given, the distribution's packages come from this mirror.
     """
     memory, chosen = memory or Memory(), tuple(roles)
     before = goes_before(role for role, _ in chosen)
@@ -58,13 +58,13 @@ def desire(
 
 
 class _NotedContext(RoleContext):
-    """A context that records whether a role reads the variables of other roles."""
+    """A context that records whether a role's function reads the variables of other roles."""
 
     __slots__ = ("looked",)
 
     @classmethod
     def of(cls, ctx: RoleContext, looked: list[None]) -> _NotedContext:
-        """A copy of ``ctx``; each read of ``roles`` appends to ``looked``."""
+        """Return a copy of ``ctx`` that appends to ``looked`` on each read of ``roles``."""
         noted = cls(*(getattr(ctx, part.name) for part in fields(RoleContext)))
         object.__setattr__(noted, "looked", looked)
         return noted
@@ -76,5 +76,7 @@ class _NotedContext(RoleContext):
 
     @property
     def sections(self) -> Mapping[str, Section]:
-        """Not recorded: it depends only on the names of the roles, which are part of every cache key."""
+        """Like ``RoleContext.sections``, but not recorded: the result depends only on role names, which are part of
+        every cache key.
+        """
         return RoleContext(self.stack, self.force, object.__getattribute__(self, "roles"), self.templates).sections

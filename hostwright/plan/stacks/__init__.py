@@ -1,1 +1,1 @@
-"""The stacks of a roster: their files on this machine, and the list of all stacks."""
+"""The stacks that an inventory may use: their list, the files that they need, and which hosts they fit."""

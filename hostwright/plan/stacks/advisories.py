@@ -1,4 +1,6 @@
-"""Stores the security floors of an operator's bulletins on this machine, in addition to the roles' advisories."""
+"""Stores the oldest safe versions (floors) from an operator's security bulletins on this machine, in addition to the
+roles' advisories.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
 
 
 def keep_bulletins(roster: Roster, folder: Path) -> Read:
-    """Read the bulletins below a directory and store their floors, which replace those of an earlier call.
+    """Read the security bulletins below a directory and store their floors. They replace all floors that an earlier
+    call stored.
 
     Raises ``InputError`` for a directory without bulletins, or if the floors cannot be stored.
     """

@@ -1,7 +1,8 @@
-"""Packages of a host's distribution that come from the mirror, if a role's variable says so. Pure functions.
+"""Finds the distribution packages that a host gets from the mirror, if a variable of a role requests this. Pure
+functions.
 
-Every state that installs such packages lists them (``Resource.packages_for``), also a state inside another state. If
-one of a host's roles has ``packages_from: mirror``, all its roles use the mirror.
+Every state that installs distribution packages lists them (``Resource.packages_for``), including states that are fields
+of other states. If one of a host's roles has ``packages_from: mirror``, all roles of the host use the mirror.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from hostwright.plan.model import Condition, Facts, Resource
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.debs import MirroredDeb, PackageMirror
 
-VARIABLE = "packages_from"  #: a variable of any role
-MIRROR = "mirror"  #: its value for hosts that do not use their own apt sources
-_MACHINE = "x86_64"  #: the only mirrored architecture
-_MOST_CHARACTERS = 32  #: our choice, for each part of a release's name
+VARIABLE = "packages_from"  #: name of the variable, which any role may have
+MIRROR = "mirror"  #: value of the variable ``packages_from`` for hosts that do not use their own apt sources
+_MACHINE = "x86_64"  #: only machine type (``uname -m``) for which packages are mirrored
+_MOST_CHARACTERS = 32  #: our choice: maximum characters of a distribution's ID, version or codename
 
 S = TypeVar("S")
 
@@ -29,8 +30,8 @@ def mirrored(variables: Mapping[str, Any]) -> bool:
 
 
 def distribution_of(facts: Facts) -> str:
-    """The host's distribution as in lock files (``debian-12``); empty if unknown, or if its architecture is not
-    mirrored.
+    """The host's distribution as in lock files (``debian-12``); empty if unknown, or if no packages are mirrored for
+    the host's machine type.
     """
     if OS_RELEASE not in facts or (UNAME in facts and facts[UNAME].strip().rpartition(" ")[2] not in {"", _MACHINE}):
         return ""
@@ -46,12 +47,14 @@ def codename_of(facts: Facts) -> str:
 
 
 def _is_plain(word: str) -> bool:
-    """Whether a word from a host is safe in a path and in a list of sources."""
+    """Whether a word from a host is safe in a path and in an apt source list."""
     return word.isascii() and word.isalnum() and len(word) <= _MOST_CHARACTERS
 
 
 def with_mirror(states: Iterable[S], mirror: PackageMirror) -> tuple[S, ...]:
-    """Return the states, with the mirror set in each state that installs packages, also inside other states."""
+    """Return the states, with the mirror set in each state that installs packages, including states that are fields of
+    other states.
+    """
     return tuple(_changed(state, mirror) for state in states)
 
 
@@ -69,21 +72,22 @@ def _changed(value: Any, mirror: PackageMirror) -> Any:
 
 
 def packages_of(states: Iterable[object], facts: Facts | None) -> tuple[str, ...]:
-    """The distribution's packages that a host with these facts uses, each once, in order."""
+    """Return the distribution's packages that these states require on a host with these facts, each once, in order."""
     return tuple(dict.fromkeys(word for state in _all(states) for word in state.packages_for(facts)))
 
 
 def archive_components(states: Iterable[object]) -> tuple[str, ...]:
-    """The components of the distribution's archive that these states need in addition to the components of its
-    sources.
+    """Return the components of the distribution's archive that these states need in addition to the components in the
+    apt sources.
     """
     return tuple(dict.fromkeys(name for state in _all(states) for name in state.archive_components()))
 
 
 def local_repositories(states: Iterable[object]) -> tuple[tuple[Artifact, ...], tuple[str, ...]]:
-    """The repositories that these states put on the host's disk, and the packages that other states install from them.
+    """Return the package files of the repositories that these states unpack on the host's disk, and the packages that
+    other states install from these repositories.
 
-    The distribution's packages that those packages depend on also come from the mirror.
+    If such a package depends on packages of the distribution, these also come from the mirror.
     """
     inside = tuple(_all(states))
     holders = {list_file: file for state in inside for list_file, file in state.repositories().items()}
@@ -102,6 +106,8 @@ def _all(states: Iterable[object]) -> Iterator[Resource]:
 
 
 def package_files(states: Iterable[object], facts: Facts, mirror: PackageMirror) -> tuple[MirroredDeb, ...]:
-    """The package files that these states need on a host with these facts, including all dependencies."""
+    """Return the package files from the mirror that these states need on a host with these facts, including all
+    dependencies.
+    """
     chosen = tuple(states)
     return mirror.files_for(distribution_of(facts), (*packages_of(chosen, facts), *local_repositories(chosen)[1]))

@@ -34,14 +34,15 @@ def mirror(
     search: PackageSearch | None = None,
     progress: TransferProgress,
 ) -> tuple[Mirrored, ...]:
-    """Fetch the files of the stack ``name`` that hosts need to this machine; without a name, fetch the files of all
-    hosts' stacks.
+    """Fetch to this machine the files that hosts with the stack ``name`` need; without a name, the files that all hosts
+    need.
 
-    Files in ``source`` are taken from there; ``to`` is a directory to export all files to. ``pythons`` are assumed for
-    every host, whatever its facts; ``search`` are the settings for packages of distributions.
+    Files that ``source`` has are not downloaded. All files are exported to the directory ``to``, if given. ``pythons``
+    are Python versions assumed on every host, in addition to its facts. ``search`` are the settings for packages of
+    distributions.
 
-    Raises ``ArtifactError``: before any download if a file is unknown, after all downloads if no archive has a package.
-    Raises ``InputError`` for a Python version for which no host needs files.
+    Raises ``ArtifactError`` before any download if a needed file is unknown, and after all downloads if an archive
+    lacks a package. Raises ``InputError`` for a Python version for which no host needs files.
     """
     store, files, locks = roster.store, list[Mirrored](), list[Path]()
     stacks = [roster.stack(each) for each in ([name] if name else stacks_of_hosts(roster))]
@@ -70,7 +71,8 @@ def mirror(
             files += [replace(file, pinned=file.name in found.pinned) for file in done]
         locks += [lock, packages_lock(store, stack.name)]
     if failures:
-        raise ArtifactError("\n".join(dict.fromkeys([*failures, *lacking])))  # an unusable store is reported once
+        # each failure once: an unusable store causes the same failure for every stack
+        raise ArtifactError("\n".join(dict.fromkeys([*failures, *lacking])))
     if to is not None:
         export(files, locks, to, progress)
     if lacking:
@@ -80,7 +82,9 @@ def mirror(
 
 @contextmanager
 def _noted(failures: list[str]) -> Iterator[None]:
-    """Record an ``ArtifactError`` instead of raising it, so that later files are still fetched."""
+    """Append the text of an ``ArtifactError`` to ``failures`` instead of raising the error, so that later files are
+    still fetched.
+    """
     try:
         yield
     except ArtifactError as error:
@@ -90,7 +94,8 @@ def _noted(failures: list[str]) -> Iterator[None]:
 def artifacts_for_hosts(roster: Roster, stack: Stack) -> tuple[Artifact, ...]:
     """The artifacts of a stack that the roles of the hosts with this stack may need.
 
-    For a stack without hosts, all hosts are assumed to have it; without any host, its own roles are used.
+    If no host has the stack, the roles of all hosts are used. If the inventory has no hosts, the stack's default roles
+    are used.
     """
     having = hosts_having(roster, stack)
     return stack.used_by({role for host in having for role in named_roles(host, stack)} or stack.roles)
@@ -99,7 +104,7 @@ def artifacts_for_hosts(roster: Roster, stack: Stack) -> tuple[Artifact, ...]:
 def files_of_roles(roster: Roster, stack: Stack, seen: Seen) -> tuple[RoleFile, ...]:
     """The files that the states of the stack's hosts (``hosts_having``) need in addition to the stack's artifacts.
 
-    Raises ``ArtifactError``, and ``InputErrors`` with every error in the variables of these hosts.
+    Raises ``ArtifactError``. Raises ``InputErrors`` with all errors in the variables of these hosts.
     """
     files: dict[str, RoleFile] = {}
     mistakes = Mistakes()

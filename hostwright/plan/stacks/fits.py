@@ -1,4 +1,4 @@
-"""Finds the stacks that fit a host, and the rules that other stacks break. Pure functions."""
+"""Finds the stacks that a host can have, and the compatibility rules that forbid the others. Pure functions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from hostwright.stack.stack import Stack
 class StackFit:
     """Whether a host can have a stack with its default roles.
 
-    ``misfits`` are the rules that it breaks, ``aged`` the advisories against its versions, ``lifetimes`` the ends of
-    support of its series, ``stand_ins`` its files that are not the vendor's.
+    ``misfits`` are the rules that forbid the stack on the host. ``aged`` are the advisories against the stack's
+    versions. ``lifetimes`` are the ends of support for these versions. ``stand_ins`` are the stack's files that are not
+    the vendor's.
     """
 
     stack: str
@@ -31,12 +32,14 @@ class StackFit:
 
     @property
     def old(self) -> tuple[Aged, ...]:
-        """The advisories against the stack, except newer series: most stacks use an older series intentionally."""
+        """The advisories against the stack, except advisories that only recommend a newer series: most stacks use an
+        older series intentionally.
+        """
         return tuple(one for one in self.aged if one.kind != "superseded")
 
     @property
     def fits(self) -> bool:
-        """Whether no rule rejects the host."""
+        """Whether no rule forbids the stack on the host."""
         return not self.misfits
 
 
@@ -46,7 +49,7 @@ class HostFits:
 
     host: str
     facts: HostFacts
-    stored: str = ""  #: time of the audit that read the facts; empty: the facts are current
+    stored: str = ""  #: time of the audit that read the host's facts; empty if the facts were read just now
     stacks: tuple[StackFit, ...] = ()
 
 
@@ -61,9 +64,10 @@ def fits(
 ) -> tuple[StackFit, ...]:
     """Return every stack for a host with these facts, best first.
 
-    Order: stacks that fit, with the fewest advisories first; then stacks that break the fewest rules. Equal stacks are
-    ordered by the number of files, and by version, newest first. Rules about free space do not apply, because it does
-    not affect the choice of a stack. ``suggest=False``: misfits contain no working combination.
+    Stacks that fit come first, those with the fewest advisories before others. Stacks that do not fit follow, those
+    with the fewest misfits before others. Equal stacks are ordered by number of files, then by version, newest first.
+    Rules about free disk space are ignored: space can be freed whatever the stack. With ``suggest=False``, misfits
+    contain no working combination.
     """
     by_name = {stack.name: stack for stack in stacks}
     found = []
@@ -90,8 +94,8 @@ def _fit(
 
 
 def _order(fit: StackFit, files: int) -> tuple[object, ...]:
-    """Sort key for ``fits``. Stacks with fewer ``files`` come first: more files are meant for hosts that other stacks
-    do not fit.
+    """Sort key for ``fits``. Stacks with fewer ``files`` come first, because stacks with more files are meant for hosts
+    that other stacks do not fit.
     """
     numbers = tuple(-int(number) for number in re.findall(r"[0-9]{1,9}", fit.stack))
     return len(fit.misfits) > 0, len(fit.old) if fit.fits else 0, len(fit.misfits), files, _family(fit.stack), numbers

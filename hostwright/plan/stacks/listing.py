@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListedStack:
-    """A stack with its file. An unusable stack has a ``problem`` and no ``stack``."""
+    """A stack with the path of its file. If the stack is unusable, ``problem`` is the error, and ``stack`` is
+    ``None``.
+    """
 
     name: str
     file: Path
-    standard: bool  #: whether it is part of the package
+    standard: bool  #: whether the stack is one of Hostwright's standard stacks
     stack: Stack | None = None
-    matrix: tuple[TriedRole, ...] = ()  #: each of its releases with each role
+    matrix: tuple[TriedRole, ...] = ()  #: records of tests, for each distribution release of the stack and each role
     problem: str = ""
 
 

@@ -1,5 +1,5 @@
-"""Finds the distribution packages for the hosts of a stack: lists them from the hosts' states, resolves them, and pins
-them in the stack's lock file of packages. No host is contacted.
+"""Finds the distribution packages for the hosts of a stack: collects the packages from the hosts' desired states,
+resolves their dependencies, and pins all of them in the stack's lock file of packages. No host is contacted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from hostwright.stack.store.sources import EXPORT, FileSource
 if TYPE_CHECKING:
     from hostwright.plan.targets import Roster
 
-Seen = Callable[[str], Facts | None]  #: returns the last facts of a host by name; ``None``: never read
+#: function that returns the last known facts of a host, by name; ``None`` if the facts were never read
+Seen = Callable[[str], Facts | None]
 EXAMPLE = "debian-12:6.1.0-28-amd64"
 _HEADERS = "linux-headers-"
 
@@ -47,8 +48,8 @@ _HEADERS = "linux-headers-"
 class PackageSearch:
     """Settings of a search for packages.
 
-    ``systems`` are facts assumed for every host, whatever its own facts. ``renew`` replaces pinned versions by the
-    archive's current versions.
+    ``systems`` are facts for which packages are found in addition to every host's own facts. ``renew`` replaces pinned
+    versions by the archive's current versions.
     """
 
     systems: tuple[Facts, ...] = ()
@@ -58,8 +59,8 @@ class PackageSearch:
 
 @dataclass(frozen=True, slots=True)
 class HostsWant:
-    """Hosts that need the same packages, the repositories on their own ``disks``, and the archive ``components`` of the
-    packages.
+    """Hosts that need the same packages. ``disks`` are repositories that these hosts have on their own disks,
+    ``components`` the archive components that contain the packages.
     """
 
     disks: tuple[Artifact, ...] = ()
@@ -67,12 +68,15 @@ class HostsWant:
     hosts: list[str] = field(default_factory=list)
 
 
-Wanted = Mapping[Distribution, Mapping[tuple[str, ...], HostsWant]]  #: distribution → set of packages → its hosts
+#: distribution → set of packages → hosts that need this set
+Wanted = Mapping[Distribution, Mapping[tuple[str, ...], HostsWant]]
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPackages:
-    """The package files for hosts, the names of newly pinned files, and an error for each unavailable package."""
+    """The package files that hosts need, the names of newly pinned files, and an error text for each unavailable
+    package.
+    """
 
     files: tuple[MirroredDeb, ...] = ()
     pinned: frozenset[str] = frozenset()
@@ -101,10 +105,11 @@ def system(text: str) -> Facts:
 def find_packages(
     roster: Roster, stack: Stack, wanted: Wanted, search: PackageSearch, source: FileSource | None
 ) -> FoundPackages:
-    """Return the packages that hosts need. Call this after the stack's own files have been fetched.
+    """Return the packages that hosts need. Call this after fetching the stack's own files, which may contain package
+    repositories.
 
-    If the lock file lacks a package, the distribution's archive is queried, and the lock file is written. For files
-    from an export, the export's lock file is used instead. Raises ``ArtifactError``.
+    If the lock file lacks a package, this queries the distribution's archive and rewrites the lock file. If ``source``
+    is an export, its lock file is used instead of the archive. Raises ``ArtifactError``.
     """
     if not wanted:
         return FoundPackages()
@@ -142,10 +147,10 @@ def _names(mirror: PackageMirror) -> frozenset[str]:
 def wanted_packages(
     roster: Roster, stack: Stack, hosts: Iterable[Host], seen: Seen, systems: Sequence[Facts]
 ) -> Wanted:
-    """The packages of the hosts whose roles use the mirror.
+    """Return the packages for hosts that get distribution packages from the mirror.
 
-    Raises ``ArtifactError`` for hosts without facts, and ``InputErrors`` with every error in the variables of these
-    hosts.
+    Raises ``ArtifactError`` if the facts of a host were never read, and ``InputErrors`` with all errors in the
+    variables of these hosts.
     """
     wanted: dict[Distribution, dict[tuple[str, ...], HostsWant]] = {}
     unknown: list[str] = []
