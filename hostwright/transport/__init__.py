@@ -1,7 +1,7 @@
-"""Connections to hosts: open a session, run commands in the session, report why a connection failed.
+"""Connections to hosts: opens a session, runs commands in the session, reports why a connection failed.
 
-A host is reached over SSH, or is this machine itself (``local``). No other package imports Fabric and paramiko; this
-package imports them at the first connection.
+A host is reached over SSH, or is the machine that runs Hostwright (``local``). No other package imports Fabric and
+paramiko; this package imports them at the first connection.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ __all__ = ["LOCAL", "Allowance", "Options", "Output", "Readable", "Session", "Ta
 
 
 def connect(target: Target, options: Options, allowance: Allowance | None = None) -> Session:
-    """Open a session to ``target``. Close the session, or use it as a context manager.
+    """Open a session on ``target``. Close the session, or use it as a context manager.
 
     All connections of a run to one host share an ``allowance``. Raises ``ProtocolError`` if the allowance is spent.
-    Raises ``Unreachable`` (``HostKeyMismatch`` for a changed host key), at the latest after the connect timeout.
+    Otherwise, raises ``Unreachable`` if the connection fails (``HostKeyMismatch`` for a changed host key), at the
+    latest after the connect timeout.
     """
     if target.connection == LOCAL:
         from hostwright.transport.local import open_local
@@ -30,5 +31,5 @@ def connect(target: Target, options: Options, allowance: Allowance | None = None
 
 
 def import_all() -> None:
-    """Import Fabric and paramiko now, so that the child processes of this process share the import."""
+    """Import Fabric and paramiko before child processes are forked, so that these share the imported modules."""
     import hostwright.transport.connecting  # noqa: F401

@@ -35,12 +35,12 @@ _CURES = {
     errno.EADDRNOTAVAIL: ONLINE,
     errno.EHOSTUNREACH: f"{_IS_IT_ON}?",
 }
-#: fixes for a name that cannot be resolved
+#: suggested fixes for host names that cannot be resolved
 _OF_HOST = "is ansible_host right in the inventory?"
 _NO_ADDRESS_ONLINE = "is this machine online, and does the inventory set the host's address (ansible_host)?"
 _NO_ADDRESS = "set its address in the inventory (ansible_host), or make the name known to this machine"
 _OF_JUMP = "is it right in the inventory (ansible_ssh_common_args) or in ssh_config?"
-#: Exceptions before the login, from the network or from the server.
+#: Exceptions that the network or the server may cause before the login.
 FAILURES = (OSError, EOFError, paramiko.SSHException)
 
 
@@ -54,7 +54,7 @@ def open_session(target: Target, options: Options, allowance: Allowance | None =
 
 
 class Opening:
-    """One attempt to connect to a host; the time limit starts at creation.
+    """One attempt to connect to a host; its time limit starts when this object is created.
 
     Raises ``Unreachable`` for an invalid configuration.
     """
@@ -69,7 +69,7 @@ class Opening:
         self.deadline = Deadline(timeout_s)
 
     def session(self) -> SshSession:
-        """Connect to the jump hosts and the host. If one connection fails, close all others."""
+        """Connect to the jump hosts, then to the host. If a connection fails, close the earlier connections."""
         with self.way() as (via, leases):
             connection = self._connect(self.endpoint, via, jump=False)
             kept = leases.pop_all()
@@ -79,8 +79,8 @@ class Opening:
 
     @contextmanager
     def way(self) -> Iterator[tuple[fabric.Connection | None, ExitStack]]:
-        """Yield the connection to the last jump host (``None`` for a direct connection), and a stack that releases all
-        jump hosts.
+        """Yield the connection to the last jump host (``None`` for a direct connection), and an ``ExitStack`` that
+        releases the connections to all jump hosts.
         """
         if self.allowance.fault:
             raise ProtocolError(self._host.name, f"{self.allowance.fault} ({self.endpoint})")
@@ -109,8 +109,8 @@ class Opening:
             raise Unreachable(self._host.name, sentence, passing=True, lead="") from error
 
     def _login(self, endpoint: Endpoint, *, own: bool) -> Login:
-        """Return the login for a server. Only the host itself (``own``) receives the inventory's key and password,
-        never a jump host.
+        """Return the authentication strategy for a server. The inventory's key and password are used only for the host
+        itself (``own``), never for a jump host.
         """
         return Login(
             self._host.name,
@@ -141,7 +141,7 @@ class Opening:
         return connection
 
     def failed(self, error: Exception, endpoint: Endpoint, *, jump: bool = False) -> HostError:
-        """Return the error for one of ``FAILURES``, with a sentence for the operator."""
+        """Return the error to raise for one of ``FAILURES``, with a sentence for the operator."""
         if self.allowance.fault:
             return ProtocolError(self._host.name, f"{self.allowance.fault} ({endpoint})")
         where = _OF_JUMP if jump else _OF_HOST if self._host.address else _NO_ADDRESS
@@ -149,12 +149,12 @@ class Opening:
             _sentence(error, endpoint, self.deadline, where),
             _CURES.get(getattr(error, "errno", 0)) == ONLINE,
         )
-        # the fault is in our resolver or network, not in the host
+        # The fault is in this machine's resolver or network, not in the host.
         lead = "" if ours or isinstance(error, socket.gaierror) else None
         return Unreachable(self._host.name, sentence, passing=_passes(error), lead=lead)
 
     def dial(self, endpoint: Endpoint, via: fabric.Connection | None) -> socket.socket | paramiko.Channel:
-        """Return a socket connected to the server. Raises one of ``FAILURES``."""
+        """Return a socket connected to the server, through the jump host ``via`` if set. Raises one of ``FAILURES``."""
         if via is not None:
             target = (endpoint.address, endpoint.port)
             channel: paramiko.Channel = via.transport.open_channel(
@@ -166,7 +166,7 @@ class Opening:
         return dial(endpoint.address, endpoint.port, self.deadline, self._options.keepalive_s)
 
     def check(self, endpoint: Endpoint, sock: socket.socket | paramiko.Channel, *, jump: bool) -> HostKeyCheck:
-        """Return the host key policy for a server."""
+        """Return the paramiko policy that verifies the host key of a server."""
         return HostKeyCheck(
             self._host.name,
             endpoint,
@@ -185,7 +185,8 @@ class Opening:
             endpoint.address,
             user=endpoint.user,
             port=endpoint.port,
-            # Load no files: ssh_config was read once for all hosts. A new object, because a connection modifies it.
+            # Fabric must not load files: ssh_config was already read, once for all hosts. Each connection needs its own
+            # object, because it modifies the object.
             config=fabric.Config(lazy=True, ssh_config=paramiko.SSHConfig()),
             connect_kwargs={
                 "sock": sock,
@@ -210,7 +211,9 @@ def _passes(error: Exception) -> bool:
 
 
 def _sentence(error: Exception, endpoint: Endpoint, deadline: Deadline, where: str) -> str:
-    """The error text for one server, with a fix; ``where`` is the fix for a name that cannot be resolved."""
+    """The error text for a failed connection to one server, with a suggested fix; ``where`` is the fix if the server's
+    name cannot be resolved.
+    """
     place, login = endpoint.place, f"(login as {endpoint.user})"
     if isinstance(error, socket.gaierror):
         cure = where

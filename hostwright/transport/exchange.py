@@ -13,13 +13,15 @@ from typing import Protocol, Self
 
 from hostwright.common.secret import Secret
 
-LOCAL = "local"  #: value of ``Target.connection`` for this machine
+LOCAL = "local"  #: value of ``Target.connection`` for the machine that runs Hostwright
 TOO_MUCH = "it sent far more data than requested"  #: error text for a host that has spent its ``Allowance``
-UNKNOWN_STATUS = -1  #: a signal or the output limit ended the command
+UNKNOWN_STATUS = -1  #: exit status of a command that a signal or the output limit ended
 
 
 class Target(Protocol):
-    """The properties of a host that the transport uses. For empty values, ``ssh_config`` and its defaults apply."""
+    """The properties of a host that the transport uses. For each empty property, the value in ``ssh_config`` applies,
+    else OpenSSH's default.
+    """
 
     @property
     def name(self) -> str:
@@ -27,8 +29,8 @@ class Target(Protocol):
 
     @property
     def connection(self) -> str:
-        """``ssh``, or ``local`` for this machine. With ``local``, all following properties except ``address`` are
-        ignored.
+        """``ssh``, or ``local`` for the machine that runs Hostwright. With ``local``, all properties except ``name``
+        and ``address`` are ignored.
         """
 
     @property
@@ -45,7 +47,7 @@ class Target(Protocol):
 
     @property
     def key_file(self) -> str | None:
-        """Private key, tried before the keys of ``ssh_config`` and of the agent."""
+        """Private key file, tried before the keys of ``ssh_config`` and of the agent."""
 
     @property
     def proxy_jump(self) -> str | None:
@@ -53,7 +55,7 @@ class Target(Protocol):
 
     @property
     def password(self) -> Secret | None:
-        """Login password, tried last."""
+        """Login password, tried after all keys."""
 
     @property
     def known_hosts(self) -> str | None:
@@ -61,7 +63,7 @@ class Target(Protocol):
 
     @property
     def host_keys(self) -> str | None:
-        """``strict`` or ``accept-new`` for this host; if empty, ``Options.host_keys`` applies."""
+        """Policy for an unknown host key: ``strict`` or ``accept-new``; if empty, ``Options.host_keys`` applies."""
 
     @property
     def connect_timeout(self) -> float | None:
@@ -85,8 +87,8 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The endpoints of a connection: ``local`` is this machine's address, ``remote`` is the address or name by which
-    other hosts may reach the host. An unknown endpoint is empty.
+    """The endpoints of a connection. ``local`` is this machine's address. ``remote`` is the host's address or name, by
+    which other hosts may also reach the host. Unknown endpoints are empty.
     """
 
     local: str = ""
@@ -94,7 +96,8 @@ class Ends:
 
     @classmethod
     def of(cls, sock: object, address: str) -> Self:
-        """The endpoints of a connection to ``address``. ``local`` is empty for a jump host or a ``ProxyCommand``.
+        """Return the endpoints of a connection to ``address``. ``local`` is empty for a connection through a jump host
+        or a ``ProxyCommand``.
 
         >>> Ends.of(None, "gpu01.rack3"), Ends.of(None, "localhost")
         (Ends(local='', remote='gpu01.rack3'), Ends(local='', remote=''))
@@ -109,8 +112,8 @@ class Ends:
 
 
 def plain_address(text: str) -> str:
-    """An IP address in its canonical form; empty for any other text, and for link-local (``fe80::1``), multicast and
-    unspecified addresses.
+    """Return an IP address in its canonical form. Returns an empty text for any other text, and for link-local
+    (``fe80::1``), multicast and unspecified addresses.
 
     >>> [plain_address(text) for text in ("::ffff:10.0.0.7", "FD00::0:5", "fe80::1%eth0", "0.0.0.0", "gpu01")]
     ['10.0.0.7', 'fd00::5', '', '', '']
@@ -124,7 +127,7 @@ def plain_address(text: str) -> str:
 
 
 class Deadline:
-    """A point in time, ``timeout_s`` seconds after its creation."""
+    """The point in time ``timeout_s`` seconds after this object was created."""
 
     __slots__ = ("_end", "timeout_s")
 
@@ -145,46 +148,51 @@ class Allowance:
     """Limits of SSH messages and bytes that one host may send in one run, over all of its connections.
 
     A timeout limits how long a host keeps us waiting, not how much work it causes: an SSH server may send unsolicited
-    messages of one byte each. So each connection and each command raises the limits by many times as much as an honest
-    host needs; at its end, the unused part is removed. Sent data and elapsed time also raise the limits, because they
-    cause messages from the host.
+    messages of one byte each. So each connection and each command raises the limits by many times the need of an honest
+    host. When the connection or command ends, the unused part is removed. Sent data and elapsed time also raise the
+    limits, because they cause messages from the host.
     """
 
-    #: messages and bytes for a connection: keys, login, banner
+    #: messages and bytes allowed for opening a connection: key exchange, login, banner
     CONNECTION = (2_000, 2 << 20)
-    #: messages and bytes for a command, in addition to its output limit: keepalives, errors, data in flight at a
-    #: cut-off
+    #: messages and bytes allowed for a command, in addition to its output limit. They cover keepalives, errors, and
+    #: data that arrives after the command was cut off.
     COMMAND = (20_000, 5 << 20)
-    #: assumed average output in a message, at least; sshd sends each write of a program as a message
+    #: assumed minimum of the average bytes of output in a message; sshd sends a message for each write of a program
     MESSAGE_BYTES = 256
-    SENT_BYTES = 2048  #: sent bytes for which the host may send one window adjustment
-    PER_SECOND = (2.0, 256.0)  #: messages and bytes for each second, for replies to our keepalives
-    RUN = (3_000_000, 512 << 20)  #: messages and bytes for a run; the logs of nine layers have at most 108 MiB
+    SENT_BYTES = 2048  #: number of bytes sent to the host for which the host may send one window adjustment
+    PER_SECOND = (2.0, 256.0)  #: messages and bytes allowed for each second, for the host's replies to keepalives
+    #: messages and bytes allowed for a whole run. The largest known output, logs of nine layers, has 108 MiB.
+    RUN = (3_000_000, 512 << 20)
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self._clock = clock
         self._lock = threading.Lock()
         self._seen_s = clock()
-        self._open_messages = self._open_bytes = 0  #: granted for the open connections and running commands
-        self._messages = self._bytes = 0.0  #: the unused part of these grants
+        #: messages and bytes granted for the open connections and running commands
+        self._open_messages = self._open_bytes = 0
+        self._messages = self._bytes = 0.0  #: messages and bytes left of these grants
         self._run_messages, self._run_bytes = map(float, self.RUN)
-        self.fault = ""  #: error text once the allowance is spent
-        self._begun_s: float | None = self._seen_s  #: creation time; None after the first message
+        self.fault = ""  #: error text after the host exceeded a limit; empty before
+        #: creation time of this object; ``None`` after the first message from the host
+        self._begun_s: float | None = self._seen_s
 
     def silent_s(self) -> float:
-        """Seconds without any message since creation; 0 after the first message."""
+        """Seconds since creation of this object, if the host has not sent any message yet; 0 after the first
+        message.
+        """
         begun_s = self._begun_s
         return 0.0 if begun_s is None else self._clock() - begun_s
 
     @contextmanager
     def connection(self) -> Iterator[None]:
-        """Grant messages and bytes for a connection while the block runs."""
+        """Raise the limits by ``CONNECTION`` while the block runs."""
         with self._with(*self.CONNECTION):
             yield
 
     @contextmanager
     def command(self, cap_bytes: int) -> Iterator[None]:
-        """Grant messages and bytes for a command with this output limit while the block runs."""
+        """Raise the limits by the needs of a command with this output limit while the block runs."""
         messages, size = self.COMMAND
         with self._with(messages + cap_bytes // self.MESSAGE_BYTES, size + cap_bytes + cap_bytes // 8):
             yield
@@ -206,13 +214,15 @@ class Allowance:
                 self._bytes = min(self._bytes, self._open_bytes)
 
     def sent(self, size: int) -> None:
-        """Grant messages for ``size`` bytes that were sent to the host."""
+        """Raise the limits after ``size`` bytes were sent to the host, which the host may acknowledge with window
+        adjustments.
+        """
         with self._lock:
             self._earn(size / self.SENT_BYTES, size / self.SENT_BYTES * 16)
 
     def take(self, size: int, weight: int = 1) -> bool:
-        """Count a received message of ``size`` bytes, as costly as ``weight`` messages; return whether the host is
-        within its limits.
+        """Count a received message of ``size`` bytes as ``weight`` messages; return whether the host is within its
+        limits.
         """
         with self._lock:
             self._begun_s = None

@@ -5,7 +5,7 @@ sshd passes a command to the user's login shell. That shell may not be a POSIX s
 something, wait for input or start another shell. So the command line is a constant that all shells parse alike (in
 single quotes, without quote, backslash, ``!`` and line break). The program is sent over standard input after
 ``/bin/sh`` has printed the begin mark, so nothing else reads it. Output before the begin mark and after the end mark is
-not the command's.
+not output of the command.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from __future__ import annotations
 import re
 import secrets
 
-#: Variables that change the output of tools: a start file for each bash, traces, directories that cd prints, colours,
-#: block sizes. (``bash -c`` reads ~/.bashrc if sshd's variables are set and SHLVL is below 2.)
+#: Environment variables to unset, because they change the output of tools: start files for bash, shell traces,
+#: directories that cd prints, colours, block sizes. (``bash -c`` reads ~/.bashrc if sshd's variables are set and SHLVL
+#: is below 2.)
 _UNSET = (
     *("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "CDPATH", "POSIXLY_CORRECT", "BLOCK_SIZE", "DF_BLOCK_SIZE"),
     *("DU_BLOCK_SIZE", "LS_BLOCK_SIZE", "TIME_STYLE", "QUOTING_STYLE", "GREP_OPTIONS", "CLICOLOR_FORCE"),
 )
-#: The marks are printed in two parts, so a shell that echoes its command line does not print them. An incomplete
-#: program is not run. The program runs in a subshell, so that ``exit`` does not skip the end mark.
+#: The command line for the login shell. Each mark is printed from two parts, so a shell that echoes its command line
+#: does not print a mark. An incomplete program is not run. The program runs in a subshell, so that ``exit`` does not
+#: skip the end mark.
 _LINE = (
     "/usr/bin/env {unset} SHLVL=2 /bin/sh -c '"
     "printf %s%s hwbegin- {nonce}; printf %s%s hwbegin- {nonce} >&2; "
@@ -28,10 +30,11 @@ _LINE = (
     '(eval "$program"); end="{nonce} $?."; '
     'printf %s%s hwend- "$end"; printf %s%s hwend- "$end" >&2\''
 )
-NOISE_KEPT_BYTES = 4096  #: bytes kept of a login shell's own output, for a note to the operator
-NOISE_CAP_BYTES = 1 << 20  #: our choice: a login shell that prints more is considered endless
+NOISE_KEPT_BYTES = 4096  #: maximum bytes kept of a login shell's own output, for a note to the operator
+#: our choice: maximum bytes of a login shell's own output; a login shell that prints more probably never ends
+NOISE_CAP_BYTES = 1 << 20
 
-UNREADABLE = 255  #: exit status if the end mark contains none, which only a malicious host sends
+UNREADABLE = 255  #: exit status of a command whose end mark contains no status; only a malicious host sends such a mark
 _STATUS, _DIGITS = re.compile(rb"([0-9]{1,3})\."), re.compile(rb"[0-9]{0,3}")
 
 
@@ -42,15 +45,16 @@ class Stream:
         self._begin = f"hwbegin-{nonce}".encode()
         self._end = f"hwend-{nonce} ".encode()
         self._held = b""
-        self.noise = b""  #: the first bytes before the begin mark
+        self.noise = b""  #: first bytes received before the begin mark
         self.noise_bytes = 0
-        self.after_bytes = 0  #: bytes after the end mark
+        self.after_bytes = 0  #: number of bytes received after the end mark
         self.begun = False
-        self.status: int | None = None  #: exit status of the command, once this stream has ended
+        #: exit status of the command; ``None`` until the end mark has arrived on this stream
+        self.status: int | None = None
 
     def feed(self, data: bytes) -> bytes:
-        """Return the command's own bytes of the next piece. Bytes that may begin a mark are held back until the next
-        piece.
+        """Return the command's own output in the next piece of received data. Bytes at the end that may begin a mark
+        are held back until the next call.
         """
         if self.status is not None:
             self.after_bytes += len(data)
@@ -77,7 +81,7 @@ class Stream:
         return data[: len(data) - held]
 
     def rest(self) -> bytes:
-        """Return the bytes held back, at the end of the connection."""
+        """Return the bytes that ``feed`` held back. Call this when the connection has ended."""
         held, self._held = self._held, b""
         if self.begun:
             return held
@@ -90,8 +94,8 @@ class Stream:
 
 
 class Frame:
-    """A framed command: ``line`` is for the login shell; ``program`` is sent to standard input once ``stdout`` has
-    begun.
+    """A framed command. ``line`` is the command line for the login shell. ``program`` is sent over standard input after
+    the begin mark has arrived on ``stdout``.
     """
 
     def __init__(self, command: str):
@@ -117,5 +121,7 @@ class Frame:
         return sum(stream.noise_bytes + stream.after_bytes for stream in (self.stdout, self.stderr))
 
     def rest(self) -> tuple[bytes, bytes]:
-        """Return the bytes held back for standard output and error, at the end of the connection."""
+        """Return the bytes that were held back for standard output and error. Call this when the connection has
+        ended.
+        """
         return self.stdout.rest(), self.stderr.rest()

@@ -1,7 +1,9 @@
-"""This machine as a host (``ansible_connection: local``): each command is a process instead of an SSH channel.
+"""Sessions on the machine that runs Hostwright (``ansible_connection: local``): each command is a process instead of an
+SSH channel.
 
-The frame around each command and the use of sudo are the same as over SSH. The environment is that of a login, not of
-the shell that started Hostwright. A command has its own session without a terminal, so Ctrl-C does not end jobs.
+The frame around each command and the use of sudo are the same as over SSH. Commands have the environment of a login,
+not of the shell that started Hostwright. Each command runs in its own session (setsid) without a terminal, so Ctrl-C
+does not end jobs.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from hostwright.transport.root.become import PATH, PROXIES
 from hostwright.transport.session import ChannelSession
 from hostwright.transport.streams import Channel
 
-_PIPE_BYTES = 16 * 1024  #: least capacity of a pipe on macOS; Linux has 64 KiB
-_PIECE_BYTES = 64 * 1024  #: size of one write: the usual capacity of a pipe on Linux
+_PIPE_BYTES = 16 * 1024  #: minimum capacity of a pipe: 16 KiB on macOS, 64 KiB on Linux
+_PIECE_BYTES = 64 * 1024  #: maximum bytes of one write: the usual capacity of a pipe on Linux
 
 
 def open_local(target: Target) -> LocalSession:
@@ -73,10 +75,10 @@ class LocalSession(ChannelSession):
 
 
 class Process:
-    """One command as a process, with the channel methods that ``Exchange`` uses.
+    """A process that runs one command, with the methods of a channel that ``Exchange`` uses.
 
-    One thread reads, another may write, and any thread may call ``cut``: ``_wake`` then wakes both threads. As over
-    SSH, ``cut`` closes the input and the outputs, and does not kill the process.
+    One thread reads, another may write, and any thread may call ``cut``, which wakes both through ``_wake``. As over
+    SSH, ``cut`` closes the process's input and outputs, and does not kill the process.
     """
 
     def __init__(self, command: str, account: pwd.struct_passwd):
@@ -94,7 +96,7 @@ class Process:
         )
         self.out_window_size = _PIPE_BYTES
         os.set_blocking(self._in, False)
-        self._open = {self._out, self._err}  #: the outputs that have not ended
+        self._open = {self._out, self._err}  #: descriptors of the outputs that have not ended
         self._wake, self._waker = os.pipe()
         os.set_blocking(self._waker, False)
         self._some = selectors.DefaultSelector()
@@ -105,14 +107,15 @@ class Process:
 
     @property
     def eof_received(self) -> int:
-        """Whether both outputs have ended."""
+        """Whether both outputs have ended (an ``int``, as in paramiko's channel)."""
         return not self._open
 
     @property
     def exit_status(self) -> int:
         """The exit status, or ``UNKNOWN_STATUS`` while the process runs, after a signal and after ``cut``.
 
-        After ``cut``, the shell reads the end of its input, and may exit with 0 without having run anything.
+        After ``cut``, the process's own status is ignored: the shell reads the end of its input, and may exit with 0
+        without having run the command.
         """
         status = self._process.poll()
         return UNKNOWN_STATUS if self.lost or status is None or status < 0 else status
@@ -126,7 +129,7 @@ class Process:
         return False
 
     def fileno(self) -> int:
-        """A descriptor that is readable when an output has data or has ended, and after ``cut``."""
+        """Return a descriptor that is readable when an output has data or has ended, and after ``cut``."""
         return self._some.fileno()
 
     def recv_ready(self) -> bool:
@@ -162,7 +165,7 @@ class Process:
         return data
 
     def sendall(self, data: bytes, /) -> None:
-        """Write to standard input. Raises ``BrokenPipeError`` if it is closed."""
+        """Write all of ``data`` to standard input. Raises ``BrokenPipeError`` if standard input is closed."""
         left = memoryview(data)
         with self._writing:
             if self._released:
@@ -213,7 +216,7 @@ class Process:
 
 
 def _environment(account: pwd.struct_passwd) -> dict[str, str]:
-    """The environment of a login, plus the proxy variables of Hostwright's own environment."""
+    """Return the environment variables of a login, and the proxy variables of Hostwright's own environment."""
     kept = {name: os.environ[name] for name in PROXIES if name in os.environ}
     user, home = account.pw_name, account.pw_dir
     return {**kept, "HOME": home, "USER": user, "LOGNAME": user, "SHELL": account.pw_shell or "/bin/sh", "PATH": PATH}
@@ -224,7 +227,9 @@ def _home(account: pwd.struct_passwd) -> str:
 
 
 def _is_own(address: str) -> bool:
-    """Whether a name or an address belongs to this machine: a socket can be bound only to such an address."""
+    """Return whether a host name or an address belongs to this machine. The test binds a socket, which is only possible
+    for own addresses.
+    """
     with suppress(OSError, UnicodeError):
         for family, _, _, _, place in socket.getaddrinfo(address, None, type=socket.SOCK_DGRAM):
             with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as sock:

@@ -1,4 +1,4 @@
-"""Connection settings for all hosts of a run, and the caches that their connections share."""
+"""Connection settings for all hosts of a run, and caches that all connections of the run share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _load_key(path: Path) -> paramiko.PKey:
 
 
 class Shared:
-    """Caches that the connections of a run share: parsed files, and connections to jump hosts."""
+    """Caches that all connections of a run share: parsed files, and open connections to jump hosts."""
 
     def __init__(self) -> None:
         self.known_hosts: FileCache[KnownHosts] = FileCache(KnownHosts.read)
@@ -37,8 +37,8 @@ class Options:
 
     ``host_keys``: ``strict`` refuses a host with an unknown key; ``accept-new`` records an unknown key and continues.
     Both refuse a changed key. ``ssh_config`` replaces ``~/.ssh/config`` and ``/etc/ssh/ssh_config``.
-    ``connect_timeout_s`` (seconds, for everything up to the login) and ``keepalive_s`` apply unless the inventory or
-    ``ssh_config`` set other values.
+    ``connect_timeout_s`` limits the seconds from the start to the end of the login. ``keepalive_s`` is the interval of
+    keepalive messages. Both apply unless the inventory or ``ssh_config`` set other values.
     """
 
     host_keys: Literal["strict", "accept-new"] = "strict"

@@ -1,8 +1,8 @@
 """A session on one host: runs commands, each with a deadline and an output limit, over raw SSH channels.
 
 ``Session`` is the interface for all other packages. ``SshSession`` starts commands over SSH, ``local.LocalSession`` on
-this machine. Fabric's ``run`` transfers 100 bytes/s into a command and 1 MB/s out of it; a raw channel of the same
-connection 450 MB/s.
+this machine. Fabric's ``run`` sends 100 bytes/s to a command and receives 1 MB/s from it; a raw channel of the same
+connection transfers 450 MB/s.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     import paramiko
 
 CAP_BYTES = 16 * 1024 * 1024
-_GRACE_S = 0.25  #: time after a deadline until a call stuck inside paramiko is aborted
-_SHOWN = 200  #: characters of a login shell's output in an error
-_LOST_S = 0.05  #: paramiko closes the channels shortly before it reports the lost connection
+_GRACE_S = 0.25  #: seconds after a deadline until the session is closed to abort a call that hangs inside paramiko
+_SHOWN = 200  #: maximum characters of a login shell's output in an error text
+_LOST_S = 0.05  #: seconds to wait for paramiko's report of a lost connection, after it has closed the channels
 
 
 class Session(ABC):
@@ -43,12 +43,13 @@ class Session(ABC):
         allowance: Allowance | None = None,
     ):
         self.host = target
-        self.endpoint = endpoint  #: ``user@address:port``, resolved
+        self.endpoint = endpoint  #: server as ``user@address:port``, with all settings resolved
         self.ends = Ends()
-        self.execs = 0  #: number of commands started
-        self.noise = b""  #: first bytes that the login shell prints before a command; see ``frame``
-        self.noise_note = ""  #: note of ``login.startfiles`` about the noise
-        self.idle: list[Callable[[], None]] = []  #: each closes an idle channel, if the host refuses another
+        self.execs = 0  #: number of commands started in this session
+        self.noise = b""  #: first bytes that the login shell printed before a command; see ``frame``
+        self.noise_note = ""  #: note for the operator from ``login.startfiles`` about ``noise``
+        #: functions that close an idle channel each, called if the host refuses another channel
+        self.idle: list[Callable[[], None]] = []
         self._on_close = on_close
         self._allowance = allowance or Allowance()
         self._lock = threading.Lock()
@@ -72,11 +73,12 @@ class Session(ABC):
         ``/bin/sh`` runs the command, whatever the login shell is (see ``frame``). ``stdin`` is sent while the output is
         read, followed by end of file. ``timeout_s`` limits the total time, ``idle_s`` the time without any byte in
         either direction. If the output exceeds ``cap_bytes``, the command is cut off (``truncated``). ``on_stdout``
-        receives standard output as it arrives, in this thread; ``Output.stdout`` is then empty. ``on_stderr`` works
-        likewise. Errors contain ``name`` instead of the command, if set.
+        receives standard output as it arrives, in this thread; ``Output.stdout`` is then empty. ``on_stderr`` does the
+        same for standard error. Errors contain ``name``, if set, instead of the command.
 
-        Raises ``Unreachable`` on a timeout, on a lost connection and if the login shell does not run the command, and
-        what ``stdin`` or the two callbacks raise. Insert values into a command only with ``common.quoting.sh``:
+        Raises ``Unreachable`` on a timeout, on a lost connection and if the login shell does not run the command. Also
+        raises the exceptions of ``stdin`` and of the two callbacks. Insert values into a command only with
+        ``common.quoting.sh``:
 
         >>> from hostwright.common.quoting import sh
         >>> output = session.run(sh("wc -c; test -d %s", "/no such"), stdin=b"hello", timeout_s=10)
@@ -86,7 +88,7 @@ class Session(ABC):
 
     @abstractmethod
     def _end(self) -> None:
-        """Shut down the session from any thread: running commands end as lost."""
+        """Shut down the session. Any thread may call this; for running commands, the connection then counts as lost."""
 
     def close(self) -> None:
         """Close the session. Closing twice does nothing."""
@@ -113,7 +115,9 @@ class ChannelSession(Session):
 
     @abstractmethod
     def _lost(self, channel: Channel) -> bool:
-        """Whether the session was lost; otherwise a missing status means that a signal ended the command."""
+        """Return whether the connection was lost. If it was not, a command without exit status was ended by a
+        signal.
+        """
 
     def run(
         self,
@@ -183,8 +187,8 @@ class ChannelSession(Session):
         return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=not (in_time or text))
 
     def _failure(self, sentence: str) -> HostError:
-        """The error for a failed connection. A spent allowance is reported instead, because a retry does not help
-        then.
+        """Return the error for a failed connection. If the host exceeded its allowance, return an error about that
+        instead, because a retry does not help.
         """
         if self._allowance.fault:
             return ProtocolError(self.host.name, f"{self._allowance.fault} ({self.endpoint})")
@@ -227,8 +231,8 @@ class SshSession(ChannelSession):
         return channel
 
     def _open(self, transport: paramiko.Transport, deadline: Deadline) -> paramiko.Channel:
-        """Open a channel. If the host refuses (MaxSessions), close an idle channel, wait for closed channels, and retry
-        once.
+        """Open a channel. If the host refuses (MaxSessions), close an idle channel, wait until the host has freed
+        closed channels, and retry once.
         """
         from paramiko import ChannelException
 
@@ -237,7 +241,8 @@ class SshSession(ChannelSession):
         except ChannelException:
             if self.idle:
                 self.idle.pop()()
-            transport.global_request("keepalive@openssh.com")  # sshd frees closed channels before it replies
+            # when the reply arrives, sshd has freed all closed channels
+            transport.global_request("keepalive@openssh.com")
             return transport.open_session(timeout=deadline.left_s())
 
     def _silence(self, deadline: Deadline) -> str:
@@ -256,7 +261,7 @@ class SshSession(ChannelSession):
 
 
 def _discard(channel: Channel) -> None:
-    """Close a channel without waiting: on a hung connection, even the close message can block."""
+    """Close a channel in a thread, because closing can block if the connection hangs."""
     threading.Thread(target=_close, args=(channel,), name="close-channel", daemon=True).start()
 
 
@@ -268,6 +273,6 @@ def _close(channel: Channel) -> None:
 
 
 def _short(command: str) -> str:
-    """A command on one line, at most 60 characters, for errors."""
+    """Return a command on one line of at most 60 characters, for error texts."""
     line = " ".join(command.split())
     return f"{line[:57]}..." if len(line) > 60 else line

@@ -1,4 +1,4 @@
-"""Streams of one SSH channel: standard input, output and error of a framed command."""
+"""Transfers standard input, output and error of a framed command over one channel."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from typing import Protocol
 from hostwright.transport.exchange import Deadline
 from hostwright.transport.frame import NOISE_CAP_BYTES, Frame, Stream
 
-START_S = 60.0  #: our choice: start files that load conda or nvm from a network disk may take many seconds
-_RECV_BYTES = 2 * 1024 * 1024  #: paramiko's receive window: take all available data at once
-_PACKET_ROOM = 64  #: reserved by paramiko in a packet for its headers
-_STDERR_CAP_BYTES = 16 * 1024 * 1024  #: kept in memory, also if standard output has a callback
-_FREED_S = 0.25  #: our choice: time for the host to free the channel of a command that has ended
+#: our choice: maximum seconds until the begin mark. Start files that load conda or nvm from a network disk may take
+#: many seconds.
+START_S = 60.0
+#: maximum bytes of one read: the size of paramiko's receive window, to take all available data at once
+_RECV_BYTES = 2 * 1024 * 1024
+_PACKET_ROOM = 64  #: bytes that paramiko reserves for headers in a packet
+#: maximum bytes of standard error kept in memory, also if standard output has a callback
+_STDERR_CAP_BYTES = 16 * 1024 * 1024
+_FREED_S = 0.25  #: our choice: maximum seconds to wait until the host frees the channel of a command that has ended
 
 
 class Readable(Protocol):
@@ -26,14 +30,14 @@ class Readable(Protocol):
 
 
 class CommandEnd(Protocol):
-    """The end of a command, as an event."""
+    """An event that is set when a command ends."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Return whether the command ends within ``timeout`` seconds."""
 
 
 class Channel(Protocol):
-    """One running command: paramiko's channel, or a process of this machine (``local``)."""
+    """The channel of a running command: paramiko's channel, or a process on this machine (``local``)."""
 
     @property
     def closed(self) -> bool:
@@ -41,11 +45,11 @@ class Channel(Protocol):
 
     @property
     def eof_received(self) -> int:
-        """Whether both outputs have ended."""
+        """Whether both outputs have ended (an ``int``, as in paramiko)."""
 
     @property
     def exit_status(self) -> int:
-        """The exit status, or ``UNKNOWN_STATUS``."""
+        """The exit status of the command; ``UNKNOWN_STATUS`` if it has none."""
 
     @property
     def status_event(self) -> CommandEnd:
@@ -53,14 +57,14 @@ class Channel(Protocol):
 
     @property
     def out_window_size(self) -> int:
-        """Number of bytes that can be sent without blocking."""
+        """Number of bytes that can be sent now without blocking."""
 
     @property
     def out_max_packet_size(self) -> int:
-        """Best size of one ``sendall``, in bytes."""
+        """Best size of the data for one call of ``sendall``, in bytes."""
 
     def fileno(self) -> int:
-        """A descriptor that is readable when an output has data or has ended."""
+        """Return a descriptor that is readable when an output has data or has ended."""
 
     def recv_ready(self) -> bool:
         """Whether standard output has data."""
@@ -112,8 +116,8 @@ class Exchange:
     def run(self, deadline: Deadline, idle_s: float | None) -> bool:
         """Send input and receive output until the command ends or is cut off; return ``False`` on a timeout.
 
-        The command ends at the end marks of its frame, because a background process of a start file may keep the
-        channel open.
+        The command counts as ended after the end marks of its frame, because a background process of a start file may
+        keep the channel open.
         """
         poll = select.poll()
         poll.register(self._channel.fileno(), select.POLLIN)
@@ -147,7 +151,7 @@ class Exchange:
         stdin = self._stdin or b""
         room = self._channel.out_window_size - len(self._frame.program)
         if isinstance(stdin, bytes) and len(stdin) <= room:
-            self._send()  # fits into the window, so this cannot block
+            self._send()  # the program fits into the send window, so this cannot block
         else:
             threading.Thread(target=self._send, name="stdin", daemon=True).start()
 
@@ -178,7 +182,7 @@ class Exchange:
         self.truncated = self.truncated or len(self.stderr) > _STDERR_CAP_BYTES
 
     def _send(self) -> None:
-        """Send standard input; return early if the command or the connection ends, which ``_receive`` detects."""
+        """Send standard input. Return early if the command or the connection ends, which ``_receive`` then detects."""
         from paramiko import SSHException
 
         chunks = self._chunks(self._channel.out_max_packet_size - _PACKET_ROOM)
@@ -198,7 +202,9 @@ class Exchange:
             self._moved = time.monotonic()
 
     def _chunks(self, size: int) -> Iterator[bytes]:
-        """Pieces of exactly one packet: ``sendall`` would copy the rest of a longer piece again for each packet."""
+        """Yield standard input in pieces of ``size`` bytes, the size of a packet. For a longer piece, ``sendall`` would
+        copy the rest again for each packet.
+        """
         known = self._frame.program + (self._stdin if isinstance(self._stdin, bytes) else b"")
         yield from (known[start : start + size] for start in range(0, len(known), size))
         if self._stdin is not None and not isinstance(self._stdin, bytes):

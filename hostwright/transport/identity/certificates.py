@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.serialization import SSHCertificate
 
 SUFFIX = "-cert-v01@openssh.com"
-_KEY_FIELDS = {"ssh-ed25519": 1, "ssh-rsa": 2}  #: number of strings in the key; ecdsa has a curve and a point
+#: number of fields in the public key, by key type; other types (ecdsa) have two, a curve and a point
+_KEY_FIELDS = {"ssh-ed25519": 1, "ssh-rsa": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A certificate with a valid signature that a server presented; ``key`` is the host's key."""
+    """A certificate that a server presented, and whose signature is valid; ``key`` is the host's key."""
 
     blob: bytes
     key: HostKey
@@ -29,7 +30,7 @@ class Certificate:
     valid_after: int
     valid_before: int
     critical: tuple[str, ...]
-    signed_with: str  #: the algorithm of the authority's signature
+    signed_with: str  #: algorithm with which the authority signed the certificate
 
     @property
     def line(self) -> str:
@@ -90,7 +91,7 @@ def read(blob: bytes) -> Certificate:
 
 
 def plain(blob: bytes) -> bytes:
-    """The key in a certificate, in the wire format; empty if the certificate is damaged."""
+    """Return the host's key from a certificate, in the wire format; empty if the certificate is damaged."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import SSHCertificate
     from cryptography.hazmat.primitives.serialization import load_ssh_public_identity as load
@@ -120,12 +121,12 @@ def _type(blob: bytes) -> str:
 
 
 def _signed_with(blob: bytes) -> str:
-    """The algorithm of the signature, the last field of a certificate."""
+    """Return the algorithm named in a signature, which is the last field of a certificate."""
     from paramiko.message import Message
 
     message = Message(blob)
     kind = message.get_text().removesuffix(SUFFIX)
-    for _ in range(1 + _KEY_FIELDS.get(kind, 2)):  # the nonce, the key
+    for _ in range(1 + _KEY_FIELDS.get(kind, 2)):  # the nonce, then the fields of the key
         message.get_binary()
     message.get_int64(), message.get_int()  # serial number, type
     message.get_binary(), message.get_binary()  # key ID, principals

@@ -12,15 +12,16 @@ from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
-_SALT_BYTES = 20  #: length used by ssh-keygen -H; OpenSSH ignores a line with another length
+#: length of the salts that ``ssh-keygen -H`` writes; OpenSSH ignores a line whose salt has another length
+_SALT_BYTES = 20
 _BLOCK_BYTES = 64  #: block size of SHA-1
 _INNER, _OUTER = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
 _sha1 = hashlib.sha1
 
 
 class HashedName(NamedTuple):
-    """A hashed name. The salt is stored as the two initial HMAC blocks, so a comparison takes half the time of
-    ``hmac.digest``.
+    """A hashed name. ``inner`` and ``outer`` are the first blocks of the two hashes in HMAC, made from the salt.
+    Keeping them halves the time of a comparison.
     """
 
     inner: bytes
@@ -29,7 +30,9 @@ class HashedName(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> HashedName | None:
-        """Parse a hashed name; ``None`` unless OpenSSH would write the same text: OpenSSH compares texts."""
+        """Parse a hashed name. Returns ``None`` unless OpenSSH would write the hash with exactly this text, because
+        OpenSSH compares texts.
+        """
         try:
             salt, digest = (binascii.a2b_base64(part) for part in text.split("|")[2:])
         except ValueError:
@@ -41,8 +44,8 @@ class HashedName(NamedTuple):
 
 
 def named(name: str, lines: Iterable[tuple[HashedName, T]]) -> tuple[T, ...]:
-    """Return the lines with this name. The loop runs over all lines of a file, so it calls nothing but the hash
-    functions.
+    """Return the lines whose hashed name is the hash of ``name``. For speed, the loop over all lines of a file calls
+    only hash functions.
     """
     sha1, data, found = _sha1, name.encode(), list[T]()
     for (inner, outer, digest), line in lines:
@@ -52,7 +55,7 @@ def named(name: str, lines: Iterable[tuple[HashedName, T]]) -> tuple[T, ...]:
 
 
 def hashed_name(name: str) -> str:
-    """Hash a name like ``ssh-keygen -H``."""
+    """Hash a name with a random salt, as ``ssh-keygen -H`` does."""
     salt = os.urandom(_SALT_BYTES)
     return _written(salt, hmac.digest(salt, name.encode(), "sha1"))
 

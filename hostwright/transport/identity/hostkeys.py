@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 SSH_PORT = 22
 ANOTHER_KNOWN_HOSTS = "set another file (hostwright_known_hosts in the inventory)"
 REVOKED, AUTHORITY = _MARKERS = ("@revoked", "@cert-authority")
-_LONGEST_PATTERN = 1022  #: bytes; in OpenSSH, a list with a longer pattern never matches
-_IGNORED = dict.fromkeys(map(ord, "\r\v\f"))  #: characters ignored in base64
+_LONGEST_PATTERN = 1022  #: maximum bytes of a pattern; OpenSSH never matches a list with a longer pattern
+_IGNORED = dict.fromkeys(map(ord, "\r\v\f"))  #: characters that are ignored in the base64 text of a key
 _PLAIN_TYPES = {"rsa-sha2-256": "ssh-rsa", "rsa-sha2-512": "ssh-rsa"}
 
 
@@ -39,7 +39,7 @@ def _type_of(blob: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KnownHost:
-    """One line of a ``known_hosts`` file: ``names`` as written, the key's type and its base64."""
+    """One line of a ``known_hosts`` file: ``names`` as written, the key's type, and the key in base64."""
 
     path: Path
     number: int
@@ -55,19 +55,21 @@ class KnownHost:
 
     @property
     def blob(self) -> bytes:
-        """The key's bytes; empty for a damaged line, so that no key equals them."""
+        """The key's bytes. Empty for a damaged line, so that they differ from every key."""
         try:
             return base64.b64decode(self.encoded.translate(_IGNORED), validate=True)
         except (binascii.Error, ValueError):
             return b""
 
     def is_for(self, blob: bytes) -> bool:
-        """Whether the line has this key with the matching type; OpenSSH ignores a line with another type."""
+        """Whether the line has this key. The key type in the line must be the type of the key, because OpenSSH ignores
+        other lines.
+        """
         return self.blob == blob and _type_of(blob) == _PLAIN_TYPES.get(self.key_type, self.key_type)
 
     @property
     def whole(self) -> bool:
-        """Whether the line has a valid key of the stated type."""
+        """Whether the line has a valid key of the type that the line names."""
         blob = self.blob
         return bool(blob) and self.is_for(blob)
 
@@ -80,8 +82,8 @@ class KnownHost:
 class HostKeyMismatch(Unreachable):
     """The host presented a key that differs from the recorded one; the message contains both fingerprints.
 
-    ``offered`` is the presented key, ``known`` are the recorded lines. If the mismatch is on a jump host, ``offered``
-    is ``None``, because the host's own key is unknown.
+    ``offered`` is the presented key, ``known`` are the lines with recorded keys. If a jump host presented the key,
+    ``offered`` is ``None``, because the key of the host itself is unknown.
     """
 
     def __init__(
@@ -101,10 +103,10 @@ class HostKeyMismatch(Unreachable):
 
 @dataclass(frozen=True, slots=True)
 class KnownHosts:
-    """The lines of one file, indexed by the forms of their names.
+    """The lines of one ``known_hosts`` file, in separate indexes for plain names, patterns and hashed names.
 
-    ``found`` caches the hashed lines of each name: a connection searches twice, and a search computes one HMAC per
-    line.
+    ``found`` caches the lines whose hashed name matches, by name: each connection searches twice, and a search computes
+    one HMAC per line.
     """
 
     plain: dict[str, list[KnownHost]] = field(default_factory=dict)
@@ -114,12 +116,12 @@ class KnownHosts:
 
     @classmethod
     def read(cls, path: Path) -> KnownHosts:
-        """Read a file. Raises ``OSError``."""
+        """Read a ``known_hosts`` file. Raises ``OSError``."""
         return cls.parse(path, path.read_bytes())
 
     @classmethod
     def parse(cls, path: Path, content: bytes) -> KnownHosts:
-        """Parse a file's content. Invalid lines are ignored, as in OpenSSH."""
+        """Parse the content of a ``known_hosts`` file. Invalid lines are ignored, as in OpenSSH."""
         known = cls()
         for number, line in enumerate(content.decode("utf-8", errors="replace").split("\n"), 1):
             entry = _entry(path, number, line)
@@ -178,9 +180,9 @@ def entry_name(host: str, port: int) -> str:
 class Known:
     """The ``known_hosts`` lines about one server.
 
-    ``portless`` are lines for the name without the port. As in OpenSSH, a server with a key from these lines is
-    accepted. A server with a different key counts as unknown, not as changed. ``others`` are used only for their
-    revoked keys.
+    ``portless`` are lines for the server's name without the port. As in OpenSSH, a server with a key from these lines
+    is accepted, and a server with a different key counts as unknown, not as changed. ``others`` are lines of further
+    files, of which only revoked keys count.
     """
 
     name: str
@@ -190,21 +192,25 @@ class Known:
 
     @property
     def key_types(self) -> tuple[str, ...]:
-        """The types of the known keys. Request these first, otherwise the server may present an unknown key."""
+        """The types of the known keys. Prefer these types in the key exchange, otherwise the server may present a key
+        of another type, which is unknown.
+        """
         return tuple(dict.fromkeys(entry.key_type for entry in self.entries if not entry.marker and entry.whole))
 
     def expected(self, key_type: str) -> KnownHost | None:
-        """The line with the key that was expected instead of a different key; preferably a key of the same type."""
+        """Return the line with the key that the server was expected to present instead of a different key of this type;
+        preferably a line with the same type.
+        """
         return contradicting(self.entries, key_type)
 
     @property
     def by_authority(self) -> KnownHost | None:
-        """A ``@cert-authority`` line for the server."""
+        """The first ``@cert-authority`` line for the server; ``None`` if no such line exists."""
         return next((entry for entry in (*self.entries, *self.portless) if entry.marker == AUTHORITY), None)
 
 
 def has(entries: Iterable[KnownHost], blob: bytes, marker: str = "") -> bool:
-    """Whether one of the lines has this key and marker."""
+    """Whether one of the lines has both this key and this marker."""
     return any(entry.marker == marker and entry.is_for(blob) for entry in entries)
 
 
@@ -223,14 +229,16 @@ def revokes(entry: KnownHost, blobs: Iterable[bytes]) -> bool:
 
 
 def find(host: str, port: int, paths: Iterable[Path], files: FileCache[KnownHosts]) -> Known:
-    """Return the lines about a server from several files, by address and port. Missing files are ignored."""
+    """Return the lines about a server, found by its address and port, from several files. Missing files are ignored."""
     return look_up(entry_name(host, port), "" if port == SSH_PORT else host.lower(), paths, files)
 
 
 def look_up(
     name: str, portless: str, paths: Iterable[Path], files: FileCache[KnownHosts], others: Iterable[Path] = ()
 ) -> Known:
-    """Return the lines about a server from several files, by its ``known_hosts`` names. Missing files are ignored."""
+    """Return the lines about a server, found by its names in ``known_hosts`` files, from several files. Missing files
+    are ignored.
+    """
     read = list(_existing(paths, files))
     return Known(
         name,
@@ -273,7 +281,8 @@ def _is_still(path: Path, file: BinaryIO) -> bool:
 def remember(path: Path, name: str, key_type: str, blob: bytes, *, hashed: bool = False) -> KnownHost | None:
     """Append a key to a file (created with mode 0600 if missing), unless the file already has the key.
 
-    If another process has recorded a different key meanwhile, write nothing and return that line. Raises ``OSError``.
+    If the file has a different key of the same server, which another process recorded meanwhile, write nothing and
+    return the line with that key. Raises ``OSError``.
     """
     with locked(path) as file:
         content = file.read()

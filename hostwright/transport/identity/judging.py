@@ -31,14 +31,15 @@ from hostwright.transport.routing.sshconfig import Endpoint
 
 _MAGIC = b"SSHKRL\n\0"
 _ASKING_S = 30.0
-_REVOKED = 1  #: exit status of ssh-keygen for a revoked key; 255 is an error
+_REVOKED = 1  #: exit status of ``ssh-keygen -Q`` for a revoked key; other statuses are errors
 
 
 def revoking(paths: Iterable[Path], key: HostKey, certificate: Certificate | None) -> Path | None:
-    """Return the file that revokes a key, its certificate or the certificate's authority.
+    """Return the first file that revokes the key, the certificate or the certificate's authority; ``None`` if no file
+    does.
 
-    Raises ``OSError`` for a file that cannot be read, and ``ValueError`` for a file that cannot be parsed, because its
-    revoked keys are unknown.
+    Raises ``OSError`` for a file that cannot be read, and ``ValueError`` for a file that cannot be parsed: the key
+    might be revoked in such a file.
     """
     return next((path for path in paths if _revokes(path, key, certificate)), None)
 
@@ -52,7 +53,7 @@ def _revokes(path: Path, key: HostKey, certificate: Certificate | None) -> bool:
 
 
 def _blob(line: bytes) -> bytes:
-    """The key of a line (``type base64 comment``); empty if the line has no key."""
+    """Return the key in a line (``type base64 comment``); empty if the line has no key."""
     fields = line.split(None, 2)
     try:
         return base64.b64decode(fields[1], validate=True) if len(fields) > 1 else b""
@@ -61,7 +62,7 @@ def _blob(line: bytes) -> bytes:
 
 
 def _in_krl(path: Path, line: str) -> bool:
-    """Whether a key revocation list (KRL) of OpenSSH contains a key or certificate."""
+    """Return whether a key revocation list (KRL) of OpenSSH revokes the key or certificate in ``line``."""
     with tempfile.NamedTemporaryFile("w", suffix=".pub") as file:
         file.write(f"{line}\n")
         file.flush()
@@ -88,7 +89,9 @@ def _in_krl(path: Path, line: str) -> bool:
 
 @dataclass(slots=True)
 class Judgement:
-    """The verification of one key of one server. ``reasons`` explain why its certificate was rejected."""
+    """The verification of the key that one server presented. ``reasons`` explain why the server's certificate was
+    rejected.
+    """
 
     host: str
     endpoint: Endpoint
@@ -106,8 +109,8 @@ class Judgement:
     def accepted(self) -> bool:
         """Return whether the key is known or certified; ``False`` for a new key.
 
-        Raises ``HostKeyMismatch`` for a revoked key or one that differs from the recorded key, and ``Unreachable`` if
-        the key cannot be verified.
+        Raises ``HostKeyMismatch`` if the key is revoked or differs from the recorded key, and ``Unreachable`` if the
+        key cannot be verified.
         """
         self._refuse_listed()
         self._refuse_short()
@@ -118,7 +121,7 @@ class Judgement:
         self, levels: Sequence[Sequence[KnownHost]], certificate: Certificate | None, *, top: bool = False
     ) -> bool:
         """Apply the rules to ``levels``: the lines for the name with the port, then the lines for the name without the
-        port. The second level applies if the first has no key of the host.
+        port. The second level applies only if the first has no key of the host.
         """
         entries, *portless = levels
         self._refuse_revoked((*entries, *(self.known.others if top else ())))

@@ -1,4 +1,4 @@
-"""Host keys: parsed strictly from text, and generated for a host that is about to be installed."""
+"""Host keys: strict parsing from text, and generation for hosts that are about to be installed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.common.secret import Secret
 
 #: Key types that sshd uses and paramiko can verify; neither supports ssh-dss.
 KEY_TYPES = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
-LINE_CHARACTERS = 8192  #: longest line of a key; an RSA key of 16384 bits, sshd's limit, needs 2,750
+LINE_CHARACTERS = 8192  #: maximum characters of a line with a key; an RSA key of 16384 bits, sshd's limit, needs 2,750
 _CLOUD_INIT = ("-----BEGIN SSH HOST KEY KEYS-----", "-----END SSH HOST KEY KEYS-----")
 
 
@@ -29,12 +29,12 @@ class HostKey:
 
     @property
     def line(self) -> str:
-        """``ssh-ed25519 AAAA…``, as in a ``.pub`` file, without a comment."""
+        """The key as in a ``.pub`` file, without a comment: ``ssh-ed25519 AAAA…``."""
         return f"{self.key_type} {base64.b64encode(self.blob).decode()}"
 
     @property
     def fingerprint(self) -> str:
-        """``SHA256:…``, as printed by ``ssh-keygen -l``."""
+        """The fingerprint as printed by ``ssh-keygen -l``: ``SHA256:…``."""
         return fingerprint(self.blob)
 
     @property
@@ -90,7 +90,7 @@ def _blob(key_type: str, encoded: str) -> bytes:
 
     try:
         blob = base64.b64decode(encoded, validate=True)
-        # This also rejects a short RSA key and a point that is not on its curve.
+        # This also rejects RSA keys that are too short, and ECDSA points that are not on the curve.
         load_ssh_public_key(f"{key_type} {base64.b64encode(blob).decode()}".encode())
     except (binascii.Error, ValueError, UnsupportedAlgorithm) as error:
         raise ValueError(f"not a key of type {key_type}: {encoded[:40]!r}") from error

@@ -1,4 +1,4 @@
-"""Reads the current key of a server over the route of a session, without logging in."""
+"""Reads the current host key of a server without logging in, over the same jump hosts as a session."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from hostwright.transport.options import Options
 def scan_key(target: Target, options: Options) -> HostKey:
     """Return the key that the host's server presents and proves to hold by a key exchange. The key is not verified.
 
-    If the server has several keys, this is the one that a session would receive: preferably one of a known type. Raises
-    ``Unreachable`` (``HostKeyMismatch`` for the key of a jump host), at the latest after the connect timeout.
+    If the server has several keys, this is the key that a session would receive, preferably of a type that is already
+    recorded. Raises ``Unreachable`` (``HostKeyMismatch`` for the key of a jump host), at the latest after the connect
+    timeout.
     """
     opening = Opening(target, options)
     with opening.way() as (via, _):
@@ -31,7 +32,8 @@ def _ask(opening: Opening, via: fabric.Connection | None) -> HostKey:
     try:
         known = opening.check(opening.endpoint, sock, jump=False).known("ORDER")
         algorithms = wanted(opening.endpoint.trust, known)
-        plain = [name for name in algorithms if not name.endswith(SUFFIX)]  # the key is recorded, not the certificate
+        # offer only plain keys, because the key is recorded, not a certificate
+        plain = [name for name in algorithms if not name.endswith(SUFFIX)]
         transport = make_transport(plain, opening.deadline, opening.allowance, sock)
         try:
             transport.start_client(timeout=max(opening.deadline.left_s(), 0.001))

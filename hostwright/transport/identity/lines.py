@@ -1,6 +1,6 @@
 """Replaces one server's keys in the content of a ``known_hosts`` file, without file access.
 
-Only the lines of exactly this server change. All other bytes remain unchanged.
+Only lines and names of exactly this server change. All other bytes remain unchanged.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _UNFIT = re.compile(r"[\s,*?!|#\"]|^@")  #: characters that have a meaning in a 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A file's new content, and the lines removed from it.
+    """The new content of a ``known_hosts`` file, and the removed lines.
 
-    ``in_the_way`` are lines for many hosts (a pattern) with a different key, which cannot be changed for one host
-    alone.
+    ``in_the_way`` are lines with a different key whose pattern matches many hosts, so they cannot be changed for one
+    host alone.
     """
 
     content: bytes
@@ -37,7 +37,9 @@ def fits(name: str) -> bool:
 
 
 def contradicting(path: Path, content: bytes, name: str, keys: Collection[HostKey]) -> tuple[KnownHost, ...]:
-    """The lines that have a key for the server other than ``keys``. Lines with a marker (``@revoked``) do not count."""
+    """Return the lines that have a key for the server which is not among ``keys``. Lines with a marker (``@revoked``)
+    do not count.
+    """
     wanted = {key.blob for key in keys}
     entries = KnownHosts.parse(path, content).lookup(name)
     unmarked = {entry.number: entry for entry in entries if not entry.marker and entry.blob not in wanted}
@@ -45,7 +47,7 @@ def contradicting(path: Path, content: bytes, name: str, keys: Collection[HostKe
 
 
 def without(path: Path, content: bytes, name: str, keys: Collection[HostKey]) -> Edit:
-    """Return the file without the lines that have a key for the server other than ``keys``."""
+    """Return the file's content without the lines that have a key for the server which is not among ``keys``."""
     gone: list[KnownHost] = []
     in_the_way: list[KnownHost] = []
     lines: list[bytes | None] = [*content.split(b"\n")]
@@ -63,7 +65,8 @@ def without(path: Path, content: bytes, name: str, keys: Collection[HostKey]) ->
 def _other_names(names: str, name: str) -> str:
     """The names of a line without ``name``; empty if no positive name remains.
 
-    Names that begin with one of ``|#@`` are dropped: at the beginning of a line, these characters have another meaning.
+    Names that begin with ``|``, ``#`` or ``@`` are dropped, too: at the beginning of a line, these characters have a
+    special meaning.
     """
     if names.startswith("|"):
         return ""
@@ -72,7 +75,9 @@ def _other_names(names: str, name: str) -> str:
 
 
 def is_for(entry: KnownHost, name: str, names: str = "") -> bool:
-    """Whether a line applies to a server; with ``names``, whether the line would apply if it had these names."""
+    """Whether a line applies to a server. With ``names``, whether it would apply if it had these names instead of its
+    own.
+    """
     line = f"{names or entry.names} {entry.key_type} {entry.encoded}".encode()
     return any(KnownHosts.parse(entry.path, line).lookup(name))
 
@@ -84,7 +89,9 @@ def _by_pattern(entry: KnownHost, name: str) -> bool:
 
 
 def _for_others(line: bytes, name: str) -> bytes | None:
-    """The line reduced to the names of other hosts; ``None`` if none remain. Bytes that are not UTF-8 are preserved."""
+    """Return the line without the server's name; ``None`` if no name of another host remains. Bytes that are not UTF-8
+    are preserved.
+    """
     text = line.decode("utf-8", errors="surrogateescape")
     match = _NAMES.fullmatch(text)
     rest = _other_names(match[2], name) if match else ""
@@ -92,7 +99,7 @@ def _for_others(line: bytes, name: str) -> bytes | None:
 
 
 def having(path: Path, edit: Edit, name: str, keys: Sequence[HostKey]) -> bytes:
-    """Return the content with a line for each key that the server does not have yet.
+    """Return the content of ``edit``, with an added line for each key of the server that the file lacks.
 
     The name is hashed if a removed line had a hashed name.
     """

@@ -21,32 +21,36 @@ from hostwright.transport.identity.hostkeys import AUTHORITY, Known
 from hostwright.transport.identity.keys import KEY_TYPES, HostKey
 from hostwright.transport.routing.sshconfig import Trust
 
-#: The fastest ciphers that every sshd of the last ten years has: measured 448 MB/s through one exec channel on
-#: loopback, and 290 MB/s with fabric.put's defaults.
+#: The fastest ciphers that every sshd of the last ten years supports. Measured on loopback: 448 MB/s through one exec
+#: channel with these ciphers, and 290 MB/s with fabric.put and its default ciphers.
 _FAST_CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
-_PACKET_BYTES = 256 * 1024 + 64  #: OpenSSH's limit of a packet, with a checksum
+_PACKET_BYTES = 256 * 1024 + 64  #: maximum size of a packet: OpenSSH's limit, and a checksum
 _OPENSSH = "SSH-2.0-OpenSSH_"  #: prefix of OpenSSH's version line
-_KEX_KINDS = range(MSG_KEXINIT, 50)  #: RFC 4250, 4.1.2
-#: our choice: limit for a message of a key exchange; paramiko's time grows with the square of a number's length
+_KEX_KINDS = range(MSG_KEXINIT, 50)  #: numbers of the messages of a key exchange (RFC 4250, 4.1.2)
+#: our choice: maximum size of a message in a key exchange. The time that paramiko needs grows with the square of a
+#: number's length.
 _KEX_BYTES = 64 * 1024
-_REKEYING = 200  #: our estimate: number of other messages that take as much work as a key exchange
-#: messages with a count of items; paramiko tries to read as many, even if the message is shorter
+_REKEYING = 200  #: our estimate: number of ordinary messages that take as much work as one key exchange
+#: messages that announce a number of items → number of strings before that number. paramiko tries to read the announced
+#: number of items, even if the message is shorter.
 _STRINGS_BEFORE_COUNT = {MSG_EXT_INFO: 0, MSG_USERAUTH_INFO_REQUEST: 3}
-_GREETING_BYTES = 32 * 1024  #: our choice: RFC 4253, 4.2, allows lines before the version; OpenSSH reads 1024 of 8 KiB
+#: our choice: maximum bytes before the server's version line. RFC 4253, 4.2, allows lines there; OpenSSH reads up to
+#: 1024 lines of 8 KiB.
+_GREETING_BYTES = 32 * 1024
 
 _BLOB_TYPES = {"rsa-sha2-256": "ssh-rsa", "rsa-sha2-512": "ssh-rsa"}
 
 
 def key_type(algorithm: str) -> str:
-    """The plain key type with which an algorithm signs, without the certificate suffix."""
+    """Return the type of the keys with which an algorithm signs, without the certificate suffix."""
     plain = algorithm.removesuffix(SUFFIX)
     return _BLOB_TYPES.get(plain, plain)
 
 
 def wanted(trust: Trust, known: Known) -> tuple[str, ...]:
-    """Return HostKeyAlgorithms in OpenSSH's order: known key types first.
+    """Return the host key algorithms to request, in OpenSSH's order: algorithms for known keys first.
 
-    The order is unchanged if the user set it, or if a key of the first type is known.
+    The configured order is unchanged if the user set it, or if a key of the first type in it is known.
     """
     algorithms = trust.algorithms
     types = {key_type(name) for name in known.key_types}
@@ -61,12 +65,14 @@ def wanted(trust: Trust, known: Known) -> tuple[str, ...]:
 
 
 class Transport(paramiko.Transport):
-    """A paramiko transport that prefers certificates to keys and keeps the certificate."""
+    """A paramiko transport that prefers host certificates to plain host keys, and keeps the certificate that the server
+    presented.
+    """
 
     algorithms: Sequence[str] = ()
     _shown: bytes = b""
-    #: Our choice: seconds between wake-ups of an idle reading thread. paramiko's 0.1 s took a tenth of the CPU time of
-    #: a fleet's audit, and the limits checked there are many seconds long.
+    #: Our choice: seconds between wake-ups of an idle reading thread. With paramiko's default of 0.1 s, wake-ups took a
+    #: tenth of the CPU time for an audit of a fleet. The time limits that the thread checks are many seconds long.
     _active_check_timeout = 0.5
 
     completion_event: threading.Event | None
@@ -100,7 +106,7 @@ class Transport(paramiko.Transport):
         return tuple(name for name in self.algorithms if key_type(name) in KEY_TYPES)
 
     def _verify_key(self, host_key: bytes, sig: bytes) -> None:
-        """Check the signature, like paramiko, and that key and signature have the agreed type."""
+        """Verify the signature like paramiko. Also check that key and signature have the type that was negotiated."""
         agreed = str(self.host_key_type)
         plain, suffix = agreed.removesuffix(SUFFIX), SUFFIX if agreed.endswith(SUFFIX) else ""
         kinds = Message(host_key).get_text(), Message(sig).get_text()
@@ -110,8 +116,8 @@ class Transport(paramiko.Transport):
         self._shown = host_key
 
     def get_exception(self) -> Exception | None:
-        """The error that ended the connection. For out-of-order messages paramiko raises other kinds of errors, which
-        are wrapped.
+        """Return the error that ended the connection. Errors of other types, which paramiko raises for out-of-order
+        messages, are wrapped in ``SSHException``.
         """
         error: Exception | None = super().get_exception()
         if error is None or isinstance(error, (OSError, EOFError, paramiko.SSHException)):
@@ -122,13 +128,13 @@ class Transport(paramiko.Transport):
 
     @property
     def shown(self) -> HostKey:
-        """The key that the server proved to hold."""
+        """The host key that the server proved to hold."""
         key = self.get_remote_server_key()
         return HostKey(key.get_name(), key.asbytes())
 
     def certificate(self) -> Certificate | None:
-        """The certificate that the server presented, if any. Raises ``ValueError`` if it is damaged or cannot be
-        verified.
+        """The host certificate that the server presented; ``None`` if it presented a plain key. Raises ``ValueError``
+        if it is damaged or cannot be verified.
         """
         return read(self._shown) if SUFFIX.encode() in self._shown[:64] else None
 
@@ -146,8 +152,8 @@ class Transport(paramiko.Transport):
 
 
 class _EarlyLogin(AuthHandler):
-    """Sends the login request together with the service request, without waiting for the reply, which every server
-    accepts.
+    """Sends the login request right after the service request, without waiting for the server to accept the service;
+    every server accepts it.
     """
 
     def wait_for_response(self, event: threading.Event) -> list[str]:
@@ -167,7 +173,8 @@ class _EarlyLogin(AuthHandler):
 
 
 class _Packetizer(Packetizer):
-    """A packetizer that requests new keys after 32 GiB instead of 512 MiB; AES-GCM allows 64 GiB (RFC 4344, 3.2).
+    """A packetizer that limits received packets, and requests new session keys after 32 GiB instead of 512 MiB. AES-GCM
+    allows 64 GiB (RFC 4344, 3.2).
 
     If the server closes a channel while paramiko waits for the new keys, the connection blocks for 30 s and then ends.
     """
@@ -177,7 +184,9 @@ class _Packetizer(Packetizer):
     _greeting_bytes = 0
 
     def __init__(self, allowance: Allowance | None, sock: socket.socket):
-        """``allowance`` is the host's, or ``None`` for a jump host, which carries the traffic of other hosts."""
+        """Create a packetizer with the allowance of a host. ``None``: the server is a jump host, which forwards the
+        traffic of several hosts and has no limit.
+        """
         super().__init__(sock)
         self._allowance = allowance
 
@@ -201,14 +210,16 @@ class _Packetizer(Packetizer):
         return kind, message
 
     def send_message(self, data: Message) -> None:
-        """Send a message; sent data extends the allowance, because the host replies with window adjustments."""
+        """Send a message, and raise the allowance, because the host replies to sent data with window adjustments."""
         content = data.asbytes()
         if self._allowance and content[0] == MSG_CHANNEL_DATA:
             self._allowance.sent(len(content))
         super().send_message(data)
 
     def _read_timeout(self, timeout: float) -> bytes:
-        """Read a piece of the text before the version line; paramiko has no limit for it."""
+        """Read a piece of the text before the server's version line, and limit the length of that text, because
+        paramiko does not.
+        """
         data: bytes = super()._read_timeout(timeout)  # type: ignore[misc]  # paramiko reads lines only with this method
         self._greeting_bytes += len(data)
         if self._greeting_bytes > _GREETING_BYTES:
@@ -217,8 +228,8 @@ class _Packetizer(Packetizer):
 
 
 def _fault(kind: int, message: Message, size: int) -> str:
-    """The error of a malicious message that paramiko would accept; empty for a valid message."""
-    if kind not in MSG_NAMES:  # paramiko would fail with KeyError
+    """Return the error text for a malicious message that paramiko would accept; empty for a valid message."""
+    if kind not in MSG_NAMES:  # paramiko would raise KeyError
         return "the server sent a message of unknown type"
     if kind in _KEX_KINDS and size > _KEX_BYTES:
         return "the server sent a key exchange message that exceeds the limit"
@@ -242,7 +253,7 @@ def make_transport(
     sock: socket.socket | paramiko.Channel,
     disabled_algorithms: dict[str, list[str]] | None = None,
 ) -> Transport:
-    """Return a transport with our timeouts, the fast ciphers first, and these host key algorithms.
+    """Return a transport with Hostwright's timeouts, fast ciphers preferred, and these host key algorithms.
 
     The key exchange keeps paramiko's order: ML-KEM with X25519 if the server supports it, else X25519. Both are fast.
     """

@@ -35,9 +35,9 @@ from hostwright.transport.identity.hostkeys import KnownHost
 def known_by_command(
     endpoint: Endpoint, purpose: str, name: str, key: HostKey | None, deadline: Deadline
 ) -> Iterator[KnownHost]:
-    """Yield the lines for a name from KnownHostsCommand.
+    """Yield the ``known_hosts`` lines for a name that the command in KnownHostsCommand prints.
 
-    Raises ``ValueError`` if the command fails, and ``InputError`` for a token without a value.
+    Raises ``ValueError`` if the command fails, and ``InputError`` if a token in the command has no value.
     """
     if not endpoint.trust.command:
         return
@@ -67,8 +67,8 @@ def known_by_command(
 
 
 class HostKeyCheck(paramiko.MissingHostKeyPolicy):
-    """Verifies the key of a server. paramiko has no known keys, so it always calls this policy, after the key exchange
-    and before any credential is sent.
+    """Verifies the key of a server. paramiko itself is given no known keys, so it always calls this policy, after the
+    key exchange and before it sends any credential.
     """
 
     def __init__(
@@ -99,7 +99,9 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         return replace(known, entries=(*known.entries, *printed))
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:  # noqa: ARG002
-        """Return if the key is right; otherwise raise ``HostKeyMismatch`` or ``Unreachable``."""
+        """Return normally if the key is accepted; otherwise raise ``HostKeyMismatch`` or ``Unreachable``. paramiko
+        calls this for every key.
+        """
         transport = client.get_transport()
         if not isinstance(transport, Transport):
             raise TypeError("the transport of this connection does not keep the server's key")
@@ -119,7 +121,7 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
             self._remember(known, shown)
 
     def _check_address(self, shown: HostKey, certificate: Certificate | None) -> None:
-        """CheckHostIP: raise if another key is recorded for the IP address."""
+        """Apply the setting CheckHostIP: raise an error if another key is recorded for the server's IP address."""
         peer, trust = self._peer, self._endpoint.trust
         if not (trust.address_too and peer) or certificate or peer == self._endpoint.address:
             return
@@ -156,7 +158,9 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
             yield f"{files[0]} is not a regular file; set another UserKnownHostsFile to record the key"
 
     def _comparing(self) -> str:
-        """Return the advice on how to accept an unknown key. The command ``trust`` cannot accept keys of jump hosts."""
+        """Return the text that explains how to accept an unknown key. Jump hosts need another text, because the command
+        ``trust`` cannot accept their keys.
+        """
         trust = "" if self._jump else f"with {Command('trust', hosts=self._host)}, "
         return (
             f"If its console shows this fingerprint, accept the key {trust}with --accept-new, or log in once with ssh"

@@ -1,7 +1,7 @@
 """Replaces the recorded keys of a host in the user's ``known_hosts`` files.
 
-Only the name that a session is checked against is changed (``host`` or ``[host]:port``). Other names of the same
-machine remain, even on the same line. System-wide files are read but never written.
+Only entries for the name with which sessions verify the host are changed (``host`` or ``[host]:port``). Other names of
+the same machine remain, even on the same line. System-wide files are read but never written.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hostwright.transport.identity.hostkeys import ANOTHER_KNOWN_HOSTS, KnownHos
 from hostwright.transport.identity.keys import HostKey
 from hostwright.transport.routing.route import endpoint_of
 
-SYSTEM = Path("/etc/ssh")  #: folder of files for all users of this machine
+SYSTEM = Path("/etc/ssh")  #: folder with the ``known_hosts`` files for all users of this machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class _Server:
-    """A host's server name in ``known_hosts`` files, the user's ``own`` files, and the system's files."""
+    """The name of a host in ``known_hosts`` files, with the user's ``own`` files and the system-wide files."""
 
     host: str
     name: str
-    portless: str  #: name without the port, if it counts as well
+    portless: str  #: name without the port, if lines with that name also count; else empty
     own: tuple[Path, ...]
     system: tuple[Path, ...]
     revoking: tuple[Path, ...]
@@ -65,8 +65,8 @@ def known(target: Target, options: Options) -> tuple[KnownHost, ...]:
 
 
 def refuse_revoked(target: Target, options: Options, keys: Sequence[HostKey]) -> None:
-    """Raise ``Refused`` if a line of any file revokes one of these keys for the host. Also raises the exceptions of
-    ``known``.
+    """Raise ``Refused`` if a line of any ``known_hosts`` file revokes one of these keys for the host. Also raises the
+    exceptions of ``known``.
     """
     server = _server(target, options)
     names = (server.name, *((server.portless,) if server.portless else ()))
@@ -86,8 +86,8 @@ def replace(target: Target, options: Options, keys: Sequence[HostKey]) -> Replac
     """Record exactly ``keys`` for the host; without keys, the host becomes unknown.
 
     Lines with one of these keys are kept. Raises ``Refused`` before anything is written in three cases: a file of
-    another owner has a different key for the host, a line for many hosts has one, or a key is revoked. Raises
-    ``HostError`` for a file that cannot be read or written.
+    another owner has a different key for the host, a line for many hosts has a different key, or one of ``keys`` is
+    revoked. Raises ``HostError`` for a file that cannot be read or written.
     """
     server = _server(target, options)
     _refuse_what_cannot_be_written(server)
@@ -96,7 +96,7 @@ def replace(target: Target, options: Options, keys: Sequence[HostKey]) -> Replac
     _refuse_what_would_stay(server, keys, () if keys else before)
     with _told(server.host):
         first, *others = server.own
-        # The new key is written last: a crash before that leaves the host unknown.
+        # The new keys are written last, so that after a crash the host is unknown, not trusted with old and new keys.
         changed = [path for path in others if path.exists() and _rewrite(server, path, keys, add=False)]
         if (keys or first.exists()) and _rewrite(server, first, keys, add=True):
             changed.insert(0, first)
@@ -116,7 +116,9 @@ def _server(target: Target, options: Options) -> _Server:
 
 
 def _refuse_what_cannot_be_written(server: _Server) -> None:
-    """Raise ``Refused`` unless the user has own files, and all are regular files (unlike ``/dev/null``)."""
+    """Raise ``Refused`` unless the configuration has ``known_hosts`` files for the user, and all are regular files
+    (unlike ``/dev/null``).
+    """
     hint = "(hostwright_known_hosts in the inventory, or UserKnownHostsFile in ssh_config)"
     if not server.own:
         paths = ", ".join(map(str, server.files)) or "none"
@@ -127,7 +129,9 @@ def _refuse_what_cannot_be_written(server: _Server) -> None:
 
 
 def _refuse_what_would_stay(server: _Server, keys: Sequence[HostKey], portless: Sequence[KnownHost]) -> None:
-    """Raise for the first line that would still have another key for the host, including lines in ``portless``."""
+    """Raise ``Refused`` for the first line that would still have another key for the host after the change, including
+    lines in ``portless``.
+    """
     for path, content in _contents(server, server.own):
         _edit(server, path, content, keys)
     for path, content in _contents(server, server.system):
@@ -158,7 +162,9 @@ def _edit(server: _Server, path: Path, content: bytes, keys: Sequence[HostKey]) 
 
 
 def _rewrite(server: _Server, path: Path, keys: Sequence[HostKey], *, add: bool) -> bool:
-    """Replace the file's content; return whether it differed. Concurrent writes by other programs are kept."""
+    """Replace the server's keys in a file; return whether the file changed. Concurrent changes by other programs are
+    kept.
+    """
     real = path.resolve()
     while True:
         with hostkeys.locked(real) as file:
@@ -175,7 +181,7 @@ def _put(path: Path, content: bytes, seen: os.stat_result) -> bool:
     """Replace a regular file by a new file with the same mode and owner; return ``False`` if the old file changed since
     it was read.
 
-    ssh and ssh-keygen write without a lock, so a change is possible.
+    ssh and ssh-keygen write without a lock, so they may change the file at any time.
     """
     if not stat.S_ISREG(seen.st_mode):
         raise OSError(errno.EINVAL, "the path is not a regular file", str(path))

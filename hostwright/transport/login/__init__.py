@@ -1,1 +1,1 @@
-"""Login: authentication with keys and passwords, caches of the files used, and output of login shells."""
+"""Login: authentication with keys and passwords, a cache of parsed files, and detection of start files that print."""

@@ -18,7 +18,7 @@ from hostwright.transport.routing.sshconfig import Endpoint
 _NAMED = " (ansible_ssh_private_key_file)"
 _NO_KEY = "create a key (ssh-keygen, ssh-copy-id), or set ansible_ssh_private_key_file in the inventory"
 _REFUSED = "is ansible_user right, and is one of these keys in that user's ~/.ssh/authorized_keys on the host?"
-_PUBLIC_BYTES = 100  #: read from a file to detect a public key
+_PUBLIC_BYTES = 100  #: bytes read from a file to detect whether it is a public key
 _Attempt = tuple[str, Callable[[paramiko.Transport], object]]
 
 
@@ -98,7 +98,9 @@ class Login:
             yield "the password", lambda transport: transport.auth_password(user, secret.reveal())
 
     def _allowed(self, keys: tuple[paramiko.AgentKey, ...]) -> list[paramiko.AgentKey]:
-        """The agent's keys; with ``IdentitiesOnly``, only keys whose public half is next to a key file."""
+        """Return those of the agent's keys that may be used. With ``IdentitiesOnly``, these are keys whose public key
+        is in a file next to a configured key file.
+        """
         if not self._endpoint.identities_only:
             return list(keys)
         public = set()
@@ -109,8 +111,8 @@ class Login:
         return [key for key in keys if key.get_base64() in public]
 
     def _load(self, path: Path, *, asked_for: bool = False) -> list[paramiko.PKey]:
-        """Load the private key of a file; on failure, return an empty list and append to ``_notes``, except for a
-        missing default key.
+        """Load the private key in a file. On failure, return an empty list and append the reason to ``_notes`` for the
+        final error; a missing default key file is no failure.
         """
         try:
             return [self._keys.get(path)]
@@ -135,7 +137,7 @@ class Login:
 
 
 def _no_key(path: Path) -> str:
-    """The kind of a file that is not a private key, and the fix."""
+    """Return the error text for a file that is not a private key: the kind of the file, and the fix."""
     begin = path.read_bytes()[:_PUBLIC_BYTES].lstrip()
     if begin.startswith((b"ssh-", b"ecdsa-", b"sk-")):
         return "a public key: set the private key instead, the file without .pub"
@@ -143,7 +145,7 @@ def _no_key(path: Path) -> str:
 
 
 class _NoAgent:
-    """Replaces the SSH agent if the agent must not be used."""
+    """An SSH agent without keys, used if the configuration disables the agent."""
 
     def get_keys(self) -> tuple[paramiko.AgentKey, ...]:
         return ()

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class FileCache(Generic[T]):
-    """Cached results of ``parse(path)``, parsed again after a change of the file. Thread-safe."""
+    """Caches the results of ``parse(path)``. A file that has changed is parsed again. Thread-safe."""
 
     def __init__(self, parse: Callable[[Path], T]):
         self._parse = parse
@@ -19,7 +19,7 @@ class FileCache(Generic[T]):
         self._kept: dict[Path, tuple[tuple[int, ...], T]] = {}
 
     def get(self, path: Path) -> T:
-        """Return the parsed file. Raises the exceptions of ``stat`` and of the parser."""
+        """Return the parsed content of a file. Raises the exceptions of ``stat`` and of ``parse``."""
         with self._lock:
             stat = path.stat()
             identity = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)

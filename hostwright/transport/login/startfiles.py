@@ -1,7 +1,7 @@
 """Finds the start files of a login shell that print something before each command. Runs once per session.
 
-The frame removes such output (``hostwright.transport.frame``), but it may break scp, rsync and other programs, so the
-note names its origin.
+``hostwright.transport.frame`` removes such output, but the output may break scp, rsync and other programs, so a note
+names the start files that print it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from hostwright.common.untrusted import Pattern
 if TYPE_CHECKING:
     from hostwright.transport.session import Session
 
-_LIMIT_S = 5  #: our choice, for each start file
+_LIMIT_S = 5  #: our choice: maximum seconds for running one start file
 _TIMEOUT_S = 60.0
 _CAP_BYTES = 4096
-#: printed by glibc's loader for each program (elf/rtld.c)
+#: error about LD_PRELOAD that glibc's loader prints for each program (elf/rtld.c)
 _PRELOAD = Pattern(r"ERROR: ld\.so: object '[^'\n]{1,300}' from [^\s]{1,100}")
-_SHOWN = 60  #: characters of the shell's output in the note
+_SHOWN = 60  #: maximum characters of the shell's output in the note
 
 
 def noise_note(session: Session) -> str:
-    """A note about the login shell's output before each command, with the start files that print it; empty without
-    output.
+    """Return a note for the operator about the login shell's output before each command, with the start files that
+    print it; empty without such output.
     """
     if session.noise and not session.noise_note:
         script = sh_file(__file__, "startfiles.sh", limit_s=_LIMIT_S)

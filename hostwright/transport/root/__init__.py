@@ -1,1 +1,1 @@
-"""Root on a host: programs over standard input, and the root shell."""
+"""Running programs as root on a host: with sudo, in one shell or many, compressed or not."""

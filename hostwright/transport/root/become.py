@@ -1,4 +1,4 @@
-"""Becoming root: programs sent over standard input, with sudo if the login user is not root.
+"""Runs programs as root, with sudo if the login user is not root. The programs are sent over standard input.
 
 A password never appears in an argument, an environment variable, a file or a log: the shell's builtin ``printf`` writes
 the password to sudo's standard input. (bash may write a here-document to a file.)
@@ -14,29 +14,31 @@ from hostwright.common.errors import BecomeError, InputError
 from hostwright.common.quoting import sh, sh_file
 from hostwright.common.secret import Secret
 
-BECOME_FAILED_STATUS = 77  #: exit status of a wrapped program whose root part did not start
+BECOME_FAILED_STATUS = 77  #: exit status of a program from ``wrap`` whose root part did not start
 _ASK = "--ask-become-pass"
-_ANSWER_BYTES = 300  #: bytes of sudo's own message in the error
-#: PATH on both sides of sudo. The login user's own PATH may begin with the user's directories, so it is appended as the
-#: login user, and not used as root.
+_ANSWER_BYTES = 300  #: maximum bytes of sudo's own message in the error
+#: PATH for the programs of the login user and of root. The login user's own PATH may begin with directories that the
+#: user can write to. So it comes after these directories for the login user's programs, and is not used for root's
+#: programs.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#: Only a sudo at these paths receives a password.
+#: Paths of a sudo that may receive a password. A sudo elsewhere may receive one only if the inventory sets its path.
 SUDO_PLACES = ("/usr/bin/sudo", "/bin/sudo", "/usr/local/bin/sudo", "/usr/sbin/sudo")
-#: Arguments of find for a sudo that only root could have installed.
+#: Arguments of ``find`` that match a file which only root can have installed and can change.
 SUDO_TRUSTED = "-type f -uid 0 ! -perm /022"
 
-#: Under a NOPASSWD rule, sudo does not read the password. The password is then still in the input, and must not run as
-#: a command, so the root side drops all lines up to this one. POSIX requires ``read`` to read byte by byte.
+#: Line that precedes root's program in the input. With a NOPASSWD rule, sudo does not read the password from the input.
+#: So that the password does not run as a command, root's shell drops all lines up to this line. POSIX requires ``read``
+#: to read byte by byte.
 _BEGIN = "hostwright-begin"
 _DROP = f"while IFS= read -r l; do case $l in {_BEGIN}) break;; esac; done; "
 
-#: Root keeps only the proxy variables, even if sudo passes on more: with PYTHONPATH, BASH_ENV or TMPDIR, another user
-#: could make root run other code, or write elsewhere.
+#: Environment variables that root keeps: only proxy variables, even if sudo passes on more. With PYTHONPATH, BASH_ENV
+#: or TMPDIR, another user could make root run other code, or write elsewhere.
 _LOWER = tuple(f"{name}_proxy" for name in ("http", "https", "ftp", "all", "no"))
 PROXIES = (*_LOWER, *(name.upper() for name in _LOWER))
 _KEPT = "".join(f' ${{{name}+"{name}=${name}"}}' for name in PROXIES)
 
-#: sudo's messages in the C locale, and the error text for each.
+#: Patterns for sudo's messages in the C locale, each with the error text for the operator.
 _REASONS = (
     (
         "no trusted sudo at",
@@ -79,12 +81,12 @@ class _Answered(Protocol):
 
 
 def wrap(user_program: str, root_program: str, *, password: Secret | None, sudo: str | None = None) -> bytes:
-    """Return a program for the standard input of ``/bin/sh``: the first part runs as the login user, the second as
-    root.
+    """Return a program for the standard input of ``/bin/sh`` that runs ``user_program`` as the login user, then
+    ``root_program`` as root.
 
     Both parts are POSIX sh and have an empty standard input. The exit status is that of the root part (of the user part
     if the root part is empty), or ``BECOME_FAILED_STATUS``: pass the output to ``check_become``. ``sudo`` is the path
-    of sudo if it is not in ``SUDO_PLACES``. Raises ``InputError`` for a password with a line break or NUL byte.
+    of sudo, if it is not one of ``SUDO_PLACES``. Raises ``InputError`` for a password with a line break or NUL byte.
     """
     text = f"LC_ALL=C; PATH={PATH}:${{PATH:-/bin}}; export LC_ALL PATH\n(\n:\n{user_program}\n) </dev/null\n"
     if root_program:
@@ -104,7 +106,9 @@ def wrap(user_program: str, root_program: str, *, password: Secret | None, sudo:
 
 
 def check_become(host: str, output: _Answered) -> None:
-    """Raise ``BecomeError`` if the root part of a wrapped program did not start."""
+    """Raise ``BecomeError`` if the root part of a program from ``wrap`` did not start, according to the program's
+    output.
+    """
     if output.status != BECOME_FAILED_STATUS:
         return
     match = re.search(rb"^hostwright-become (.*)$", output.stderr, re.MULTILINE)
@@ -124,8 +128,8 @@ def root_command(
     """Return a command that runs ``script`` as root with ``arguments`` as ``$1``…, and the bytes to send first on its
     standard input.
 
-    The script reads the rest of standard input. Use this for streams: ``wrap`` needs the standard input for itself. Use
-    ``wrap`` first to check that sudo works: otherwise sudo would read the data as passwords.
+    The script can read further data from standard input; a program from ``wrap`` cannot. First run a program from
+    ``wrap`` to check that sudo works: otherwise sudo would read the data as passwords.
     """
     flags = "-n" if password is None else "-k -S -p ''"
     become = (
@@ -140,9 +144,10 @@ def root_command(
 
 
 def _find_sudo(named: str | None) -> str:
-    """Commands that set ``$sudo`` to the first trusted sudo, or to an empty value.
+    """Return shell commands that set ``$sudo`` to the path of the first trusted sudo, or to an empty text.
 
-    For ``named`` outside the usual places, each directory above is checked too, and no part of the path may be a link.
+    If ``named`` is not one of ``SUDO_PLACES``, the commands also check every parent directory, and reject a path with a
+    symbolic link.
     """
     places = " ".join(SUDO_PLACES)
     if named is None or named in SUDO_PLACES:
@@ -154,7 +159,7 @@ def _find_sudo(named: str | None) -> str:
 
 
 def _clean() -> str:
-    """The command that gives root's shells a clean environment."""
+    """Return the beginning of the command line that starts root's shells with a clean environment."""
     return f"/usr/bin/env -i LC_ALL=C PATH={PATH} HOME=/root USER=root LOGNAME=root{_KEPT}"
 
 

@@ -1,4 +1,6 @@
-"""A persistent shell: runs programs one after another over one channel, without a login and sudo for each."""
+"""A persistent shell: runs programs one after another over one channel, without a new channel and sudo for each
+program.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,10 @@ from hostwright.transport.frame import Stream
 from hostwright.transport.root.rootshell import ProgramLimits, RootShell
 from hostwright.transport.session import CAP_BYTES
 
-LONGEST_S = 86_400.0  #: our choice: limit of the shell; each program has its own limit
-_END_S = 1.0  #: our choice: time for a shell to exit after the end of its input
-#: The marks are the same as in ``transport.frame``. Each program has its own shell, so that it cannot end or change
-#: this shell.
+LONGEST_S = 86_400.0  #: our choice: maximum lifetime of the shell in seconds; each program also has its own timeout
+_END_S = 1.0  #: our choice: seconds that the shell has to exit after the end of its input
+#: Lines sent to the shell for each program. The marks are the same as in ``transport.frame``. Each program runs in a
+#: shell of its own, so that it cannot end or change the persistent shell.
 _PROGRAM = (
     "printf %%s%%s hwbegin- {nonce}; printf %%s%%s hwbegin- {nonce} >&2; /bin/sh -c %s </dev/null; "
     'end="{nonce} $?."; printf %%s%%s hwend- "$end"; printf %%s%%s hwend- "$end" >&2\n'
@@ -27,8 +29,8 @@ class KeptShell:
     """Runs POSIX sh programs on one host, as root or as the login user, like ``attempt`` and ``as_login_user``.
 
     The first program has its own channel, to check that sudo works. All other programs share one channel, which costs
-    the host a tenth of a channel for each. Background processes of a program must not write to its outputs. Several
-    threads may use one shell; their programs run one after another.
+    the host a tenth of the work of a channel for each program. Background processes of a program must not write to its
+    outputs. Several threads may use one shell; their programs run one after another.
     """
 
     def __init__(self, shell: RootShell, *, root: bool):
@@ -65,7 +67,9 @@ class KeptShell:
         return output
 
     def _make_room(self) -> None:
-        """End the shell after its current program, because the host refuses another channel (MaxSessions)."""
+        """End the shell after its current program. The session calls this when the host refuses another channel
+        (MaxSessions).
+        """
         if self._lock.acquire(timeout=_END_S):
             try:
                 if self._talk:
@@ -133,7 +137,7 @@ class _Talk:
 
     def _keep(self, root: bool) -> None:
         limits: ProgramLimits = {
-            # output before the last program, output of the last program, and data in flight
+            # limit for output before the last program, output of the last program, and data that arrives late
             "cap_bytes": 3 * CAP_BYTES,
             "on_stdout": lambda data: self._take(self._stdout, data),
             "on_stderr": lambda data: self._take(self._stderr, data),

@@ -1,4 +1,4 @@
-"""Compresses a long program and its output. Both then need fewer SSH messages, and fewer round trips on a slow line.
+"""Compresses a long program and its output, to save SSH messages, and round trips over a slow network.
 
 Usually the data shrinks to a third. A malicious host could send data that grows a thousandfold, so unpacking stops at a
 limit.
@@ -15,16 +15,19 @@ from hostwright.common.errors import ProtocolError
 from hostwright.common.quoting import sh
 from hostwright.transport.exchange import Output
 
-UNPACKED_STATUS = 113  #: exit status of ``COMMAND`` on a host without gzip; nothing was run
-#: Runs the program on standard input, and appends a line end and the exit status to its output. All distributions have
-#: /bin/gzip; Debian 11 and older have no other.
+UNPACKED_STATUS = 113  #: exit status of ``COMMAND`` on a host without gzip, where ``COMMAND`` runs no program
+#: Command that unpacks and runs the program on its standard input, appends a line end and the exit status to the
+#: program's output, and compresses the output. All distributions have /bin/gzip; Debian 11 and older have gzip only
+#: there.
 COMMAND = sh(
     "[ -x /bin/gzip ] || exit %s; /bin/gzip -dc | { /bin/sh; printf '\\n%%s' \"$?\"; } | /bin/gzip -cn1",
     UNPACKED_STATUS,
 )
 _GZIP = 31  #: zlib's ``wbits`` for the gzip format with the largest window
-_LEVEL = 6  #: a third smaller than level 1 in twice the time; a fleet's common program is compressed once
-_STATUS_BYTES = 4  #: a line end and an exit status
+#: compression level. Level 6 compresses to two thirds of the size of level 1 in twice the time; the program that all
+#: hosts share is compressed only once.
+_LEVEL = 6
+_STATUS_BYTES = 4  #: maximum bytes of a line end and an exit status
 
 
 def packed(program: bytes, nonce: bytes = b"") -> bytes:
@@ -44,7 +47,7 @@ def _member(piece: bytes) -> bytes:
 
 
 def room(cap_bytes: int) -> int:
-    """Largest compressed size of an output of ``cap_bytes``: random bytes do not shrink."""
+    """Return the maximum compressed size of ``cap_bytes`` of output. Random bytes even grow a little."""
     return cap_bytes + cap_bytes // 1000 + 64
 
 
@@ -70,7 +73,7 @@ def unpacked(host: str, output: Output, cap_bytes: int) -> Output:
 
 
 def _text(data: bytes, most: int) -> tuple[bytes, bool]:
-    """Unpack at most ``most`` bytes; return them, and whether the data was complete."""
+    """Unpack at most ``most`` bytes; return the unpacked bytes, and whether the compressed data was complete."""
     stream = zlib.decompressobj(_GZIP)
     try:
         text = stream.decompress(data, most)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from hostwright.transport import Output, Readable, Session
 
 _KILLED = (129, 137, 143)  #: exit statuses after SIGHUP, SIGKILL, SIGTERM
-_LINES = 15  #: last lines kept of a failed script's standard error
-_LINE_CHARACTERS = 300  #: kept of each line
+_LINES = 15  #: maximum number of last lines kept from the standard error of a failed program
+_LINE_CHARACTERS = 300  #: maximum characters kept of each line
 
 
 class ProgramLimits(TypedDict, total=False):
@@ -54,9 +54,9 @@ class RootShell:
     def run(self, script: str, *, timeout_s: float, failure: str, **limits: Unpack[ProgramLimits]) -> Output:
         """Run a POSIX sh program that must succeed, for at most ``timeout_s`` seconds.
 
-        On failure, the error begins with ``failure`` ("its lock cannot be changed") and ends with the last line of
-        standard error. For ``limits``, see ``Session.run``. Raises ``ScriptFailed`` for an exit status other than 0,
-        and the exceptions of ``attempt``.
+        If the program fails, the error text begins with ``failure`` ("its lock cannot be changed") and ends with the
+        last line of standard error. For ``limits``, see ``Session.run``. Raises ``ScriptFailed`` for an exit status
+        other than 0, and the exceptions of ``attempt``.
 
         >>> shell.run("echo 3.5", timeout_s=10, failure="its load cannot be read").stdout
         b'3.5\\n'
@@ -70,10 +70,10 @@ class RootShell:
         return output
 
     def attempt(self, script: str, *, timeout_s: float, as_user: str = "", **limits: Unpack[ProgramLimits]) -> Output:
-        """Run ``as_user`` as the login user, then ``script`` as root; the caller checks the exit status.
+        """Run the program ``as_user`` as the login user, then ``script`` as root. The caller checks the exit status.
 
-        Both programs have an empty standard input. ``timeout_s`` limits both together, in seconds. The status is that
-        of the root part; with an empty ``script``, that of the user part. Raises ``BecomeError`` if the login user
+        Both programs have an empty standard input. ``timeout_s`` limits both together, in seconds. The status is the
+        exit status of ``script``, or of ``as_user`` if ``script`` is empty. Raises ``BecomeError`` if the login user
         cannot become root, and ``Unreachable`` on a timeout, a lost connection, or if the program was killed.
 
         >>> shell.attempt("test -e /no/such/file", timeout_s=10).status
@@ -95,9 +95,9 @@ class RootShell:
         """Run a long program like ``attempt``, but compress the program and its output. The output arrives in one
         piece.
 
-        ``cap_bytes`` limits the output, compressed and unpacked. ``nonce`` is the part of the program that differs for
-        each host. On a host without gzip, the program is sent uncompressed. Raises the exceptions of ``attempt``, and
-        ``ProtocolError`` if the compressed output is damaged or incomplete.
+        ``cap_bytes`` limits the size of the unpacked output, and accordingly of the compressed output. ``nonce`` is the
+        part of the program that differs for each host. On a host without gzip, the program is sent uncompressed. Raises
+        the exceptions of ``attempt``, and ``ProtocolError`` if the compressed output is damaged or incomplete.
 
         >>> shell.collect("seq 100000; exit 4", timeout_s=10, cap_bytes=10**6).stdout.count(b"\\n")
         100000
@@ -135,8 +135,8 @@ class RootShell:
         return self.checked(self.session.run(command, stdin=opened, timeout_s=timeout_s, **limits))
 
     def failed(self, failure: str, output: Output) -> ScriptFailed:
-        """Return the error for a program that failed, with ``failure``, its exit status and its last lines of standard
-        error.
+        """Return the error for a failed program. It contains ``failure``, the exit status and the last lines of
+        standard error.
         """
         lines = [
             "".join(char for char in line if char.isprintable()).strip()[:_LINE_CHARACTERS]
@@ -147,8 +147,8 @@ class RootShell:
     def checked(self, output: Output) -> Output:
         """Return ``output``, unless the program was killed or sudo failed.
 
-        When a host goes down, it kills programs before the connection is lost: that is not the program's failure.
-        Raises ``Unreachable`` and ``BecomeError``.
+        When a host shuts down, it kills programs before the connection is lost. A killed program therefore counts as a
+        lost connection, not as a failed program. Raises ``Unreachable`` and ``BecomeError``.
         """
         by_signal = output.status == UNKNOWN_STATUS and not output.truncated
         if by_signal or output.status in _KILLED:
@@ -169,7 +169,7 @@ class RootShell:
 
 
 class _Opened:
-    """A stream that begins with the input of sudo, followed by the input of the program."""
+    """A stream of the bytes that sudo reads, followed by the program's own input."""
 
     def __init__(self, opening: bytes, rest: Readable):
         self._opening = opening

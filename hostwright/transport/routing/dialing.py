@@ -1,4 +1,4 @@
-"""Opens sockets: name resolution, TCP and ProxyCommand, each with a deadline."""
+"""Opens sockets to servers, directly or with a ``ProxyCommand``, with a deadline also for name resolution."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from typing import Any
 
 from hostwright.transport.exchange import Deadline
 
-_QUICKACK = getattr(socket, "TCP_QUICKACK", 0)  #: Linux only
-#: Socket option of macOS: seconds to retransmit unacknowledged data (netinet/tcp.h). Python does not define it.
+_QUICKACK = getattr(socket, "TCP_QUICKACK", 0)  #: TCP_QUICKACK, which only Linux has; 0 elsewhere
+#: TCP_RXT_CONNDROPTIME of macOS: seconds during which unacknowledged data is retransmitted (netinet/tcp.h). Python does
+#: not define this option.
 _RXT_CONNDROPTIME = 0x80
 _Address = tuple[int, int, int, str, Any]
 
@@ -23,7 +24,8 @@ class _PromptSocket(socket.socket):
     """A socket that acknowledges received data at once.
 
     sshd leaves Nagle's algorithm on: its reply to the first channel waits for the acknowledgement of the previous
-    message, which the kernel delays by 40 ms. Linux resets the option, so every ``recv`` sets it.
+    message, which the kernel delays by 40 ms. Linux resets TCP_QUICKACK by itself, so every ``recv`` sets the option
+    again.
     """
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
@@ -33,7 +35,8 @@ class _PromptSocket(socket.socket):
 
 
 def dial(address: str, port: int, deadline: Deadline, keepalive_s: float) -> socket.socket:
-    """Return a TCP connection to the first address that accepts one. The remaining addresses share the remaining time.
+    """Return a TCP connection to the first address of a name that accepts a connection. Each attempt may take an equal
+    share of the remaining time.
 
     Raises the last ``OSError`` (``socket.gaierror``, ``TimeoutError`` and so on) if every address fails.
     """
@@ -54,10 +57,12 @@ def dial(address: str, port: int, deadline: Deadline, keepalive_s: float) -> soc
 
 
 def _resolve(address: str, port: int, deadline: Deadline) -> Sequence[_Address]:
-    """Call ``getaddrinfo`` in a thread, because it has no timeout. After the deadline, the thread is left behind."""
+    """Call ``getaddrinfo`` in a thread, because ``getaddrinfo`` has no timeout. After the deadline, the thread keeps
+    running, and its result is ignored.
+    """
     try:
         return socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    except (socket.gaierror, UnicodeError):  # UnicodeError: an empty or too long label
+    except (socket.gaierror, UnicodeError):  # an empty or too long label in a name raises UnicodeError
         pass
     answer: list[Sequence[_Address] | OSError] = []
 
@@ -78,7 +83,7 @@ def _resolve(address: str, port: int, deadline: Deadline) -> Sequence[_Address]:
 
 
 def _tune(sock: socket.socket, keepalive_s: float) -> None:
-    """Disable Nagle's algorithm (an exec takes 2 ms instead of 44), and detect a dead network.
+    """Disable Nagle's algorithm (starting a command then takes 2 ms instead of 44), and detect a dead network.
 
     The kernel ends the connection if data remains unacknowledged for three times ``keepalive_s``.
     """
@@ -95,7 +100,7 @@ def _tune(sock: socket.socket, keepalive_s: float) -> None:
 def dial_command(command: str) -> socket.socket:
     """Start a ``ProxyCommand`` as ``ssh`` does, and return its socket.
 
-    A socket pair, unlike paramiko's pipes, reports the end of the command without polling.
+    The socket is one end of a socket pair: unlike paramiko's pipes, it reports the end of the command without polling.
     """
     near, far = socket.socketpair()
     with far:

@@ -1,6 +1,6 @@
 """Shared connections to jump hosts: a hundred hosts behind a bastion need only one login on the bastion.
 
-Sharing is also needed because sshd drops logins above ``MaxStartups`` (10 at once by default).
+Otherwise, sshd on the bastion would also drop logins above ``MaxStartups`` (10 at once by default).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Lease:
 
     @property
     def connection(self) -> fabric.Connection:
-        """The connection; open once ``borrow`` has returned."""
+        """The connection to the jump host. It is open when ``borrow`` returns."""
         return self.opened.result()
 
     def usable(self) -> bool:
@@ -36,17 +36,20 @@ class Lease:
 
 
 class Jumps:
-    """The leases of one run. The first user of a connection opens it, the last user closes it. Thread-safe."""
+    """The shared connections of one run. The first user of a connection opens it, and the last user closes it.
+    Thread-safe.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._leases: dict[Hashable, Lease] = {}
 
     def borrow(self, key: Hashable, connect: Callable[[], fabric.Connection], deadline: Deadline) -> Lease:
-        """Return the lease of ``key``; call ``give_back`` once for each call.
+        """Return the lease of the connection for ``key``, which ``connect`` opens if needed. Call ``give_back`` once
+        for each call of ``borrow``.
 
-        Raises the exception of ``connect``, even if ``connect`` ran in another thread: a dead bastion is tried once,
-        not once per host. Also raises ``TimeoutError``.
+        Raises the exception of ``connect``, even if ``connect`` ran in another thread, so that a dead bastion is tried
+        once, not once per host. Raises ``TimeoutError`` after the deadline.
         """
         with self._lock:
             lease = self._leases.get(key)
@@ -72,7 +75,7 @@ class Jumps:
             raise
 
     def give_back(self, lease: Lease) -> None:
-        """End one use; the last user closes the connection."""
+        """End one use of a lease. If no other user remains, close the connection."""
         with self._lock:
             lease.users -= 1
             if lease.users:

@@ -1,7 +1,8 @@
 """Reads ``ssh_config`` with OpenSSH's client: ``ssh -G`` prints the settings of a host.
 
-Each run takes some milliseconds of CPU time and 10 MB, which for a thousand hosts would be most of a plan's cost. So
-hosts are grouped, and ``ssh -G`` runs only for the first hosts of a group: see ``OpenSsh.answer``.
+Each run of ``ssh -G`` takes some milliseconds of CPU time and 10 MB. For a thousand hosts, that would be most of the
+cost of a plan. So hosts are grouped, and ``ssh -G`` runs only for the first two hosts of each group: see
+``OpenSsh.answer``.
 """
 
 from __future__ import annotations
@@ -18,18 +19,23 @@ from pathlib import Path
 from hostwright.common.errors import InputError
 from hostwright.transport.routing.stanzas import Stanzas
 
-_READING_S = 30.0  #: limit of one run; a ``Match exec`` may query a directory service
-_AT_ONCE = 4  #: parallel runs; more would only compete for CPUs, with 10 MB each
-_WORKING_S = 0.5  #: a longer run waits for another program (``Match exec``), and no longer counts for ``_AT_ONCE``
-_LEARNING_S = 5.0  #: our choice: longest wait for the first run, which lists the files
+_READING_S = 30.0  #: maximum seconds for one run of ``ssh -G``; a ``Match exec`` may query a directory service
+#: maximum number of parallel runs of ``ssh -G``. More runs would only compete for CPUs, and need 10 MB each.
+_AT_ONCE = 4
+#: seconds after which a run of ``ssh -G`` no longer counts for ``_AT_ONCE``, because it probably waits for a program
+#: (``Match exec``)
+_WORKING_S = 0.5
+#: our choice: maximum seconds to wait for the first run of ``ssh -G``, which lists the files that ssh reads
+_LEARNING_S = 5.0
 _FILE = re.compile(r"debug1: Reading configuration data (.+)")
-_CUT = 200  #: characters after which ssh truncates a file name in its messages
-#: Lines that are not the reason of a failure: the output of ``-v``, and the warning of a missing terminal.
+_CUT = 200  #: number of characters to which ssh truncates a file name in its messages
+#: Beginnings of lines that do not explain why ssh failed: output of ``-v``, and the warning about a missing terminal.
 _ASIDE = ("debug1:", "OpenSSH_", "Pseudo-terminal")
-#: Settings in which ``-G`` expands tokens, such as a digest of the host's name. Our connections do not use them.
+#: Settings in which ``ssh -G`` expands tokens, such as a digest of the host's name. Hostwright's connections do not use
+#: these settings.
 _FILLED_IN = re.compile(r"(?m)^(?:controlpath|remotecommand|identityagent|localforward|remoteforward|setenv) .*\n")
-_NAME = "\0"  #: placeholder for the host's name in the output shared by a group
-#: Settings about host keys: see docs/trust.md
+_NAME = "\0"  #: placeholder for the host's name in output that all hosts of a group share
+#: Pattern for names of settings about host keys; see docs/trust.md.
 _TRUST = re.compile("hostkey|knownhosts|revoked|casignature|checkhostip|nohostauth|rsasize")
 _UNDERSTOOD = (
     "casignaturealgorithms",
@@ -52,7 +58,7 @@ _UNDERSTOOD = (
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """The host, user and port that the inventory or a hop of ProxyJump sets; other values are empty."""
+    """The host, user and port of a server, as the inventory or a hop of ProxyJump sets them; unset values are empty."""
 
     alias: str
     user: str = ""
@@ -84,15 +90,15 @@ class SshSettings:
         return "" if not value or value[0].lower() == "none" else value[0]
 
     def flag(self, keyword: str) -> bool:
-        """Whether a setting is on; ``ask`` counts as on."""
+        """Whether a setting is on; the value ``ask`` also counts as on."""
         return self.text(keyword).lower() not in ("", "no", "false", "off")
 
     def names(self, keyword: str) -> tuple[str, ...]:
-        """The values of a comma-separated setting."""
+        """The values in a comma-separated setting."""
         return tuple(name for name in self.text(keyword).split(",") if name)
 
     def unknown(self) -> list[str]:
-        """Keywords about host keys that Hostwright does not support, because only a later OpenSSH has them."""
+        """Keywords about host keys that Hostwright does not know, because a later OpenSSH added them."""
         return [word for word in self._values if _TRUST.search(word) and word not in _UNDERSTOOD]
 
 
@@ -100,13 +106,13 @@ class SshSettings:
 class _Group:
     """Hosts whose settings may differ only in the host's name."""
 
-    final: bool  #: whether files are read again for the value of ``HostName``
+    final: bool  #: whether ssh reads its files a second time, for the value of ``HostName``
     lock: threading.Lock = field(default_factory=threading.Lock)
-    first: str = ""  #: first host that ``ssh -G`` ran for
-    shared: str = ""  #: output for the first host, with ``_NAME`` for its name
-    jumps: str = ""  #: jump hosts of the first host
-    sure: bool = False  #: a second host had the same output
-    apart: bool = False  #: the hosts' outputs differ, or may differ in more than the name
+    first: str = ""  #: name of the first host for which ``ssh -G`` ran
+    shared: str = ""  #: output of ``ssh -G`` for the first host, with ``_NAME`` in place of the host's name
+    jumps: str = ""  #: value of ProxyJump for the first host
+    sure: bool = False  #: whether the output for a second host differed only in the host's name
+    apart: bool = False  #: whether outputs for the hosts differ, or may differ, in more than the host's name
 
     def learn(self, name: str, stdout: str) -> None:
         shared = re.sub(rf"(?m)(?!^)(?<![\w.-]){re.escape(name)}(?![\w-])", _NAME, stdout)
@@ -129,13 +135,13 @@ class OpenSsh:
         self._groups: dict[object, _Group] = {}
 
     def answer(self, destination: Destination, ssh_config: Path | None) -> str:
-        """Return the output of ``ssh -G`` for a host, without settings that our connections do not use.
+        """Return the output of ``ssh -G`` for a host, without settings that Hostwright's connections do not use.
 
-        A group has the hosts with the same user and port to which the same ``Host`` lines apply. ``ssh -G`` runs for
-        its first two hosts. If their outputs differ only in the host's name, every other host of the group gets this
-        output with its own name. Otherwise ``ssh -G`` runs for every host, as it does for hosts that may differ in
-        other ways: with a ``Match`` line, a canonical name, an address in a non-canonical form or a token in
-        ``Include``.
+        Hosts with the same user and port to which the same ``Host`` lines apply form a group. ``ssh -G`` runs for the
+        first two hosts of a group. If the two outputs differ only in the host's name, every other host of the group
+        gets this output with its own name. Otherwise ``ssh -G`` runs for every host. It also runs for every host if
+        outputs may depend on more than ``Host`` lines: with a ``Match`` line, a canonical name, an address in a
+        non-canonical form or a token in ``Include``.
 
         Raises ``InputError`` for an invalid ``ssh_config``, and if OpenSSH is missing or does not respond.
         """
@@ -168,12 +174,14 @@ class OpenSsh:
 
     def _of_group(self, group: _Group, destination: Destination, ssh_config: Path | None) -> str:
         name = destination.alias
-        if group.sure and not group.apart and name not in group.jumps:  # ssh reports the loop
+        # If a host is its own jump host, ssh must run, because it reports the loop.
+        if group.sure and not group.apart and name not in group.jumps:
             return group.shared.replace(_NAME, name)
         try:
             stdout, _ = self._ask(destination, ssh_config)
         except InputError:
-            group.apart = True  # from now on, run ssh for each host, so that each one has its own error
+            # after an error, run ssh for each host of the group, so that each host has its own error
+            group.apart = True
             raise
         group.learn(name, stdout)
         return stdout
@@ -209,7 +217,7 @@ class OpenSsh:
                 stderr=subprocess.PIPE,
                 encoding="utf-8",
                 errors="surrogateescape",
-                start_new_session=True,  # otherwise Ctrl-C would end it, which looks like an invalid ssh_config
+                start_new_session=True,  # otherwise Ctrl-C would end ssh, which would look like an invalid ssh_config
             ) as process:
                 try:
                     stdout, stderr = _outputs(process, slot.close)
@@ -220,7 +228,9 @@ class OpenSsh:
 
 
 def _outputs(process: subprocess.Popen[str], waits: Callable[[], None]) -> tuple[str, str]:
-    """Return both outputs of a process. ``waits`` is called after ``_WORKING_S``, when the process probably waits."""
+    """Return standard output and error of a process. Call ``waits`` after ``_WORKING_S``, when the process probably
+    waits for another program.
+    """
     try:
         return process.communicate(timeout=min(_WORKING_S, _READING_S))
     except subprocess.TimeoutExpired:
@@ -229,6 +239,8 @@ def _outputs(process: subprocess.Popen[str], waits: Callable[[], None]) -> tuple
 
 
 def _files(lines: Iterable[str]) -> list[str]:
-    """The files that ssh reported to read; empty if one file name is truncated or escaped."""
+    """Return the files that ssh read, according to its messages; empty if a file name in them is truncated or
+    escaped.
+    """
     found = [match[1] for line in lines if (match := _FILE.fullmatch(line))]
     return [] if any(len(name) >= _CUT or "\\" in name for name in found) else found

@@ -1,4 +1,6 @@
-"""The route to a host: its server and the jump hosts before it, fully resolved, without opening a connection."""
+"""Determines the route to a host: its SSH server and the jump hosts, with all settings resolved. Opens no
+connection.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ _MAX_HOPS = 8
 
 
 def endpoint_of(target: Target, options: Options) -> Endpoint:
-    """Return the host's SSH server as set by inventory and ``ssh_config``. Raises ``Unreachable`` if one of them is
-    invalid.
+    """Return the host's SSH server as set by inventory and ``ssh_config``. Raises ``Unreachable`` if the inventory or
+    ``ssh_config`` is invalid.
     """
     try:
         return _endpoint(target, options)
@@ -27,7 +29,7 @@ def endpoint_of(target: Target, options: Options) -> Endpoint:
 
 
 def _endpoint(target: Target, options: Options) -> Endpoint:
-    """The inventory takes precedence over ``ssh_config``."""
+    """Resolve the server's settings: values in the inventory take precedence over values in ``ssh_config``."""
     destination = Destination(target.address or target.name, target.user or "", target.port or 0)
     endpoint = sshconfig.resolve(destination, config_of(options), options.shared.openssh)
     if target.known_hosts:
@@ -38,12 +40,14 @@ def _endpoint(target: Target, options: Options) -> Endpoint:
 
 
 def config_of(options: Options) -> Path | None:
-    """The file that replaces the user's and the system's ``ssh_config``, if set."""
+    """The file that replaces the user's and the system's ``ssh_config``; ``None`` if not set."""
     return expanded(options.ssh_config) if options.ssh_config else None
 
 
 def _with_own_file(endpoint: Endpoint, path: Path) -> Endpoint:
-    """Use only the inventory's ``known_hosts`` file. Keys that the other files revoke are still refused."""
+    """Return the endpoint with the inventory's ``known_hosts`` file in place of the user's and the system's. Keys that
+    these files revoke are still refused.
+    """
     others = (*endpoint.known_hosts, *endpoint.system_known_hosts)
     return replace(endpoint, known_hosts=(path,), system_known_hosts=(), revoking=others)
 
@@ -59,7 +63,8 @@ def jumps_of(target: Target, endpoint: Endpoint, options: Options) -> list[Endpo
 
 
 def _chain(endpoint: Endpoint, options: Options, also: Path | None, depth: int = 0) -> list[Endpoint]:
-    """All jump hosts, nearest first; ``ssh_config`` may set jump hosts for the first jump host.
+    """Return the jump hosts before a server, nearest first, including jump hosts that ``ssh_config`` sets for the first
+    jump host.
 
     ``also`` is the inventory's ``known_hosts`` file, which jump hosts use in addition to their own.
     """
@@ -69,7 +74,7 @@ def _chain(endpoint: Endpoint, options: Options, also: Path | None, depth: int =
     for position, text in enumerate(endpoint.proxy_jump):
         jump = sshconfig.resolve(sshconfig.hop(text), config_of(options), options.shared.openssh)
         if (jump.address, jump.port) == (endpoint.address, endpoint.port):
-            continue  # a `Host *` stanza also applies to the jump host itself
+            continue  # a ProxyJump in a `Host *` stanza also applies to the jump host itself
         if also:
             jump = replace(jump, known_hosts=tuple(dict.fromkeys((also, *jump.known_hosts))))
         if position == 0:

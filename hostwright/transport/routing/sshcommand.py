@@ -1,4 +1,6 @@
-"""The ``ssh`` command line for an operator to log in to a host, with the settings of our own connections."""
+"""Makes the ``ssh`` command line with which an operator logs in to a host, with the settings of Hostwright's own
+connections.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ from hostwright.transport.routing.openssh import Destination
 def ssh_command(target: Target, options: Options, command: str = "", *, terminal: bool = False) -> tuple[str, ...]:
     """Return the arguments of ``ssh`` to log in to ``target``, or to run ``command`` in its login shell.
 
-    The arguments contain the inventory's settings; ssh reads the rest from ``ssh_config``. Unknown host keys are an
-    error and cause no prompt. The password is not an argument: ssh prompts for it. ``terminal`` requests a terminal for
-    a command. Raises ``Unreachable`` for an invalid inventory or ``ssh_config``.
+    The arguments contain the inventory's settings; ssh reads the rest from ``ssh_config``. For an unknown host key, ssh
+    fails instead of prompting. The password is not an argument: ssh prompts for it. ``terminal`` requests a terminal
+    for a command. Raises ``Unreachable`` for an invalid inventory or ``ssh_config``.
 
     >>> from types import SimpleNamespace
     >>> given = dict(name="gpu01", address="192.0.2.11", port=2222, user="ops", key_file=None, known_hosts=None)
@@ -28,7 +30,7 @@ def ssh_command(target: Target, options: Options, command: str = "", *, terminal
     >>> " ".join(ssh_command(SimpleNamespace(**given, **more), Options()))
     'ssh -o StrictHostKeyChecking=yes -l ops -p 2222 -- 192.0.2.11'
     """
-    strict = route.endpoint_of(target, options).trust.strict  # also refuses names that ssh would split
+    strict = route.endpoint_of(target, options).trust.strict  # endpoint_of also rejects names that ssh would split
     accept = (target.host_keys or options.host_keys) == "accept-new" and not strict
     given = route.config_of(options)
     ssh = ["ssh", *(["-F", str(given)] if given else [])]
@@ -51,7 +53,8 @@ def ssh_command(target: Target, options: Options, command: str = "", *, terminal
 
 
 def _proxy(ssh: Sequence[str], hops: Sequence[str], target: Target, options: Options) -> str:
-    """A ``ProxyCommand`` through jump hosts, nearest first, with the host key checks of the host.
+    """Return a ``ProxyCommand`` through these jump hosts, nearest first. Their host keys are checked with the options
+    of the host.
 
     ``ssh -J`` would not pass the known_hosts file to the jump hosts, and would prompt for unknown keys.
     """
@@ -68,6 +71,6 @@ def _proxy(ssh: Sequence[str], hops: Sequence[str], target: Target, options: Opt
 
 
 def _files(setting: str, files: Sequence[Path]) -> str:
-    """A setting with file names, quoted for ``ssh_config``."""
+    """Return a setting and its file names, quoted as in ``ssh_config``."""
     escaped = (str(path).replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"') for path in dict.fromkeys(files))
     return f"{setting}=" + " ".join(f'"{path}"' for path in escaped)

@@ -1,4 +1,4 @@
-"""The address, login and host key settings of a server: from the inventory, then from ``ssh_config``.
+"""Resolves address, login and host key settings of a server from the inventory and ``ssh_config``.
 
 OpenSSH itself reads ``ssh_config`` (``Include``, ``Match``, canonical names); this module parses its output.
 """
@@ -20,13 +20,14 @@ from hostwright.common.userpaths import expanded
 from hostwright.transport.routing.openssh import Destination, OpenSsh, SshSettings
 
 _TOKEN = re.compile(r"%(.?)|\$\{([^}]*)\}", re.DOTALL)
-#: tokens of the user; in a container, the user may have neither a name nor a home directory
+#: token → function that returns its value, for tokens about the user. In a container, the user may have neither a name
+#: nor a home directory.
 _USER: Mapping[str, Callable[[], object]] = {"d": Path.home, "u": getpass.getuser}
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Values of the ``ssh_config`` tokens for one server."""
+    """The values of the tokens (``%h``) in ``ssh_config`` for one server."""
 
     host: str
     port: int
@@ -36,8 +37,8 @@ class Tokens:
     alias: str = ""
 
     def value(self, token: str) -> str | None:
-        """The value of a token's letter; ``None`` for a letter that file names do not support."""
-        if token in ("L", "l", "C"):  # only these need this machine's name
+        """Return the value of the token with this letter; ``None`` if file names do not support the token."""
+        if token in ("L", "l", "C"):  # only these tokens need the name of this machine
             here = socket.gethostname()
             all_of_them = f"{here}{self.host}{self.port}{self.user}{self.jump}"
             digest = hashlib.sha1(all_of_them.encode(), usedforsecurity=False).hexdigest()
@@ -59,8 +60,8 @@ class Tokens:
         }.get(token)
 
     def filled(self, text: str, more: Mapping[str, str] | None = None) -> str:
-        """Expand the tokens and environment variables of ``text``; ``more`` has tokens of one setting only. Raises
-        ``InputError``.
+        """Expand the tokens and environment variables of ``text``; ``more`` has further tokens, which only one setting
+        supports. Raises ``InputError``.
         """
 
         def one(match: re.Match[str]) -> str:
@@ -75,13 +76,14 @@ class Tokens:
         return _TOKEN.sub(one, text)
 
     def path(self, text: str) -> Path:
-        """Expand the tokens of a file name; return its path."""
+        """Expand the tokens in a file name; return the path."""
         return expanded(self.filled(text))
 
     def paths(self, setting: str, text: str) -> tuple[Path, ...]:
-        """The files of a setting, separated by spaces.
+        """Return the paths in a setting with file names separated by spaces, with expanded tokens.
 
-        Raises ``InputError`` for a path that is not absolute: ``ssh -G`` prints a name with a space like two names.
+        Raises ``InputError`` for a path that is not absolute: it is probably a part of a name with a space, which ``ssh
+        -G`` prints like two names.
         """
         found = tuple(self.path(name) for name in text.split() if name.lower() != "none")
         for path in found:
@@ -94,7 +96,8 @@ class Tokens:
 
 
 SSH_PORT = 22
-RSA_BITS = 1024  #: least size of an RSA key in every OpenSSH; ``ssh -G`` prints it since 9.1
+#: minimum bits of an RSA key in every OpenSSH, used if ``ssh -G`` does not print RequiredRSASize (before 9.1)
+RSA_BITS = 1024
 _USER_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
 
 
@@ -104,7 +107,7 @@ class Trust:
 
     alias: str = ""  #: the setting HostKeyAlias
     algorithms: tuple[str, ...] = ()  #: the setting HostKeyAlgorithms
-    own_order: bool = False  #: whether the user set the order of the algorithms
+    own_order: bool = False  #: whether HostKeyAlgorithms sets an order other than OpenSSH's default
     ca_algorithms: tuple[str, ...] = ()  #: the setting CASignatureAlgorithms
     revoked: tuple[Path, ...] = ()  #: the files of RevokedHostKeys
     command: str = ""  #: the setting KnownHostsCommand
@@ -125,14 +128,14 @@ class Endpoint:
     identity_files: tuple[Path, ...]
     identities_only: bool
     default_identities: bool
-    known_hosts: tuple[Path, ...]  #: the user's files; new keys are written to the first
+    known_hosts: tuple[Path, ...]  #: the user's ``known_hosts`` files; new keys are written to the first
     proxy_jump: tuple[str, ...]
     proxy_command: str
     connect_timeout_s: float | None
     system_known_hosts: tuple[Path, ...] = ()
-    revoking: tuple[Path, ...] = ()  #: files used only for their revoked keys
+    revoking: tuple[Path, ...] = ()  #: ``known_hosts`` files of which only revoked keys are used
     trust: Trust = Trust()
-    asked: str = ""  #: the name given to ssh, before HostName replaces it
+    asked: str = ""  #: name as given to ssh, before the setting HostName replaces it
 
     def __str__(self) -> str:
         return f"{self.user}@{self.place}"
@@ -156,12 +159,14 @@ class Endpoint:
 
     @property
     def portless_name(self) -> str:
-        """The server's name without the port, if that name may count as well; else empty."""
+        """The server's name in a ``known_hosts`` file without the port, if keys for that name also count; else
+        empty.
+        """
         return "" if self.trust.alias or self.port == SSH_PORT else self.principal
 
     @property
     def tokens(self) -> Tokens:
-        """Values of the ``ssh_config`` tokens for this server."""
+        """The values of the tokens (``%h``) in ``ssh_config`` for this server."""
         return Tokens(
             host=self.address,
             port=self.port,
@@ -177,7 +182,8 @@ def resolve(destination: Destination, ssh_config: Path | None, openssh: OpenSsh)
     for value in (destination.alias, destination.user):
         if not value.isprintable() or value.startswith("-") or re.search(r"[\s'\"`$\\;&<>|(){}]", value):
             raise InputError(f"{value!r} is not a valid SSH host or user name; correct it in the inventory")
-    if "@" in destination.alias or "/" in destination.alias:  # ssh would split the name
+    # ssh would take a part of the name as the user or as a URI
+    if "@" in destination.alias or "/" in destination.alias:
         raise InputError(f"{destination.alias!r} is not a valid SSH host name; correct it in the inventory")
     return _endpoint(destination, SshSettings(openssh.answer(destination, ssh_config)))
 
@@ -222,7 +228,7 @@ def _trust(settings: SshSettings, tokens: Tokens) -> Trust:
     return Trust(
         alias=settings.text("hostkeyalias"),
         algorithms=algorithms,
-        # a list that begins with ``+`` is appended to the default, whose order stays
+        # ``+`` in HostKeyAlgorithms appends to OpenSSH's default list and keeps its order.
         own_order=algorithms[: len(default)] != default,
         ca_algorithms=settings.names("casignaturealgorithms"),
         revoked=tokens.paths("RevokedHostKeys", settings.text("revokedhostkeys")),

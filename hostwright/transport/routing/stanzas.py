@@ -1,6 +1,6 @@
 """Groups hosts by the ``Host`` lines of ``ssh_config`` that apply to them.
 
-OpenSSH reads the contents of a stanza; this module only finds hosts to which the same stanzas apply.
+This module only finds hosts to which the same stanzas apply; OpenSSH reads the settings in a stanza.
 """
 
 from __future__ import annotations
@@ -11,27 +11,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-#: A line that begins a stanza. OpenSSH allows keywords in quotes, so any character may precede the first letter.
+#: Pattern for a line that begins a stanza. OpenSSH allows keywords in quotes, so any character except a letter or ``#``
+#: may precede the keyword.
 _BEGINS = re.compile(rb"(?im)^[^#a-z\n]*(host|match)(?![a-z])[ \t]*=?[ \t]*([^\n]*)$")
 _PATTERNS = re.compile(rb"[\w.:*?! \t-]+")
 _EVERYONE = re.compile(rb"(?i)(?:(?:final|canonical)[ \t]+)?all")
 _BY_TOKEN = re.compile(rb"(?im)^[^#a-z\n]*include\b[^\n]*%")
-#: A name that is not an address, even in a short form (``127.1``, ``0x7f000001``).
+#: Pattern for a host name that is not an IP address, not even in a short form (``127.1``, ``0x7f000001``).
 _NAME = re.compile(r"(?:[a-z0-9_-]+\.)*[a-z_][a-z0-9_-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Stanzas:
-    """The ``Host`` lines of all files."""
+    """The ``Host`` lines of all files that OpenSSH reads, numbered."""
 
-    named: dict[str, tuple[int, ...]]  #: host name → numbers of the lines with this name
-    #: lines with wildcards, each as two patterns: for wanted and for unwanted names
+    #: host name → numbers of the ``Host`` lines that contain the name without wildcards
+    named: dict[str, tuple[int, ...]]
+    #: ``Host`` lines with wildcards, each as two patterns: for names to which the line applies, and for excluded names
     patterns: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...]
-    final: bool  #: whether files are read a second time (``Match final``)
+    final: bool  #: whether OpenSSH reads the files a second time (``Match final``)
 
     @classmethod
     def read(cls, files: Sequence[str]) -> Stanzas | None:
-        """Parse the files that OpenSSH read; ``None`` if hosts may differ by more than ``Host`` lines."""
+        """Parse the files that OpenSSH read; ``None`` if settings of a host may depend on more than ``Host`` lines."""
         named: dict[str, tuple[int, ...]] = {}
         patterns: list[tuple[re.Pattern[str], re.Pattern[str] | None]] = []
         final = False
@@ -61,8 +63,8 @@ class Stanzas:
         return cls(named, tuple(patterns), final)
 
     def applying(self, name: str) -> tuple[tuple[int, ...], tuple[bool, ...]] | None:
-        """A key that is equal for hosts with the same stanzas; ``None`` for a name that OpenSSH may print in another
-        form.
+        """Return a key that is equal for hosts to which the same stanzas apply; ``None`` for a name that OpenSSH may
+        print in another form.
 
         >>> import re
         >>> stanzas = Stanzas({"login1": (0,)}, ((re.compile("gpu.*"), None),), False)
@@ -78,7 +80,9 @@ class Stanzas:
 
 
 def _any(words: Sequence[str]) -> re.Pattern[str]:
-    """A pattern for names that match one of ``words``, with the wildcards ``*`` and ``?`` of ``ssh_config``."""
+    """Return a pattern for names that match one of ``words``, which may contain the wildcards ``*`` and ``?`` of
+    ``ssh_config``.
+    """
     return re.compile("|".join(re.escape(word).replace(r"\*", ".*").replace(r"\?", ".") for word in words) or r"(?!)")
 
 

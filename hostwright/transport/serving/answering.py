@@ -1,7 +1,8 @@
-"""HTTP server with a thread for each request: limits of connections and requests, and one response.
+"""HTTP server with a thread for each request, and limits for connections and requests. Each connection gets one
+response.
 
-h11 parses requests; a request that h11 or RFC 9112 rejects receives no file. Headers about the peer are ignored
-(``Forwarded``, ``X-Forwarded-For``, PROXY lines): the peer is the address of the connection.
+h11 parses requests; a request that h11 or RFC 9112 rejects receives no file. Headers about the client's address are
+ignored (``Forwarded``, ``X-Forwarded-For``, PROXY lines): the peer is the address that opened the connection.
 """
 
 from __future__ import annotations
@@ -23,15 +24,17 @@ import h11
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.transport.serving.places import Places, hang_up
 
-REQUESTS_AT_ONCE = 64  #: parallel requests that have not shown a token yet; a host fetches one file after the other
-REQUESTS_BY_PEER = 8  #: parallel requests from one address, which several hosts may share
-STRANGERS_AT_ONCE = 8  #: parallel requests from peers that may fetch nothing, and receive an error
-REQUEST_TIMEOUT_S = 15.0  #: longest time without a byte from or to the peer
-REQUEST_LONGEST_S = 60.0  #: limit for a request and a short response
-PIECE_BYTES = 8 * 1024 * 1024  #: bytes of a file for one ``sendfile``
-PIECE_LONGEST_S = 64.0  #: limit for one piece: 1 Mbit/s
-REQUEST_BYTES = 8192  #: limit of a request with headers; a request of wget has 150, one of cloud-init 200
-READ_BYTES = 4096  #: bytes for one ``recv``
+#: maximum number of parallel requests that have not shown a valid token yet; a host fetches one file after the other
+REQUESTS_AT_ONCE = 64
+REQUESTS_BY_PEER = 8  #: maximum number of these requests from one address, which several hosts may share
+#: maximum number of parallel requests from peers that may not fetch anything, and receive an error
+STRANGERS_AT_ONCE = 8
+REQUEST_TIMEOUT_S = 15.0  #: maximum seconds without a byte from or to the peer
+REQUEST_LONGEST_S = 60.0  #: maximum seconds for a request and a response without a file
+PIECE_BYTES = 8 * 1024 * 1024  #: bytes of a file sent with one call of ``sendfile``
+PIECE_LONGEST_S = 64.0  #: maximum seconds for sending ``PIECE_BYTES``: at least 1 Mbit/s
+REQUEST_BYTES = 8192  #: maximum bytes of a request with headers; a request of wget has 150, one of cloud-init 200
+READ_BYTES = 4096  #: maximum bytes received with one call of ``recv``
 VERSIONS = (b"1.0", b"1.1")
 TYPE = b"text/plain; charset=utf-8"
 
@@ -50,7 +53,9 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """``size`` bytes of an open file from ``offset`` on. The creator of a reply closes the file in ``Reply.over``."""
+    """``size`` bytes of an open file from ``offset`` on. The code that creates the ``Reply`` closes the file in
+    ``Reply.over``.
+    """
 
     file: BinaryIO
     offset: int
@@ -58,15 +63,15 @@ class FilePart:
 
 
 def _unheard(_taken: int, _whole: bool) -> None:
-    """The default of ``Reply.over``: ignore the result."""
+    """Do nothing: the default for ``Reply.over``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """The response to a request.
 
-    ``over`` is called once, after the last byte: with the number of content bytes sent, and whether the peer requested
-    and received the whole content.
+    ``over`` is called once, after the last byte was sent. Its arguments are the number of content bytes sent, and
+    whether the peer requested and received the whole content.
     """
 
     status: HTTPStatus
@@ -76,15 +81,15 @@ class Reply:
 
     @property
     def size(self) -> int:
-        """Number of content bytes."""
+        """Number of bytes of the content, in memory or in the file."""
         return self.content.size if isinstance(self.content, FilePart) else len(self.content)
 
 
 class Served(Protocol):
-    """The content of a server."""
+    """The content that a server offers, and the peers that may fetch it."""
 
     def expects(self, peer: str, /) -> bool:
-        """Whether this peer may fetch something."""
+        """Return whether this peer may fetch any content."""
 
     def answer(self, request: HttpRequest, /) -> Reply:
         """Return the response to a request."""
@@ -96,7 +101,8 @@ class Served(Protocol):
 def listen(what: str, address: str, port: int, served: Served, tls: ssl.SSLContext | None = None) -> Server:
     """Start a server at this address; ``what`` names the content in errors.
 
-    Raises ``InputError`` for an address that this machine does not have, and ``HostwrightError``.
+    Raises ``InputError`` for an address that this machine does not have, and ``HostwrightError`` if the server cannot
+    be started.
     """
     where = f"{address}:{port}"
     try:
@@ -135,7 +141,7 @@ class Server(ThreadingMixIn, TCPServer):
         return connection, peer
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Start a thread for the request, which takes one of the places."""
+        """Start a thread for the request, whose connection takes one of the ``Places``."""
         places = self.expected if self.served.expects(client_address[0]) else self.strangers
         places.take(request, client_address[0])
         try:
@@ -145,7 +151,7 @@ class Server(ThreadingMixIn, TCPServer):
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Handle the request, and free its place."""
+        """Handle the request, and free the place of its connection."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -153,12 +159,12 @@ class Server(ThreadingMixIn, TCPServer):
                 places.leave(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print nothing: a host that disconnects tries again, and paths are secrets."""
+        """Print nothing, unlike the base class: a host that disconnects tries again, and requested paths are secret."""
 
 
 @contextmanager
 def _within(seconds: float, connection: socket.socket) -> Iterator[None]:
-    """Limit the block to ``seconds``; then end the connection."""
+    """Shut down the connection if the block takes longer than ``seconds``."""
     end = threading.Timer(seconds, hang_up, (connection,))
     end.daemon = True
     end.start()
@@ -190,8 +196,8 @@ class Handler(BaseRequestHandler):
             answer.over(taken, body and taken == answer.size)
 
     def _answered(self) -> tuple[Reply | None, bool]:
-        """Read the request, and send the response except a file; return the response, and whether its content was
-        requested.
+        """Read the request, and send the response; only a file is sent later. Return the response, and whether the peer
+        requested the content (GET, not HEAD).
 
         The response is ``None`` if no part of it could be sent.
         """
@@ -220,13 +226,13 @@ class Handler(BaseRequestHandler):
     def _shook_hands(self) -> bool:
         try:
             self.request.do_handshake()
-        except ssl.SSLError as error:  # the reason is OpenSSL's text, not the peer's
+        except ssl.SSLError as error:  # the text of this error is OpenSSL's, so it contains nothing that the peer sent
             self.server.served.failed(self.client_address[0], error.reason or "TLS failed")
             return False
         return True
 
     def _read(self, parser: h11.Connection) -> h11.Request | None:
-        """Read the request; ``None`` if the peer disconnects before its end."""
+        """Read the request; return ``None`` if the peer disconnects before the end of the request."""
         size = 0
         while True:
             event = parser.next_event()
@@ -238,7 +244,7 @@ class Handler(BaseRequestHandler):
             size += len(content)
             if not content:
                 return None
-            if size > REQUEST_BYTES:  # includes bytes that h11 skips, such as empty lines before a request
+            if size > REQUEST_BYTES:  # ``size`` includes bytes that h11 skips, such as empty lines before a request
                 raise h11.RemoteProtocolError("the request is too long", error_status_hint=431)
             parser.receive_data(content)
 
@@ -261,7 +267,7 @@ class Handler(BaseRequestHandler):
             (b"Content-Type", TYPE), (b"Content-Length", str(answer.size).encode()), (b"Cache-Control", b"no-store"),
             (b"Connection", b"close"), *answer.headers,
         ]  # fmt: skip
-        with suppress(h11.LocalProtocolError):  # h11 allows no response any more
+        with suppress(h11.LocalProtocolError):  # h11 raises this error if no response is allowed any more
             response = h11.Response(status_code=answer.status, headers=headers, reason=answer.status.phrase)
             head = parser.send(response) or b""
             short = answer.content if body and isinstance(answer.content, bytes) else b""
@@ -279,13 +285,15 @@ class Handler(BaseRequestHandler):
                 finally:
                     sent = part.file.tell() - at
                     done += max(sent, 0)
-                if sent < size:  # the file has been truncated
+                if sent < size:  # the file became shorter while it was sent
                     break
         return done
 
 
 def _path(target: str) -> str:
-    """The path of a request. A proxy may send the whole URL (RFC 9112, 3.2.2), whose authority is this server."""
+    """Return the path in a request target. A proxy may send a whole URL (RFC 9112, 3.2.2), whose authority is this
+    server.
+    """
     if target.startswith("/"):
         return target
     try:

@@ -2,7 +2,7 @@
 
 A new connection replaces an old one: if all places are taken, the peer with the most places loses its oldest
 connection. A peer at its own limit loses its own oldest connection. Expected peers and strangers have separate places,
-so strangers take none from expected peers. A connection that has shown a token needs no place.
+so strangers take none from expected peers. A connection that has shown a valid token no longer takes a place.
 """
 
 from __future__ import annotations
@@ -13,30 +13,32 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-IPV6_NETWORK = 64  #: bits of a prefix; one machine may use all addresses of such a network
+#: prefix length of IPv6 networks whose addresses count as one peer; one machine may use all addresses of such a network
+IPV6_NETWORK = 64
 
 Peer = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def peer_address(peer: str) -> Peer:
-    """The address of a peer; an IPv4-mapped IPv6 address becomes IPv4."""
+    """Parse the address of a peer; an IPv4-mapped IPv6 address becomes an IPv4 address."""
     address = ipaddress.ip_address(peer.partition("%")[0])
     return getattr(address, "ipv4_mapped", None) or address
 
 
 def peer_name(peer: str) -> str:
-    """The key under which peers are counted: an IPv4 address, or an IPv6 network."""
+    """Return the name under which a peer's connections are counted: an IPv4 address, or an IPv6 network."""
     address = peer_address(peer)
     return str(address if address.version == 4 else ipaddress.ip_network((address, IPV6_NETWORK), strict=False))
 
 
 @dataclass(slots=True)
 class Places:
-    """``total`` connections at once, at most ``by_peer`` of one peer."""
+    """Limits the connections at once to ``total``, of which one peer has at most ``by_peer``."""
 
     total: int
     by_peer: int
-    _taken: dict[socket.socket, str] = field(default_factory=dict)  #: connection → peer name, oldest first
+    #: connection that takes a place → peer name, oldest connection first
+    _taken: dict[socket.socket, str] = field(default_factory=dict)
     _admitted: set[socket.socket] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -85,5 +87,5 @@ class Places:
 def hang_up(connection: socket.socket) -> None:
     """Shut down a connection; do nothing if it has ended."""
     with suppress(OSError):
-        # Not SSLSocket.shutdown: it drops the TLS keys first, so its thread would send plain text.
+        # SSLSocket.shutdown would drop the TLS keys first, so the thread of the connection would send plain text.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)
