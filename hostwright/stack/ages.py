@@ -1,4 +1,5 @@
-"""Ends of life of version series, and the oldest safe versions (floors) according to security bulletins.
+"""Advisories about software: ends of life of version series, and the oldest safe versions (floors) according to
+security bulletins.
 
 A role may have an ``advisories.json``. ``invoke mirror --advisories`` adds the floors of newer bulletins
 (``hostwright.stack.bulletins``). Products have the same names as in ``Stack.versions``.
@@ -21,30 +22,30 @@ from hostwright.common.errors import InputError
 from hostwright.common.input.adapter import adapter
 from hostwright.stack.stackvalues import StackPart
 
-FILE = "advisories.json"  #: name of a file in a role's folder, and in this machine's state folder
+FILE = "advisories.json"  #: name of the file with advisories, in a role's folder and in this machine's state folder
 
-#: a year, a month or a day, as precise as the source
+#: date as a year, a month or a day, as precise as in the source
 When = Annotated[str, Field(pattern=r"^20[0-9]{2}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$")]
-#: a version of numbers, or its first numbers
+#: version that consists of numbers, or the first numbers of such a version
 Numbers = Annotated[str, Field(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9}){0,7}$")]
-# the numbers of a version, after an epoch, if any
+# Pattern for the leading numbers of a version, which may follow an epoch.
 _NUMBERS = re.compile(r"(?:[0-9]{1,4}:)?([0-9]{1,9}(?:\.[0-9]{1,9}){0,7})")
 
 
 class End(StackPart):
-    """The end of a series: fixes are no longer published. ``end`` is ``None`` for a series that ended on an unknown
-    date.
+    """The end of life of a series: afterwards, no fixes are published. ``end`` is ``None`` for a series that ended on
+    an unknown date.
     """
 
     series: Numbers
     end: When | None = None
     source: str
     kind: str = ""  #: the vendor's name for the kind of series, such as LTS
-    of: str = ""  #: what ends, if not the series itself: "the maker's container images with"
+    of: str = ""  #: text for messages about what ends, if not the series itself: "the maker's container images with"
 
 
 class Newest(StackPart):
-    """The newest series of a product without published ends of life: only this series gets fixes.
+    """The newest series of a product whose vendor publishes no ends of life: only the newest series gets fixes.
 
     ``next`` is the expected date of the next series.
     """
@@ -56,8 +57,8 @@ class Newest(StackPart):
 
 
 class Floor(StackPart):
-    """The oldest version without the vulnerabilities of a bulletin, in one series, or in all series if ``series`` is
-    ``None``.
+    """The oldest version in a series without the vulnerabilities that a bulletin describes. If ``series`` is ``None``,
+    this holds for all series.
     """
 
     version: Numbers
@@ -70,8 +71,8 @@ class Floor(StackPart):
 class Product(StackPart):
     """Advisories for one product.
 
-    ``packages`` are shell patterns for the names of its packages on a host, ``bulletins`` its names in the vendor's
-    bulletins.
+    ``packages`` are shell patterns for the names of the product's packages on a host. ``bulletins`` are the product's
+    names in the vendor's bulletins.
     """
 
     packages: tuple[str, ...] = ()
@@ -82,7 +83,7 @@ class Product(StackPart):
 
 
 class Advisories(StackPart):
-    """Ends of life and floors, as of ``date``."""
+    """Ends of life and floors of all products, as known on ``date``."""
 
     date: date
     products: Mapping[str, Product] = {}
@@ -93,7 +94,7 @@ NONE = Advisories(date=date.min)
 
 @dataclass(frozen=True, slots=True)
 class Aged:
-    """A reason to replace one version."""
+    """A reason to replace one version of a product."""
 
     product: str
     version: str
@@ -103,7 +104,7 @@ class Aged:
 
 
 def aged(advisories: Advisories, versions: Mapping[str, str], today: date) -> tuple[Aged, ...]:
-    """Return the reasons to replace these versions, by product.
+    """Return the reasons to replace these versions on the day ``today``. ``versions`` maps product names to versions.
 
     >>> row = Floor(version="580.159.03", series="580", published="2026-05", bulletin="5821")
     >>> known = Advisories(date=date(2026, 11, 28), products={"driver": Product(floors=(row,))})
@@ -115,8 +116,8 @@ def aged(advisories: Advisories, versions: Mapping[str, str], today: date) -> tu
 
 
 def _known(advisories: Advisories, versions: Mapping[str, str]) -> Iterator[tuple[str, str, Product]]:
-    """Yield the versions of products with advisories. A stack may append a word to the product's name for a second
-    version.
+    """Yield product name, version and advisories for each version whose product has advisories. A key of ``versions``
+    may be a product's name with an appended word, for a second version.
     """
     for named, version in versions.items():
         name = named.partition(" ")[0]
@@ -142,7 +143,9 @@ def _against(name: str, version: str, product: Product, today: date) -> Iterator
 
 
 def series_of(product: Product, version: str) -> End | None:
-    """The series of a version, the narrowest of several; ``None`` if the series is unknown."""
+    """Return the series to which a version belongs, the narrowest if several match; ``None`` if no known series
+    matches.
+    """
     fitting = [end for end in product.ends if _of_series(end.series, numbers(version))]
     return max(fitting, key=lambda end: len(numbers(end.series)), default=None)
 
@@ -153,7 +156,9 @@ def _of_series(series: str | None, version: tuple[int, ...]) -> bool:
 
 @cache
 def numbers(text: str) -> tuple[int, ...]:
-    """The leading numbers of a version, without a package's epoch; empty if the text has none."""
+    """Return the leading numbers of a version, without a package's epoch; empty if the version does not begin with a
+    number.
+    """
     match = _NUMBERS.match(text)
     return tuple(map(int, match[1].split("."))) if match else ()
 
@@ -163,7 +168,7 @@ def _is_over(end: End, today: date) -> bool:
 
 
 def last_day(when: str) -> date:
-    """The last day of a year, a month or a day.
+    """Return the last day of a year or month; a date with a day is returned unchanged.
 
     >>> last_day("2026-02").isoformat()
     '2026-02-28'
@@ -174,13 +179,13 @@ def last_day(when: str) -> date:
 
 
 def words(when: str) -> str:
-    """``May 2026`` for ``2026-05`` and for a day of that month; ``2025`` for a year."""
+    """Return a date for messages: ``May 2026`` for ``2026-05`` and for a day of that month, ``2025`` for a year."""
     year, _, rest = when.partition("-")
     return f"{calendar.month_name[int(rest[:2])]} {year}" if rest else year
 
 
 def lifetimes(advisories: Advisories, versions: Mapping[str, str], today: date) -> tuple[str, ...]:
-    """Return texts such as "driver 595 until March 2027": when support for the series of these versions ends."""
+    """Return a text for each version whose series has a known end of support, such as "driver 595 until March 2027"."""
     known = _known(advisories, versions)
     return tuple(line for name, version, product in known for line in _lives(name, version, product, today))
 
@@ -196,7 +201,7 @@ def _lives(name: str, version: str, product: Product, today: date) -> Iterator[s
 
 
 def combined(parts: Iterable[Advisories]) -> Advisories:
-    """Merge advisories; the date is the latest."""
+    """Merge advisories; the date of the result is the latest date."""
     day, products = date.min, dict[str, Product]()
     for part in parts:
         day = max(day, part.date)
@@ -226,10 +231,10 @@ def read_advisories(file: Path) -> Advisories:
 
 
 def advisories_text(advisories: Advisories) -> bytes:
-    """The content of a file with these advisories."""
+    """Return the content of a file ``advisories.json`` with these advisories."""
     return adapter(Advisories).dump_json(advisories, indent=1, exclude_defaults=True) + b"\n"
 
 
 def day_of(now: datetime | None) -> date:
-    """The date of ``now``, or today."""
+    """Return the date of ``now``; without ``now``, today's date."""
     return (now or datetime.now().astimezone()).date()

@@ -21,22 +21,23 @@ from hostwright.common.text import printable
 from hostwright.common.untrusted import json_object
 from hostwright.stack.ages import Advisories, Floor, Product, numbers
 
-MAX_FILES = 20_000  #: limit for a directory tree; one vendor publishes 8,000 bulletins in ten years
-MAX_BYTES = 4 * 1024 * 1024  #: limit for a file; the largest known has 0.6 MB
-MAX_PRODUCTS = 20_000  #: limit for a bulletin
-MAX_DEPTH = 12  #: limit for the levels of a bulletin's product tree; real trees have 4
+MAX_FILES = 20_000  #: maximum number of files in a directory tree; one vendor publishes 8,000 bulletins in ten years
+MAX_BYTES = 4 * 1024 * 1024  #: maximum size of a file; the largest known bulletin has 0.6 MB
+MAX_PRODUCTS = 20_000  #: maximum number of products in a bulletin
+MAX_DEPTH = 12  #: maximum number of levels in a bulletin's product tree; known bulletins have 4
 
 _DAY = re.compile(r"(20[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]))(?:T[0-9:.Z+-]{1,32})?")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,79}")
 _CVE = re.compile(r"CVE-[0-9]{4}-[0-9]{4,9}")
 _VERSION = re.compile(r"[vV]?([0-9]{1,9}(?:\.[0-9]{1,9}){1,7})")
 _SERIES = re.compile(r"[^()]{1,80}\(R([0-9]{1,5})\)")
-_WINDOWS = re.compile(r"(?i)windows|vgpu|cloud gaming|virtual gpu")  #: names of unsupported platforms
+#: pattern for names of platforms that Hostwright does not support
+_WINDOWS = re.compile(r"(?i)windows|vgpu|cloud gaming|virtual gpu")
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The result for a directory of bulletins: floors by product, number of bulletins, and skipped files."""
+    """The result of reading a directory of bulletins: floors by product, number of bulletins, and skipped files."""
 
     advisories: Advisories
     bulletins: int
@@ -118,7 +119,9 @@ def _is_bulletin(document: Mapping[str, Any]) -> bool:
 
 
 def floors_of(document: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[tuple[str, Floor]]:
-    """Yield the floors of one bulletin, with the product's name. ``names`` maps a bulletin's product names to ours."""
+    """Yield the floors of one bulletin, each with the product's name. ``names`` maps product names in bulletins to
+    product names in ``Advisories``.
+    """
     tracking = _mapping(_mapping(document.get("document")).get("tracking"))
     day, number = _whole(_DAY, tracking.get("current_release_date")), _whole(_ID, tracking.get("id"))
     if not day or not number or tracking.get("status") not in {"final", "interim"}:
@@ -144,7 +147,7 @@ def _versions(tree: Mapping[str, Any]) -> Iterator[tuple[str, _Version]]:
     """Yield the versions in a product tree, with the product IDs that the bulletin uses.
 
     A version is a branch ``product_version``: the branch's name is the product or the version, the name of its product
-    is the version. The branch above has the platform and series (``Linux(R580)``).
+    is the version. The parent branch has the platform and series (``Linux(R580)``).
     """
     left: list[tuple[Any, str, str, int]] = [(branch, "", "", 1) for branch in _list(tree.get("branches"))]
     while left:
@@ -169,7 +172,9 @@ def _versions(tree: Mapping[str, Any]) -> Iterator[tuple[str, _Version]]:
 
 
 def _whole(pattern: re.Pattern[str], value: object) -> str:
-    """The first group of a pattern that matches a short text completely, or the whole text; empty without a match."""
+    """Return the pattern's first group, or the whole text if the pattern has no group; empty unless the pattern matches
+    all of a short text.
+    """
     match = pattern.fullmatch(value.strip()) if isinstance(value, str) and len(value) <= 200 else None
     return (match[1] if match.re.groups else match[0]) if match else ""
 

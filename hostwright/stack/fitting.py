@@ -9,7 +9,7 @@ This module is independent of roles. A role's ``roles/NAME/rules.py`` may define
 ``GROUNDS``
     facts of a host that must change if no versions fit
 
-A **part** is one of these: a chosen version (``toolkit``), a fact of the host (``kernel``, ``gpus``, … of
+A **part** is one of the following: a chosen version (``toolkit``), a fact of the host (``kernel``, ``gpus``, … of
 ``HostFacts``), a section of the stack (``toolkit_section``), all ``sections`` of the host's roles by name, or the
 ``stack``. A rule without a required part is skipped. A parameter with a default is optional.
 """
@@ -25,15 +25,15 @@ from typing import Any
 from hostwright.stack.versions import version
 
 Parts = Mapping[str, Any]
-Combination = Mapping[str, str]  #: choice name → version
+Combination = Mapping[str, str]  #: name of a choice → version
 
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
     """An incompatibility: the rule, a sentence, and its source.
 
-    ``nearest`` is the nearest combination that works. A rule about versions leaves it empty; the engine then searches
-    the choices.
+    ``nearest`` is a text with the nearest combination of versions that works. A rule about versions leaves it empty,
+    and the engine then searches the choices for this combination.
     """
 
     rule: str
@@ -50,11 +50,11 @@ Rule = Callable[..., Misfit | Iterable[Misfit] | None]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A version that a stack chooses, with the known versions.
+    """A piece of software of which a stack chooses a version, with all known versions.
 
-    ``title`` is its name in messages. Messages list choices by ``rank``, lowest first. Of equally near combinations,
-    the engine suggests the one with ``usual`` versions. ``wanted`` returns the versions that a section accepts; by
-    default, the section's version of this name.
+    ``title`` is the software's name in messages. Messages list choices by ``rank``, lowest first. Of equally near
+    combinations, the engine suggests the combination with ``usual`` versions. ``wanted`` returns the versions that a
+    section of the stack accepts; by default, the section's version of this name.
     """
 
     name: str
@@ -65,13 +65,15 @@ class Choice:
     wanted: Callable[[Any], tuple[str, ...]] | None = None
 
     def of(self, section: Any) -> tuple[str, ...]:
-        """The versions that a section accepts."""
+        """Return the versions of this software that a section of the stack accepts."""
         return self.wanted(section) if self.wanted else (section.versions()[self.name],)
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """A fact of hosts on which versions depend. ``instead`` returns the facts with which a combination would work."""
+    """A fact of a host that limits which versions work. ``instead`` returns, for messages, the facts with which a
+    combination would work.
+    """
 
     fact: str
     instead: Callable[..., str]
@@ -88,21 +90,22 @@ class RoleRules:
 
 
 def misfits(rules: Iterable[Rule], parts: Parts) -> Iterator[Misfit]:
-    """Yield every misfit of these parts. A rule that appears in several roles is evaluated once."""
+    """Yield every misfit that the rules find for these parts. A rule that appears several times is evaluated once."""
     for rule in dict.fromkeys(rules):
         result = _called(rule, parts)
         yield from (result,) if isinstance(result, Misfit) else result or ()
 
 
 def names_of(rule: Callable[..., Any]) -> frozenset[str]:
-    """The names of a rule's parts."""
+    """Return the names of the parts that a rule takes, required or not."""
     return frozenset(_parameters(rule))
 
 
 def nearest_fit(roles: Sequence[RoleRules], wanted: Combination, parts: Parts) -> str:
-    """Return a text with the working combination closest to ``wanted``, given these other parts.
+    """Return a text with the combination closest to ``wanted`` that breaks no rule, given these other parts.
 
-    If no combination works, the host's grounds are dropped one by one, in the order of ``parts``.
+    If no combination works, facts of the host that are ``grounds`` are ignored one after another, in the order of
+    ``parts``.
     """
     names = {name for role in roles for rule in role.rules for name in names_of(rule)}
     others = {name: value for name, value in parts.items() if name in names and name not in wanted}
@@ -111,13 +114,15 @@ def nearest_fit(roles: Sequence[RoleRules], wanted: Combination, parts: Parts) -
 
 @dataclass(frozen=True, slots=True)
 class _Others:
-    """The parts that are not versions. They may not be hashable, so ``key`` has their ``repr``."""
+    """The parts that are not versions, as a key for a cache. Some parts are not hashable, so ``key`` has their
+    ``repr``.
+    """
 
     key: tuple[str, ...]
     parts: Parts = field(compare=False)
 
 
-@lru_cache(maxsize=256)  # a fleet has few kinds of hosts, and a search takes 5 ms
+@lru_cache(maxsize=256)  # cached because a fleet has few kinds of hosts, and a search takes 5 ms
 def _nearest_fit(roles: tuple[RoleRules, ...], wanted: tuple[tuple[str, str], ...], others: _Others) -> str:
     before, parts = dict(wanted), dict(others.parts)
     choices = sorted(
@@ -146,8 +151,8 @@ class _Search:
     rules: tuple[Rule, ...]
 
     def best(self, parts: Parts) -> Combination | None:
-        """The nearest combination that breaks no rule. Combinations with fewer changes are tried first, because usually
-        one or two versions change.
+        """Return the nearest combination that breaks no rule; ``None`` if every combination does. Combinations with
+        fewer changes are tried first, because usually one or two changes suffice.
         """
         for changes in range(len(self.choices) + 1):
             if found := min(self._fitting({}, parts, changes), key=self._distance, default=None):
@@ -155,8 +160,8 @@ class _Search:
         return None
 
     def _fitting(self, chosen: Combination, parts: Parts, changes: int) -> Iterator[Combination]:
-        """Yield the combinations that begin with ``chosen`` and change at most ``changes`` other versions. Each rule is
-        evaluated as soon as all its versions are chosen.
+        """Yield the combinations that contain the versions ``chosen`` and change at most ``changes`` of the other
+        versions. Each rule is evaluated as soon as all versions that it takes are chosen.
         """
         if len(chosen) == len(self.choices):
             yield chosen
@@ -174,14 +179,16 @@ class _Search:
         return [choice for choice in self.choices if combination[choice.name] != self.wanted[choice.name]]
 
     def _distance(self, combination: Combination) -> tuple[object, ...]:
-        """Sort key: fewest changed choices, then fewest unusual versions among these, then the smallest steps."""
+        """Return a sort key for combinations: fewest changed versions first, then fewest unusual versions among the
+        changed ones, then the smallest version steps.
+        """
         changed = self._changed(combination)
         strange = [choice for choice in changed if combination[choice.name] != choice.usual]
         steps = [_step(self.wanted[choice.name], combination[choice.name]) for choice in changed]
         return len(changed), len(strange), steps, self._names(combination, self.choices)
 
     def describe(self, best: Combination) -> str:
-        """The text for a combination: changed versions, then unchanged versions."""
+        """Return the text for a combination: changed versions first, then unchanged versions."""
         changed = self._changed(best)
         if not changed:
             return self._names(best, self.choices)
@@ -198,13 +205,13 @@ class _Search:
 
 @cache
 def _parameters(rule: Callable[..., Any]) -> Mapping[str, bool]:
-    """The names of a rule's parts, and whether each is required."""
+    """Return the names of the parts that a rule takes, and whether each part is required."""
     signature = inspect.signature(rule).parameters
     return {name: parameter.default is inspect.Parameter.empty for name, parameter in signature.items()}
 
 
 def _called(rule: Callable[..., Any], parts: Parts) -> Any:
-    """A rule's result for its parts; ``None`` if a required part is missing."""
+    """Call a rule with the parts that it takes; return ``None`` if a required part is missing."""
     asked = _parameters(rule)
     if any(needed and name not in parts for name, needed in asked.items()):
         return None

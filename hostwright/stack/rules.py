@@ -1,7 +1,7 @@
-"""Checks a stack, and a stack against a host, before any change to the host.
+"""Checks whether a stack is consistent, and whether a host can have it, before any change to the host.
 
 ``check_stack`` needs no host; ``check_host`` needs ``HostFacts``. Both return misfits: the rule, a sentence, its
-source, and the nearest combination that works. The rules are the rules of the host's roles, and two rules for every
+source, and the nearest combination that works. The rules come from the host's roles; two further rules apply to every
 host.
 """
 
@@ -26,8 +26,8 @@ class HostFacts:
 
     ``distribution`` and ``version`` are os-release's ID and VERSION_ID, ``kernel`` and ``machine`` the output of
     ``uname -r`` and ``-m``. ``gpus`` are the PCI ids (vendor, device) of display controllers. ``pythons`` are the
-    installed minor versions (``3.9``), ``interpreters`` the same with their paths, for messages. Sizes are in bytes;
-    ``free_bytes`` is the least of ``/``, ``/var`` and ``/tmp``.
+    installed minor versions (``3.9``), ``interpreters`` the same versions with paths, for messages. Sizes are in bytes;
+    ``free_bytes`` is the least free space on ``/``, ``/var`` and ``/tmp``.
     """
 
     distribution: str
@@ -68,10 +68,10 @@ def check_stack(stack: Stack, roles: Sequence[RoleRules]) -> list[Misfit]:
 
 
 def never_applied(rule: Rule, roles: Sequence[RoleRules], sections: Collection[str]) -> Iterator[InputError]:
-    """Yield an error for each part that a rule needs and that neither a host nor a stack has: such a rule is always
-    skipped.
+    """Yield an error for each part that a rule requires but that neither a host nor a stack can have. Such a rule would
+    always be skipped.
 
-    ``sections`` are the roles that have a section.
+    ``sections`` are the names of the roles that have a section in stack files.
     """
     choices = (choice.name for role in roles for choice in role.choices)
     parts = {*_FACTS, "stack", "sections", *choices, *(f"{role}_section" for role in sections)}
@@ -91,8 +91,8 @@ def check_host(
 ) -> list[Misfit]:
     """Return the reasons why this host, with these roles, cannot have this stack; empty if it can.
 
-    ``looked_at`` are the roles to plan now, by default all: only rules about these roles are evaluated.
-    ``suggest=False`` skips the search for a working combination, which takes a second if none exists. Call
+    ``looked_at`` are the names of the roles to plan, by default all roles. Only rules about these roles are evaluated.
+    ``suggest=False`` skips the search for a working combination of versions, which takes a second if none exists. Call
     ``check_stack`` first: this function requires a consistent stack.
     """
     wanted = _first_that_fits(stack, roles)
@@ -103,7 +103,9 @@ def check_host(
 
 
 def _asked(roles: Sequence[RoleRules], looked_at: Collection[str] | None) -> Iterator[Rule]:
-    """The rules of these roles, and other roles' rules about these roles' choices."""
+    """Yield the rules of the roles ``looked_at``, and the rules of other roles that take a version which these roles
+    choose.
+    """
     here = {role.role for role in roles} if looked_at is None else set(looked_at)
     chosen = {choice.name for role in roles if role.role in here for choice in role.choices}
     for role in roles:
@@ -130,7 +132,9 @@ def _combinations(stack: Stack, roles: Iterable[RoleRules]) -> list[Combination]
 
 
 def _first_that_fits(stack: Stack, roles: Sequence[RoleRules]) -> Combination:
-    """The combination with the fewest misfits, so that a suggestion changes as little as possible."""
+    """Return the combination with the fewest misfits among the combinations that the stack accepts, so that a
+    suggestion changes as little as possible.
+    """
     combinations, names = _combinations(stack, roles), {choice.name for role in roles for choice in role.choices}
     rules = [rule for role in roles for rule in role.rules if names_of(rule) <= names]
     return min(combinations, key=lambda combination: len(list(misfits(rules, combination))))
@@ -158,15 +162,15 @@ _OF_EVERY_HOST: tuple[Rule, ...] = (distribution_is_of_the_stack, machine_is_of_
 
 
 def memory_is_enough(memory_bytes: int, stack: Stack) -> Misfit | None:
-    """Return a misfit unless the host has the memory that the stack requires. For roles that compile or load much
-    data.
+    """Return a misfit unless the host has the memory that the stack requires. Roles that compile, or load much data,
+    list this rule.
     """
     return _room("memory", "memory", memory_bytes, stack.requirements.memory_bytes)
 
 
 def disk_is_enough(free_bytes: int, stack: Stack) -> Misfit | None:
-    """Return a misfit unless the host has the free disk space that the stack requires. For roles that install much
-    data.
+    """Return a misfit unless the host has the free disk space that the stack requires. Roles that install much data
+    list this rule.
     """
     return _room("disk", "free disk space on /, /var or /tmp", free_bytes, stack.requirements.free_bytes)
 

@@ -25,9 +25,9 @@ from hostwright.stack.stackvalues import ArtifactName, FileName, Fingerprint, Na
 class Artifact(StackPart):
     """One file of the stack: its addresses and its checksum.
 
-    ``sha256`` and ``size`` (bytes) are ``None`` if the vendor does not publish them; the first download then pins them.
-    ``stand_in`` marks a file that is not the vendor's; its text, if any, appears in every report. A ``private`` file is
-    sent to hosts over SSH only, never over HTTP.
+    ``sha256`` and ``size`` (bytes) are ``None`` if the vendor does not publish them; the values of the first download
+    are then pinned. ``stand_in`` marks a file that replaces the vendor's file; if it is a text, the text appears in
+    every report. A ``private`` file is sent to hosts over SSH only, never over HTTP.
     """
 
     name: Name
@@ -39,28 +39,28 @@ class Artifact(StackPart):
     private: bool = False
 
     def labelled(self, name: str) -> str:
-        """``name``, followed by the text of ``stand_in``, if any."""
+        """Return ``name``, followed by the text of ``stand_in``, if any."""
         return f"{name} ({self.stand_in})" if isinstance(self.stand_in, str) else name
 
 
 class RoleFile(Artifact):
-    """A file of a role's states, with a known sha256, that no stack file lists. It is fetched from its addresses or as
-    its kind defines (``IndexFile``).
+    """A file that a role's desired states need and that no stack file lists; its sha256 is known. It is fetched from
+    its addresses, or by its own method ``bring`` (``IndexFile``).
 
-    It is not part of the stored stack or its digest.
+    The file is not part of the stored stack or of the stack's digest.
     """
 
 
 class IndexFile(RoleFile):
-    """A role's file without an address: another program fetches it from a package index."""
+    """A ``RoleFile`` without an address, which another program fetches from a package index."""
 
     @abstractmethod
     def bring(self, folder: Path) -> Path:
-        """Fetch the file into an empty directory on this machine; return its path. Raises ``ArtifactError``."""
+        """Fetch the file into an empty directory on this machine; return the file's path. Raises ``ArtifactError``."""
 
 
 class Requirements(StackPart):
-    """Requirements that a host must meet before any change. Sizes are in bytes.
+    """Requirements of a stack that a host must meet before any change. Sizes are in bytes.
 
     ``free_bytes`` is required on each of ``/``, ``/var`` and ``/tmp``.
     """
@@ -96,18 +96,20 @@ class AptRepository(StackPart):
         return f"/usr/share/keyrings/{self.name}-keyring.gpg"
 
 
-#: For ``Share.directory``: the host's working directory for jobs.
+#: value of ``Share.directory`` that stands for the host's working directory for jobs
 WORK = "work"
-#: Needs space for one more initramfs instead of a percentage: the new file is written next to the old one.
+#: value of ``Share.directory`` that requires space for one more initramfs instead of a percentage. A new initramfs is
+#: written next to the old one.
 BOOT = "/boot"
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The disk space of one part below ``directory``, in percent of the stack's ``free_bytes``; 0 if ``unless`` exists.
+    """The disk space that one part of a layer needs below ``directory``, in percent of the stack's ``free_bytes``. If
+    the path ``unless`` exists on the host, the part is installed and needs no space.
 
     ``directory`` is the real location (``/usr/local/tool``, not ``/usr``), because any directory may be a mount point
-    or a link. A directory that does not exist yet counts at its future location.
+    or a link. A directory that does not exist yet counts for the file system on which it will be created.
     """
 
     part: str
@@ -117,10 +119,10 @@ class Share:
 
 
 def taken(part: str, unless: str, percents: Mapping[str, int]) -> tuple[Share, ...]:
-    """Return the shares of one part: directory → percent of the stack's ``free_bytes``, measured or estimated after
-    unpacking.
+    """Return a ``Share`` of one part for each directory. ``percents`` maps directories to percent of the stack's
+    ``free_bytes``, measured or estimated after unpacking.
 
-    Archives are in ``hostcache.CACHE``.
+    The space for downloaded archives is below ``hostcache.CACHE``.
     """
     return tuple(Share(part, unless, directory, percent) for directory, percent in percents.items())
 
@@ -128,46 +130,50 @@ def taken(part: str, unless: str, percents: Mapping[str, int]) -> tuple[Share, .
 class Section(StackPart):
     """A role's part of a stack, under the role's name in the stack file.
 
-    Its artifacts and text files are found by their marks (``stackvalues``). ``vendor`` supplies its artifacts and the
-    packages of its repositories.
+    The section's artifacts and text files are found by the marks on its fields (``stackvalues``). ``vendor`` is the
+    supplier of the artifacts and of the packages in the section's repositories.
     """
 
     vendor: ClassVar[str] = ""
 
     @property
     def opens(self) -> tuple[str, ...]:
-        """Layers whose software this layer loads at run time, in addition to the layers that its role requires."""
+        """Names of layers whose software this layer loads at run time, in addition to the layers that its role
+        needs.
+        """
         return ()
 
     @property
     def spare(self) -> tuple[str, ...]:
-        """Fields that no host needs with the section's current values; their artifacts are not fetched."""
+        """Names of fields that no host needs, given the section's other values; artifacts of these fields are not
+        fetched.
+        """
         return ()
 
     def versions(self) -> Mapping[str, str]:
-        """This layer's versions, by their names in records and audits."""
+        """Return the versions of this layer's software, by product names as in records and audits."""
         return {}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """The disk space of this layer."""
+        """Return the disk space that this layer needs, by directory."""
         return ()
 
     def leaving(self) -> tuple[str, ...]:
-        """Shell patterns for names of packages that this layer removes from a host."""
+        """Return shell patterns for the names of packages that this layer removes from a host."""
         return ()
 
     def repositories(self) -> tuple[AptRepository, ...]:
-        """The signed apt repositories of this layer."""
+        """Return the signed apt repositories from which this layer installs packages."""
         return tuple(_repositories(self))
 
     def never_unattended(self) -> tuple[str, ...]:
-        """Packages that unattended-upgrades must not change, as in its configuration: regular expressions for the
-        beginning of a name.
+        """Return the packages of this layer that unattended-upgrades must not change, in the form of its configuration:
+        regular expressions for the beginning of a name.
         """
         return ()
 
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
-        """The artifact names in the section: the path of each name, and the name."""
+        """Return the artifact names in the section, each with the path of the field that contains it."""
         return tuple(marked(type(self), self, ArtifactName))
 
 
@@ -185,7 +191,8 @@ S = TypeVar("S", bound=Section)
 class StackHead(StackPart):
     """The part of a stack that is independent of roles.
 
-    ``distributions`` maps os-release's ID to VERSION_IDs. ``roles`` are the default roles of a host, in order.
+    ``distributions`` maps an ID in os-release to supported VERSION_IDs. ``roles`` are the default roles of hosts with
+    this stack, in order.
     """
 
     name: str
@@ -227,14 +234,14 @@ class Stack(StackHead):
     sections: Mapping[str, SerializeAsAny[Section]] = {}
 
     def section(self, kind: type[S]) -> S:
-        """Return the section of this kind. Raises ``InputError`` if the stack has none."""
+        """Return the section of this type. Raises ``InputError`` if the stack has none."""
         section = self.find(kind)
         if section is None:
             raise InputError(f"the stack {self.name} has no {kind.__name__}, which a role of this host needs")
         return section
 
     def find(self, kind: type[S]) -> S | None:
-        """Return the section of this kind; ``None`` if the stack has none."""
+        """Return the section of this type; ``None`` if the stack has none."""
         return next((section for section in self.sections.values() if isinstance(section, kind)), None)
 
     def artifact(self, name: str) -> Artifact:
@@ -244,12 +251,14 @@ class Stack(StackHead):
         return self.artifacts[name]
 
     def with_files(self, files: Iterable[RoleFile]) -> Stack:
-        """Return the stack with these role files added to its artifacts; its own artifacts take precedence."""
+        """Return the stack with these role files added to its artifacts; of two with one name, the stack's own artifact
+        is used.
+        """
         more = {file.name: file for file in files}
         return self.model_copy(update={"artifacts": {**more, **self.artifacts}}) if more else self
 
     def used_by(self, roles: Iterable[str]) -> tuple[Artifact, ...]:
-        """The artifacts that a host with these roles may need. Artifacts of spare fields (``Section.spare``) are left
+        """Return the artifacts that a host with these roles may need. Artifacts of fields in ``Section.spare`` are left
         out.
         """
         here = set(roles)
@@ -258,26 +267,28 @@ class Stack(StackHead):
         return tuple(self.artifact(name) for name in dict.fromkeys(names))
 
     def stand_ins(self, roles: Iterable[str]) -> tuple[str, ...]:
-        """The stand-in files that a host with these roles may need, with their texts."""
+        """Return the names of stand-in files that a host with these roles may need, each with its text
+        (``Artifact.labelled``).
+        """
         return tuple(one.labelled(one.file) for one in self.used_by(roles) if one.stand_in)
 
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
-        """The artifact names in the stack: the path of each name, and the name."""
+        """Return the artifact names in the stack, each with the path of the field that contains it."""
         return tuple(
             ((role, *way), name) for role, section in self.sections.items() for way, name in section.artifact_uses()
         )
 
     def versions(self) -> dict[str, str]:
-        """The version of each part of the stack."""
+        """Return the versions of all software in the stack, by product names as in records and audits."""
         return {name: version for section in self.sections.values() for name, version in section.versions().items()}
 
     def digest(self) -> str:
-        """A sha256 of the stack except its addresses; see ``stackdata``."""
+        """Return a sha256 of the stack without file addresses; see ``stackdata``."""
         return digest_of(plain(self))
 
     @model_serializer(mode="wrap")
     def _as_in_files(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Put sections at the top level, as in stack files; omit sections with default values only."""
+        """Serialize sections at the top level, as in stack files; omit sections that have only default values."""
         data: dict[str, Any] = handler(self)
         own = {name for name, artifact in self.artifacts.items() if not isinstance(artifact, RoleFile)}
         data["artifacts"] = {name: values for name, values in data.get("artifacts", {}).items() if name in own}

@@ -1,4 +1,4 @@
-"""A stack as plain data in the form of its files, used for storage and for its digest.
+"""Converts a stack to plain data in the form of stack files, for storage and for the stack's digest.
 
 Digests identify stacks in hosts' release records and on this machine. A digest does not depend on file addresses, on
 the description, or on how the models are written.
@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from hostwright.common.canonical import hash_of
 
-SCHEMA = 2  #: schema of the data for a digest; schema 1 was a dump of the model in the order of its fields
+SCHEMA = 2  #: schema number of the data for a digest; schema 1 was a dump of the model in the order of its fields
 
 
 def plain(stack: BaseModel) -> dict[str, Any]:
@@ -31,8 +31,8 @@ def plain(stack: BaseModel) -> dict[str, Any]:
 def digest_of(data: Mapping[str, Any]) -> str:
     """Return the digest of a stack's plain data.
 
-    It does not depend on the order of keys, on files' addresses or transfer methods, or on the default roles, because a
-    host's record contains its roles.
+    The digest does not depend on the order of keys, or on files' addresses or transfer methods. It does not depend on
+    the default roles either, because a host's record contains the host's roles.
     """
     kept = {key: value for key, value in data.items() if key not in {"description", "roles"}}
     kept["artifacts"] = {

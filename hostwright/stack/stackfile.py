@@ -16,16 +16,16 @@ from hostwright.common.input.yamlfile import Document, Origin, Where, load_docum
 from hostwright.stack.stack import Section, Stack, StackHead, safe_stack_name
 from hostwright.stack.stackvalues import TextFile, marked
 
-DEFAULT_FILE = "default.txt"  #: file in a folder of stacks; contains the name of the default stack
-#: role → model of its section; ``None`` for a role without a section
+DEFAULT_FILE = "default.txt"  #: name of the file in a folder of stacks that contains the name of the default stack
+#: role name → model of the role's section; ``None`` for a role without a section
 Kinds = Mapping[str, type[Section] | None]
 
 
 def load_stack(name: str, search_dirs: Sequence[Path], kinds: Kinds) -> Stack:
     """Read the stack ``name``, and the stacks that it extends, from the first of ``search_dirs`` with ``NAME.yml``.
 
-    ``kinds`` are all known roles, with the models of their sections. Raises ``InputError`` for a missing file and
-    ``InputErrors`` with all errors, each with file, line and column.
+    ``kinds`` has all known roles with the models of their sections. Raises ``InputError`` if the stack has no file, and
+    ``InputErrors`` with all errors in its files, each with file, line and column.
     """
     document = _extended(name, search_dirs, ())
     data = {**document.data, "name": name}
@@ -47,7 +47,9 @@ def read_stack(data: Mapping[str, Any], kinds: Kinds) -> Stack:
 
 
 def stack_model(kinds: Kinds, wanted: Collection[str] = ()) -> type[StackHead]:
-    """Return the model of a stack file. Sections of ``wanted`` roles are required if they have required fields."""
+    """Return the pydantic model of a stack file. Sections of the roles ``wanted`` are required if they have required
+    fields.
+    """
     fields: dict[str, Any] = {}
     for name, kind in kinds.items():
         if kind is not None and any(field.is_required() for field in kind.model_fields.values()):
@@ -104,10 +106,10 @@ def stack_names(search_dirs: Iterable[Path]) -> list[str]:
 
 
 def _extended(name: str, search_dirs: Sequence[Path], seen: tuple[str, ...], place: str | None = None) -> Document:
-    """The document of a stack, merged over the parts that it includes and the stack that it extends.
+    """Return the document of a stack, merged over the files that it includes and the stack that it extends.
 
-    ``seen`` are the stacks that extend this one, directly or indirectly; ``place`` is the position of its name in the
-    last of them.
+    ``seen`` are the stacks that extend this stack, directly or indirectly. ``place`` is the file position at which the
+    last of these names this stack.
     """
     if name in seen:
         circle = " → ".join((*seen, name))
@@ -144,8 +146,8 @@ def _without(document: Document, *keys: str) -> Document:
 
 
 def _fragment(name: str, folders: Iterable[Path], place: str | None) -> Document:
-    """Read a part file from the first of these folders that has it; ``place`` is the position of its name in the stack
-    file.
+    """Read an included file from the first of these folders that has it. ``place`` is the file position of the file's
+    name in the stack file.
     """
     path = next((path for path in (folder / name for folder in folders) if path.is_file()), None)
     if path is None:
@@ -203,7 +205,9 @@ def _read_texts(data: dict[str, Any], model: type[StackHead], document: Document
 
 
 def _put(data: dict[str, Any], way: Where, text: str) -> None:
-    """Put a text into nested mappings. Mappings on the path are copied, because they may belong to a document."""
+    """Put a text into nested mappings at the path ``way``. Mappings on the path are copied before the change, because
+    they may belong to a document.
+    """
     here: Any = data
     for part in way[:-1]:
         here[part] = here[part].copy()
@@ -227,8 +231,8 @@ def _unknown_artifacts(stack: Stack, document: Document) -> list[InputError]:
 
 
 def _unlike_repositories(stack: Stack, document: Document) -> Iterator[InputError]:
-    """Errors for roles' repositories that have the same name or address but differ otherwise: apt rejects one address
-    with two keys.
+    """Yield an error for each repository that has the name or address of another role's repository but differs from it
+    otherwise. apt rejects one address with two keys.
     """
     named = [(role, one) for role, section in stack.sections.items() for one in section.repositories()]
     for (first, one), (second, other) in combinations(named, 2):

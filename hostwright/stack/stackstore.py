@@ -1,5 +1,5 @@
-"""Stores the stacks with which hosts were verified on this machine, so that a rollback has them after their files
-changed.
+"""Stores, on this machine, the stacks with which hosts were verified. A rollback uses a stored stack, because the
+stack's files may have changed.
 
 A host's record contains only the digest of its stack, and a rollback installs the stored stack with this digest. So a
 compromised host can choose only among verified stacks, and cannot set an address or a checksum.
@@ -23,13 +23,14 @@ from hostwright.stack.stackdata import digest_of, plain
 from hostwright.stack.stackfile import Kinds, read_stack
 
 FOLDER = "stacks"
-#: schema of a file; files of schema 1 contain only a stack's model, and are named by the model's digest
+#: schema number of a file. Files of schema 1 contain only a dump of a stack's model, and their names are digests of
+#: that dump.
 SCHEMA: Literal[2] = 2
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class _Kept(BaseModel):
-    """A file of schema 2: a stack in the form of its files."""
+    """The content of a file of schema 2: a stack in the form of stack files."""
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
 
@@ -38,7 +39,7 @@ class _Kept(BaseModel):
 
 
 def keep(stack: Stack, root: Path | None = None) -> str:
-    """Store a verified stack; return an empty text, or an error text.
+    """Store a verified stack; return an error text if that fails, else an empty text.
 
     A failure is not raised, because a full disk on this machine must not make a healthy host fail. The default ``root``
     is ``places.state_root()``.
@@ -59,10 +60,11 @@ def keep(stack: Stack, root: Path | None = None) -> str:
 
 
 def find(digest: str, kinds: Kinds, root: Path | None = None) -> Stack | None:
-    """Return the stack with this digest; ``None`` if it is not on this machine, or its file is damaged.
+    """Return the stack with this digest; ``None`` if the stack is not stored on this machine, or if its file is
+    damaged.
 
-    ``kinds`` are the models of the sections of all known roles. Raises ``InputError`` if another version of Hostwright,
-    or one with other roles, stored the stack and it cannot be read.
+    ``kinds`` are the models of the sections of all known roles. Raises ``InputError`` if the stack cannot be read
+    because a Hostwright of another version, or with other roles, stored it.
     """
     if not _DIGEST.fullmatch(digest):
         return None
@@ -72,7 +74,8 @@ def find(digest: str, kinds: Kinds, root: Path | None = None) -> Stack | None:
         return None
     if _newer(data):
         raise InputError("a newer Hostwright stored this stack; upgrade Hostwright on this machine", str(path))
-    if "schema" not in data:  # its digest cannot be computed any more, so the file's name is trusted
+    # a file of schema 1: this version cannot compute the digest, so the file's name is trusted
+    if "schema" not in data:
         return _read(data, kinds, path, "was stored by an earlier Hostwright in an unsupported form")
     stack = _said(data, digest)
     return None if stack is None else _read(stack, kinds, path, "was stored with sections of unknown roles")
@@ -91,7 +94,7 @@ def _newer(data: dict[str, Any]) -> bool:
 
 
 def _said(data: dict[str, Any], digest: str) -> dict[str, Any] | None:
-    """The stack in a file of schema 2, as plain data; ``None`` if its digest differs."""
+    """Return the stack in a file of schema 2, as plain data; ``None`` if the digest of this data is not ``digest``."""
     try:
         stack = adapter(_Kept).validate_python(data).stack
         return stack if digest_of(stack) == digest else None
@@ -108,7 +111,7 @@ def _read(stack: dict[str, Any], kinds: Kinds, path: Path, fault: str) -> Stack:
 
 
 def _has(digest: str, stack: Stack, root: Path | None) -> bool:
-    """Whether the stack is stored in its current form. New file addresses leave the digest unchanged, and the stack is
+    """Return whether the stored stack equals ``stack``. A stack with new file addresses has the old digest, but must be
     stored again.
     """
     data = _data(_path(digest, root)) or {}

@@ -1,8 +1,8 @@
 """Types of values in a stack file: names, versions, paths and addresses.
 
-Two marks give a text a special meaning. ``Annotated[str, ArtifactName]`` is the name of one of the stack's artifacts.
-``Annotated[str, TextFile]`` is the content of a text file; the stack file contains its name. Marks may be anywhere in a
-field's annotation: ``Mapping[PythonVersion, Annotated[str, ArtifactName]]``.
+Two marks in annotations give a text a special meaning. ``Annotated[str, ArtifactName]`` is the name of one of the
+stack's artifacts. ``Annotated[str, TextFile]`` is the content of a text file; the stack file contains its name. Marks
+may be anywhere in a field's annotation: ``Mapping[PythonVersion, Annotated[str, ArtifactName]]``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _without_nulls(value: Any) -> Any:
     return {name: entry for name, entry in value.items() if entry is not None} if isinstance(value, Mapping) else value
 
 
-#: validator of a mapping: null removes an entry of the extended stack
+#: validator for mappings: a null value removes the entry that the extended stack has
 WithoutNulls = BeforeValidator(_without_nulls)
 
 
@@ -70,7 +70,7 @@ class StackPart(BaseModel):
 
 
 def marked(kind: Any, value: Any, mark: type, way: tuple[str | int, ...] = ()) -> Iterator[tuple[Any, Any]]:
-    """Yield the values below ``value`` that have a mark in the annotation ``kind``, each with its path.
+    """Yield the values inside ``value`` whose annotation in ``kind`` has this mark, each with its path.
 
     ``value`` is a validated part, or raw data from a file; data of another form is ignored.
     """

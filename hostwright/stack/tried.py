@@ -1,4 +1,5 @@
-"""Records of tests of stacks: which roles were tried on which releases, in ``tried.json`` in the stacks' folder.
+"""Records of tests of stacks, in the file ``tried.json`` in a folder of stacks: which roles were tested on which
+distribution releases.
 
 A record applies to a stack as long as the stack pins the same versions.
 """
@@ -25,11 +26,11 @@ State = Literal["tried", "planned", "not tried"]
 
 
 class Trial(StackPart):
-    """Commands that succeeded with some roles of a stack on hosts of one release of a distribution.
+    """The record of commands (verbs) that succeeded with some roles of a stack on hosts with one distribution release.
 
-    ``host`` is the kind of host: ``lab``, or ``facts`` that a test recorded or created, which allow only a plan.
-    ``stand_ins`` are the artifacts that were not the vendor's. ``tests`` are the test files. ``date`` is the day of the
-    last recorded run; ``None`` if the tests exist but no run was recorded.
+    ``host`` is ``lab`` for hosts in a lab. It is ``facts`` if the test had only facts, recorded or made up, so that
+    only planning was possible. ``stand_ins`` are the artifacts that were not the vendor's. ``tests`` are the test
+    files. ``date`` is the day of the last recorded run; ``None`` if the tests exist but no run was recorded.
     """
 
     stack: str
@@ -45,24 +46,24 @@ class Trial(StackPart):
 
     @property
     def state(self) -> State:
-        """The state that the record proves; a plan alone counts as planned."""
+        """The state that the record proves. A record of nothing but a plan proves only ``planned``."""
         return "planned" if self.host == "facts" or set(self.verbs) <= {"plan"} else "tried"
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Records with the same key are merged."""
+        """Key for merging: records with equal keys are merged."""
         return self.stack, self.distribution, self.release, self.host, tuple(sorted(self.roles)), self.stand_ins
 
     def covers(self, other: Trial) -> bool:
-        """Whether ``other`` adds nothing to this record: its roles and verbs are among those of this record, and all
-        else is equal.
+        """Return whether ``other`` adds nothing to this record: all its roles and verbs are also in this record, and
+        all else is equal.
         """
         alike = all(getattr(self, name) == getattr(other, name) for name in _ALIKE)
         return alike and {*other.roles} <= {*self.roles} and {*other.verbs} <= {*self.verbs}
 
     def merged(self, other: Trial) -> Trial:
-        """Merge two records with the same key: the verbs and tests of both if the versions are equal, otherwise
-        ``other``.
+        """Merge two records with equal keys. If the versions are equal, the result has the verbs and tests of both;
+        otherwise the result is ``other``.
         """
         if dict(self.versions) != dict(other.versions):
             return other
@@ -81,7 +82,7 @@ _ALIKE = ("stack", "versions", "distribution", "release", "host", "stand_ins")
 
 @dataclass(frozen=True, slots=True)
 class TriedRole:
-    """The records for one role of a stack on one release of a distribution, strongest first."""
+    """The records for one role of a stack on one distribution release, strongest first."""
 
     distribution: str
     release: str
@@ -90,12 +91,14 @@ class TriedRole:
 
     @property
     def state(self) -> State:
-        """The strongest proven state."""
+        """The strongest state that a record proves."""
         return self.trials[0].state if self.trials else "not tried"
 
 
 def read_trials(file: Path) -> tuple[Trial, ...]:
-    """Read the records in a file; empty for a missing file. Raises ``InputError`` for an unusable file."""
+    """Read the records in a file ``tried.json``; empty for a missing file. Raises ``InputError`` for an unusable
+    file.
+    """
     try:
         return adapter(tuple[Trial, ...]).validate_json(file.read_bytes())
     except FileNotFoundError:
@@ -105,7 +108,8 @@ def read_trials(file: Path) -> tuple[Trial, ...]:
 
 
 def trials_text(trials: Iterable[Trial]) -> str:
-    """The content of a file with these records: merged, sorted, and one record per line for readable diffs.
+    """Return the content of a file ``tried.json`` with these records: merged, sorted, and one record per line for
+    readable diffs.
 
     A record that another record covers is omitted.
     """
@@ -122,7 +126,9 @@ def trials_text(trials: Iterable[Trial]) -> str:
 
 
 def cells(stack: Stack, trials: Sequence[Trial]) -> tuple[TriedRole, ...]:
-    """The matrix of a stack: each of its releases with each of its default roles and other roles with records."""
+    """Return the cells of a stack's test matrix: one for each of its releases and each role, where roles are its
+    default roles and other roles with records.
+    """
     versions = stack.versions()
     counted = [trial for trial in trials if trial.stack == stack.name and dict(trial.versions) == versions]
     roles = dict.fromkeys((*stack.roles, *(role for trial in counted for role in trial.roles)))
@@ -144,5 +150,5 @@ def _of(trials: Sequence[Trial], distribution: str, release: str, role: str) -> 
 
 
 def by_release(matrix: Iterable[TriedRole]) -> tuple[tuple[TriedRole, ...], ...]:
-    """Group the cells by release."""
+    """Group the cells of a test matrix by distribution release."""
     return tuple(tuple(group) for _, group in groupby(matrix, key=lambda cell: (cell.distribution, cell.release)))

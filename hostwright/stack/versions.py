@@ -15,7 +15,7 @@ def version(text: str) -> Version:
 
 
 def series(text: str) -> str:
-    """The major and minor version.
+    """Return the major and minor version of a version.
 
     >>> series("11.2.2")
     '11.2'
@@ -24,7 +24,8 @@ def series(text: str) -> str:
 
 
 def kernel_version(release: str) -> Version | None:
-    """The version in the output of ``uname -r``; ``None`` if it has none.
+    """Return the version at the beginning of a kernel release (the output of ``uname -r``); ``None`` if the release has
+    none.
 
     >>> str(kernel_version("5.15.0-91-generic"))
     '5.15.0'

@@ -1,1 +1,1 @@
-"""The stack's files: on this machine, from their vendors, and on hosts."""
+"""Stores stacks' files: fetches them from vendors and archives to this machine, and names their paths on hosts."""

@@ -1,7 +1,7 @@
-"""Resolves the packages for hosts, with all their dependencies, in a distribution's archive.
+"""Finds the versions of packages for hosts, and all their dependencies, in a distribution's archive.
 
-apt resolves for a host without any package, so that the resulting files suffice for every host of the distribution. A
-host receives only packages that it lacks.
+apt resolves dependencies for a host without any package, so that the resulting files suffice for every host with the
+distribution. A host then receives only the packages that it lacks.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def resolve(
     *,
     repositories: Sequence[Path] = (),
 ) -> LockedPackages:
-    """Return the packages for these sets of words (``name`` or ``name=version``), each set resolved for its own empty
-    host.
+    """Return the packages for these sets of words (``name`` or ``name=version``) and their dependencies. Each set is
+    resolved separately, for a host without any package.
 
     Versions of ``before`` are used if the archive still has them. A word that the archive does not know is omitted; if
-    ``before`` has its package, the package and its dependencies are kept. ``folder`` is reused by later calls.
-    ``repositories`` are package files that contain a repository for the host's disk: words may name its packages, whose
-    other dependencies come from the archive. Raises ``ArtifactError``.
+    ``before`` has this package, it is kept with its dependencies. ``folder`` is apt's working directory, which later
+    calls reuse. ``repositories`` are package files that each contain a repository for the host's disk. Words may name
+    packages of these repositories, whose other dependencies come from the archive. Raises ``ArtifactError``.
     """
     with locked(folder):
         apt = PrivateApt(folder, distribution, archive)
@@ -62,12 +62,14 @@ def resolve(
 
 
 def _beyond(name: str, needs: Mapping[str, set[str]], theirs: set[str]) -> set[str]:
-    """The dependencies of a repository's package in the archive, also through other packages of that repository."""
+    """Return the packages of the archive on which the package ``name`` depends, directly or through packages in
+    ``theirs``, which come from a repository.
+    """
     return reached([name], lambda each: needs[each] if each in theirs else ()) - theirs
 
 
 def _still(before: LockedPackages, words: Iterable[str]) -> dict[str, LockedDeb]:
-    """The packages of ``before`` for these words, with their dependencies."""
+    """Return the packages of ``before`` that these words name, with their dependencies."""
     debs = {deb.package: deb for deb in before.packages}
     names = [word.partition("=")[0] for word in words if not before.lacking([word])]
     first = [*names, *(need for name in names for need in before.others.get(name, ()))]
@@ -83,7 +85,9 @@ def _locked(row: Mapping[str, str], url: str, needs: set[str]) -> LockedDeb:
 
 
 def _needs(rows: Mapping[str, Mapping[str, str]]) -> dict[str, set[str]]:
-    """Package → the packages in ``rows`` that it depends on, by their names or by names that they provide."""
+    """Return a mapping from each package in ``rows`` to its dependencies in ``rows``. A dependency may have a name that
+    a package provides.
+    """
     provided: dict[str, set[str]] = {}
     for name, row in rows.items():
         for word in (name, *_names(row.get("Provides", ""))):
@@ -96,7 +100,7 @@ def _needs(rows: Mapping[str, Mapping[str, str]]) -> dict[str, set[str]]:
 
 
 def _names(relation: str) -> Iterator[str]:
-    """The package names in a dependency field, including all alternatives.
+    """Yield the package names in a dependency field, including all alternatives.
 
     >>> list(_names("libc6 (>= 2.34), perl:any | perl5 (>> 5) [amd64], make"))
     ['libc6', 'perl', 'perl5', 'make']

@@ -1,7 +1,7 @@
-"""Runs this machine's apt in its own directory, on the archive of any distribution.
+"""Runs this machine's apt with a separate directory for its state, on the archive of any distribution.
 
-It uses this machine's archive addresses, proxies and credentials, but does not change this machine's apt state and
-cache. Package lists must be signed by the distribution's key.
+apt uses this machine's archive addresses, proxies and credentials, but does not change the package lists and caches of
+this machine. Package lists must be signed by the distribution's key.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ from hostwright.common.places import write_whole
 from hostwright.common.text import one_line, printable
 from hostwright.stack.store.debs import LockedPackages
 
-_MOST_LIST_BYTES = 64 * 1024 * 1024  #: our choice: a toolkit's list has some hundred KB
+#: our choice: maximum size of a package list in a repository; the list of a toolkit has some hundred KB
+_MOST_LIST_BYTES = 64 * 1024 * 1024
 
 
 def list_in(repository: Path) -> bytes:
-    """The package list in a repository's package file, read without unpacking it. Raises ``ArtifactError``."""
+    """Return the package list inside a package file that contains a repository, without unpacking the file. Raises
+    ``ArtifactError``.
+    """
     try:
         with subprocess.Popen(
             ["dpkg-deb", "--fsys-tarfile", str(repository)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -53,7 +56,7 @@ def _found(program: subprocess.Popen[bytes]) -> bytes | None:
 
 
 ARCHITECTURE = "amd64"
-#: codenames of known releases, so that no host has to report them
+#: distribution as in lock files → codename of the release, so that no host has to report its codename
 CODENAMES = {
     "debian-10": "buster", "debian-11": "bullseye", "debian-12": "bookworm", "debian-13": "trixie",
     "ubuntu-18.04": "bionic", "ubuntu-20.04": "focal", "ubuntu-22.04": "jammy", "ubuntu-24.04": "noble",
@@ -64,25 +67,30 @@ _POCKETS = (
     "-updates",
     "-security",
     "/updates",
-)  #: suffixes of the suites of a release; the last is Debian's security suite before 11
+)  #: suffixes of a release's suites; Debian's security suite before 11 has the last
 _COMPONENTS = {
     "debian": {"main", "contrib", "non-free", "non-free-firmware"},
     "ubuntu": {"main", "restricted", "universe", "multiverse"},
 }
-_KEYRING = "/usr/share/keyrings/{}-archive-keyring.gpg"  #: installed by the package DISTRIBUTION-archive-keyring
-_APT_TIMEOUT_S = 1800.0  #: our estimate: 60 MB of lists at 0.03 MB/s; apt has its own timeout for a silent server
+#: path of the keyring that the package DISTRIBUTION-archive-keyring installs
+_KEYRING = "/usr/share/keyrings/{}-archive-keyring.gpg"
+#: our estimate: maximum seconds for fetching package lists, 60 MB at 0.03 MB/s. apt has its own timeout for a silent
+#: server.
+_APT_TIMEOUT_S = 1800.0
 _TARGETS = "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)"
-#: settings of this machine's apt for access to the archive
+#: beginnings of the names of this machine's apt settings that are copied, because they concern access to the archive
 _TAKEN = ("Acquire::http", "Acquire::https", "Acquire::Retries", "Acquire::ForceIPv")
 _ONLINE = (
     "is this machine online, and does apt's list of sources name the right archive (`--sources FILE` names another)?"
 )
-_EXPLAINED = 3  #: lines of apt's output in an error
+_EXPLAINED = 3  #: maximum lines of apt's output in an error text
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A release: ``debian``, ``12``, ``bookworm``, as in ``/etc/os-release``."""
+    """A release of a distribution, such as ``debian``, ``12``, ``bookworm``: ID, VERSION_ID and VERSION_CODENAME in
+    ``/etc/os-release``.
+    """
 
     identity: str
     version: str
@@ -96,9 +104,9 @@ class Distribution:
 class AptArchive:
     """The archive to use: apt sources and signing keys.
 
-    ``sources`` is a file with apt sources, by default this machine's. ``keyring`` is a file with keys, by default the
-    keyring of the distribution's keyring package on this machine. ``components`` are read in addition to the components
-    of the sources.
+    ``sources`` is a file with apt sources, by default the apt sources of this machine. ``keyring`` is a file with keys,
+    by default the keyring that the distribution's keyring package installed on this machine. ``components`` are used in
+    addition to the components in the sources.
     """
 
     sources: Path | None = None
@@ -107,7 +115,7 @@ class AptArchive:
 
 
 class PrivateApt:
-    """This machine's apt in its own directory, for one distribution."""
+    """This machine's apt with a separate directory, for the archive of one distribution."""
 
     def __init__(self, folder: Path, distribution: Distribution, archive: AptArchive):
         if shutil.which("apt-get") is None:
@@ -123,11 +131,13 @@ class PrivateApt:
 
     @property
     def local(self) -> str:
-        """The prefix of the addresses of packages in the repositories."""
+        """The prefix of the addresses of packages that come from ``repositories`` (see ``prepare``), not from the
+        archive.
+        """
         return f"file://{self._folder}/local/"
 
     def prepare(self, before: LockedPackages, repositories: Sequence[Path]) -> None:
-        """Fetch the package lists, and pin the versions of ``before``."""
+        """Fetch the archive's package lists, and make apt prefer the versions in ``before``."""
         for name in ("lists/partial", "cache/archives/partial", "named"):
             (self._folder / name).mkdir(parents=True, exist_ok=True)
         keyring = self._keyring()
@@ -150,7 +160,9 @@ class PrivateApt:
             raise ArtifactError(f"the package lists of {self._of} could not be fetched ({text}): {_ONLINE}")
 
     def _unpacked(self, repository: Path) -> Path:
-        """The directory with the package list of a repository, named by the repository's checksum."""
+        """Return a directory with the package list of a repository, extracted if needed; its name is the checksum of
+        the repository's file.
+        """
         place = self._folder / "local" / repository.parent.name
         if not (place / "Packages").is_file():
             place.mkdir(parents=True, exist_ok=True)
@@ -167,8 +179,9 @@ class PrivateApt:
         return keyring.absolute()
 
     def _repositories(self) -> Mapping[tuple[str, str], set[str]]:
-        """The archive's addresses and suites, with their components. If this machine has another release of the same
-        distribution, its sources are used with this release's suites.
+        """Return address and suite of each repository in the archive, with the components to use. If this machine runs
+        another release of the same distribution, the addresses in its apt sources are used with the suites of
+        ``distribution``'s release.
         """
         found = list(self._targets(self._of.codename))
         mine = platform.freedesktop_os_release() if self._archive.sources is None else {}
@@ -187,7 +200,9 @@ class PrivateApt:
         return repositories
 
     def _targets(self, codename: str) -> Iterator[tuple[str, str, str]]:
-        """Yield address, suite without the codename, and component, of the sources of that release."""
+        """Yield address, suite without the codename, and component, of each source for the release ``codename`` in the
+        apt sources.
+        """
         options: list[str] = []
         if named := self._archive.sources:
             shutil.rmtree(self._folder / "named")
@@ -196,7 +211,8 @@ class PrivateApt:
             options = ["-o", "Dir::Etc::SourceList=/dev/null", "-o", f"Dir::Etc::SourceParts={self._folder}/named"]
         asked = ["apt-get", *options, "indextargets", "--format", _TARGETS, "Created-By: Packages"]
         listed = _program(asked)
-        known = [line.split(" ") for line in listed.stdout.splitlines()]  # downloaded lists, with their origins
+        # package lists that this machine has downloaded, with their origins
+        known = [line.split(" ") for line in listed.stdout.splitlines()]
         others = {(row[0], row[1]) for row in known if len(row) == 4 and row[3].casefold() != self._of.identity}
         all_of_them = _program([*asked[:-3], "--no-release-info", *asked[-3:]])
         components = _COMPONENTS.get(self._of.identity)
@@ -208,7 +224,7 @@ class PrivateApt:
                 yield uri, pocket, component
 
     def known(self, words: Iterable[str]) -> frozenset[str]:
-        """The words for which a package exists (``name`` or ``name=version``)."""
+        """Return the words (``name`` or ``name=version``) for which the archive or a repository has a package."""
         chosen = sorted(words)
         shown = {(stanza["Package"], stanza["Version"]) for stanza in self._show(chosen)}
         names = {name for name, _ in shown}
@@ -218,8 +234,8 @@ class PrivateApt:
         )
 
     def resolve(self, words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-        """Yield name, version and address of each package that ``apt-get install`` of these words installs on an empty
-        host.
+        """Yield name, version and address of each package that ``apt-get install`` with these words installs on a host
+        without any package.
         """
         done = self._run("apt-get", "-q", "--print-uris", "install", *words)
         if done.returncode != 0:
@@ -233,12 +249,14 @@ class PrivateApt:
             )
         for line in done.stdout.splitlines():
             uri, _, rest = line.removeprefix("'").partition("' ")
-            parts = rest.split(" ")[0].split("_")  # NAME_VERSION_ARCHITECTURE.deb, with an epoch's colon as %3a
+            parts = rest.split(" ")[0].split("_")  # NAME_VERSION_ARCHITECTURE.deb; a colon after an epoch is %3a
             if line.startswith("'") and len(parts) == 3:
                 yield parts[0], parts[1].replace("%3a", ":"), self._address(uri)
 
     def _address(self, uri: str) -> str:
-        """The address of a file for other programs. Raises ``ArtifactError`` for an unsupported scheme."""
+        """Return an address that programs other than apt can fetch. Raises ``ArtifactError`` for a scheme that only apt
+        supports.
+        """
         scheme, _, rest = uri.partition(":")
         if scheme in {"http", "https"}:
             return uri
@@ -250,13 +268,13 @@ class PrivateApt:
         )
 
     def stanzas(self, chosen: Mapping[str, tuple[str, str]]) -> list[dict[str, str]]:
-        """The entries of the package lists for these packages and versions."""
+        """Return the entries in the package lists for these packages and versions."""
         return list(self._show([f"{name}={version}" for name, (version, _) in chosen.items()]))
 
     def _show(self, words: Sequence[str]) -> Iterator[dict[str, str]]:
         if not words:
             return
-        # exits with an error if a word is unknown, but prints the other packages
+        # apt-cache fails if a word is unknown, but prints the entries of the other packages
         done = self._run("apt-cache", "show", *words)
         for text in done.stdout.split("\n\n"):
             fields = [line.partition(":") for line in text.splitlines() if line[:1] not in {"", " ", "\t"}]
@@ -285,7 +303,9 @@ def _program(command: Sequence[str], **settings: str) -> subprocess.CompletedPro
 
 
 def _settings(folder: Path) -> str:
-    """apt's settings: everything in this directory, nothing from this machine, for an empty host."""
+    """Return apt's settings: all paths are in ``folder``, nothing comes from this machine, and no package is
+    installed.
+    """
     values = {
         "Dir::Etc::Main": "/dev/null",
         "Dir::Etc::Parts": "/dev/null",
@@ -302,19 +322,21 @@ def _settings(folder: Path) -> str:
         "APT::Architecture": ARCHITECTURE,
         "APT::Architectures": ARCHITECTURE,
         "APT::Install-Recommends": "false",
-        "APT::Sandbox::User": "root",  # user _apt may have no access to the store
-        # all hosts get the same versions, including those in Ubuntu's phased rollout
+        "APT::Sandbox::User": "root",  # the user _apt may have no access to this directory
+        # All hosts get the same versions, including versions that Ubuntu releases in phases.
         "APT::Get::Always-Include-Phased-Updates": "true",
         "APT::Update::Error-Mode": "any",
         "Acquire::Languages": "none",
-        "Acquire::AllowReleaseInfoChange::Suite": "true",  # a release becomes oldstable
+        "Acquire::AllowReleaseInfoChange::Suite": "true",  # the suite changes when a release becomes oldstable
         "Acquire::AllowReleaseInfoChange::Version": "true",
     }
     return "".join(f'{name} "{value}";\n' for name, value in values.items())
 
 
 def _reached() -> Iterator[str]:
-    """Lines of this machine's settings for access to the archive: proxies, timeouts, and the credentials file."""
+    """Yield the lines of this machine's apt settings for access to archives: proxies, timeouts, and the credentials
+    file.
+    """
     for line in _program(["apt-config", "dump"]).stdout.splitlines():
         if line.startswith((*_TAKEN, "Dir::Etc::netrc", "Dir::Etc::netrcparts")):
             name, _, value = line.partition(" ")

@@ -1,6 +1,6 @@
-"""The store: stacks' files on this machine by sha256, and pins for files without a published checksum.
+"""The store: stacks' files on this machine, found by sha256, and pinned checksums for files whose vendors publish none.
 
-A file gets its final name in the store only after its checksum was verified.
+A file gets its final name in the store only after the verification of its checksum.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _LOCK_HEADER = f"# Checksums that nobody publishes, pinned at first sight by {Co
 
 
 class AnyArtifact(Protocol):
-    """The properties of a stack's artifact that the store uses."""
+    """The properties of an artifact that the store uses."""
 
     @property
     def name(self) -> str:
-        """Name in the stack."""
+        """Name of the artifact in the stack."""
 
     @property
     def file(self) -> str:
@@ -44,24 +44,24 @@ class AnyArtifact(Protocol):
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """Addresses, best first."""
+        """Addresses of the file, best first."""
 
     @property
     def sha256(self) -> str | None:
-        """Checksum in lowercase hex."""
+        """Checksum in lowercase hex; ``None`` if the vendor does not publish one."""
 
     @property
     def size(self) -> int | None:
-        """Size in bytes."""
+        """Size in bytes; ``None`` if unknown."""
 
     @property
     def stand_in(self) -> bool | str:
-        """Whether it is not the vendor's file; a text describes it."""
+        """Whether the file replaces the vendor's file; may be a text that describes the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A file's checksum and size at the first download."""
+    """A file's checksum and size at its first download, recorded in a lock file."""
 
     file: str
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -76,7 +76,7 @@ class _LockFile:
 @dataclass(frozen=True, slots=True)
 class Store:
     """The files under ``root``. ``lock_dirs`` are the directories of stacks: a stack's lock file is next to the stack
-    file, or in the first directory if none has the stack.
+    file, or in the first of these directories if none of them has the stack.
     """
 
     root: Path
@@ -96,12 +96,12 @@ class Store:
         return cls(cache / "artifacts", lock_dirs)
 
     def path(self, sha256: str, file: str) -> Path:
-        """The path of a file with this checksum, whether it exists or not."""
+        """Return the path in the store for a file with this checksum, whether the file exists or not."""
         return self.root / sha256[:2] / sha256 / file
 
     def locate(self, artifact: AnyArtifact) -> Path:
-        """Return the path of an artifact. Raises ``ArtifactError`` if the file is missing or has another size; its
-        content is not read.
+        """Return the path of an artifact's file in the store. Raises ``ArtifactError`` if the file is missing or has
+        the wrong size. Does not read the file.
         """
         if artifact.sha256 is None:
             raise ArtifactError(f"{artifact.name}: {artifact.file} has no pinned checksum yet; run {Command('mirror')}")
@@ -121,7 +121,9 @@ class Store:
         return path
 
     def size_of(self, artifact: AnyArtifact) -> int:
-        """The size of an artifact in bytes: from its stack, else from its file here, else 0."""
+        """Return the size of an artifact in bytes: the size in the stack, else the size of the file in the store, else
+        0.
+        """
         if artifact.size is not None or artifact.sha256 is None:
             return artifact.size or 0
         try:
@@ -135,7 +137,9 @@ class Store:
         return next(beside, self.lock_dirs[0]) / f"{stack}.lock.yml"
 
     def pinned(self, stack: Stack) -> Stack:
-        """Return the stack with pinned checksums and sizes for artifacts without one. Raises ``InputError``."""
+        """Return the stack; artifacts without checksum get the checksum and size pinned in its lock file. Raises
+        ``InputError``.
+        """
         pins = read_pins(self.lock_file(stack.name))
         known = {
             name: artifact.model_copy(update={"sha256": pins[name].sha256, "size": pins[name].size})
@@ -146,7 +150,9 @@ class Store:
 
 
 def read_pins(path: Path) -> dict[str, Pin]:
-    """Read the pins in a lock file; empty for a missing file. Raises ``InputError`` for a damaged file."""
+    """Read the pins in a lock file, by artifact name; empty for a missing file. Raises ``InputError`` for a damaged
+    file.
+    """
     try:
         return adapter(_LockFile).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or {}).artifacts
     except FileNotFoundError:
@@ -156,7 +162,7 @@ def read_pins(path: Path) -> dict[str, Pin]:
 
 
 def damaged(lock: Path, why: str) -> InputError:
-    """The error for a lock file that cannot be parsed."""
+    """Return the error for a lock file that cannot be parsed."""
     return InputError(
         f"this lock file is damaged ({why}); restore it from version control, or delete it and run {Command('mirror')}",
         str(lock),
@@ -183,7 +189,7 @@ def write_pin(path: Path, name: str, pin: Pin) -> None:
 
 
 def settle(temporary: Path, final: Path) -> None:
-    """Give a finished file its final name. After a crash, it is complete or absent."""
+    """Rename a finished file to its final name, durably: after a crash, the final file is complete or absent."""
     final.parent.mkdir(parents=True, exist_ok=True)
     sync(temporary)
     temporary.replace(final)
@@ -192,7 +198,7 @@ def settle(temporary: Path, final: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Lock this folder against other processes while the block runs; a missing folder is created."""
+    """Lock a folder against other processes of Hostwright while the block runs. A missing folder is created."""
     descriptor = _lock(folder)
     try:
         yield
@@ -201,7 +207,9 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _lock(folder: Path) -> int:
-    """Return a descriptor of the locked folder. A lock is void if its previous holder has removed the folder."""
+    """Lock a folder; return its descriptor. If the previous holder of the lock has removed the folder, create it and
+    lock it again.
+    """
     from filelock import lock_descriptor
 
     while True:
@@ -216,13 +224,15 @@ def _lock(folder: Path) -> int:
 
 
 def sha256_of(path: Path) -> str:
-    """The checksum of a file in lowercase hex."""
+    """Return the sha256 of a file in lowercase hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def stand_ins_line(files: Iterable[str]) -> str:
-    """A warning with the number of stand-in files and their texts, so that a lab is not mistaken for real hosts."""
+    """Return a warning with the number of stand-in files and their texts, so that a lab is not mistaken for real
+    hosts.
+    """
     unique = sorted({*files})
     texts = dict.fromkeys(found[1] for file in unique if (found := re.search(r" \((.*)\)$", file)))
     line = f"lab stack: {count(len(unique), 'stand-in file')}, not the vendor's own: see docs/lab.md"

@@ -1,4 +1,4 @@
-"""Distribution packages that hosts receive from the mirror: files by sha256, listed in a lock file.
+"""Distribution packages that hosts receive from the mirror. A lock file lists the package files, with their sha256.
 
 The lock file is next to the stack's other lock file. Only ``invoke mirror`` writes it (``aptarchive`` resolves):
 
@@ -7,8 +7,9 @@ The lock file is next to the stack's other lock file. Only ``invoke mirror`` wri
       "packages": [
         {"package": "dkms", "version": "3.0.10-8", "url": "…", "sha256": "…", "size": 41012, "needs": ["make"]}]}}
 
-``wanted`` are sets of packages to install together. ``needs`` are a package's dependencies in the list. ``others`` are
-packages of repositories on a host's disk, such as a toolkit's, and their dependencies in the list.
+``wanted`` are sets of packages to install together. ``packages`` are these packages and all their dependencies.
+``needs`` are the dependencies of one package among ``packages``. ``others`` maps packages from repositories on a host's
+disk, such as a toolkit's, to their dependencies among ``packages``.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from hostwright.stack.stack import RoleFile
 from hostwright.stack.stackvalues import DebianVersion, Name, Url
 from hostwright.stack.store.artifacts import Store, damaged, locked
 
-SUFFIX = ".packages.json"  #: appended to the name of the stack's other lock file
+SUFFIX = ".packages.json"  #: suffix of the name of a lock file for packages
 
 
 class MirroredDeb(RoleFile):
@@ -49,12 +50,12 @@ class LockedDeb:
     version: DebianVersion
     url: Url
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-    size: Annotated[int, Field(gt=0)]  #: bytes
+    size: Annotated[int, Field(gt=0)]  #: size of the package file in bytes
     needs: tuple[Name, ...] = ()
 
     def as_file(self, distribution: str) -> MirroredDeb:
-        """The file for hosts with this distribution. The artifact's name contains the distribution, because files
-        differ.
+        """Return the artifact for hosts with this distribution. The artifact's name contains the distribution, because
+        distributions have different files for one package.
         """
         name = f"{distribution}-{self.package}-{self.version}".lower()
         return MirroredDeb(
@@ -71,14 +72,16 @@ class LockedDeb:
 
 @dataclass(frozen=True, slots=True)
 class LockedPackages:
-    """The packages of one distribution in the lock file."""
+    """The entry for one distribution in a lock file of packages."""
 
     wanted: tuple[tuple[str, ...], ...] = ()
     packages: tuple[LockedDeb, ...] = ()
     others: Mapping[Name, tuple[Name, ...]] = field(default_factory=dict)
 
     def lacking(self, words: Iterable[str]) -> tuple[str, ...]:
-        """The words (``name`` or ``name=version``) that are neither in ``packages`` nor in ``others``."""
+        """Return the words (``name`` or ``name=version``) for which neither ``packages`` nor ``others`` has a
+        package.
+        """
         versions = {deb.package: deb.version for deb in self.packages}
 
         def is_here(word: str) -> bool:
@@ -89,7 +92,7 @@ class LockedPackages:
 
 
 def reached(names: Iterable[str], needs: Callable[[str], Iterable[str]]) -> set[str]:
-    """These names, with all their direct and indirect dependencies.
+    """Return these names, and the names of all their direct and indirect dependencies.
 
     >>> sorted(reached(["dkms"], {"dkms": ["make"], "make": ["libc6"], "libc6": ["dkms"], "gcc": []}.__getitem__))
     ['dkms', 'libc6', 'make']
@@ -103,11 +106,11 @@ def reached(names: Iterable[str], needs: Callable[[str], Iterable[str]]) -> set[
     return found
 
 
-Locked = Mapping[str, LockedPackages]  #: distribution (``debian-12``) → packages
+Locked = Mapping[str, LockedPackages]  #: content of a lock file of packages: distribution (``debian-12``) → packages
 
 
 def packages_lock(store: Store, stack: str) -> Path:
-    """The path of the lock file of a stack's packages, next to its other lock file."""
+    """Return the path of the lock file for a stack's packages, which is next to the stack's other lock file."""
     other = store.lock_file(stack)
     return other.with_name(other.stem + SUFFIX)
 
@@ -129,7 +132,7 @@ def read_locked(path: Path) -> Locked:
 
 
 def write_locked(path: Path, locked_packages: Locked) -> None:
-    """Write the lock file atomically, with one line per package for readable diffs.
+    """Write a lock file of packages atomically, with one line per package for readable diffs.
 
     Raises ``ArtifactError``.
     """
@@ -151,15 +154,15 @@ def write_locked(path: Path, locked_packages: Locked) -> None:
 
 @dataclass(frozen=True, eq=False)
 class PackageMirror:
-    """The files of a lock file, by distribution and package. Compared by identity: the hosts of a fleet share a few
-    objects.
+    """The package files that a lock file lists, by distribution and package. Two objects are equal only if identical,
+    because comparing contents would be slow.
     """
 
     locked: Locked = field(default_factory=dict)
 
     @cached_property
     def distributions(self) -> Mapping[str, Mapping[str, MirroredDeb]]:
-        """Distribution (``debian-12``) → package name → its file."""
+        """Distribution (``debian-12``) → package name → package file."""
         return {
             distribution: {deb.package: deb.as_file(distribution) for deb in packages.packages}
             for distribution, packages in self.locked.items()
@@ -167,22 +170,25 @@ class PackageMirror:
 
     @cached_property
     def files(self) -> tuple[MirroredDeb, ...]:
-        """All files of all distributions."""
+        """The package files of all distributions."""
         return tuple(deb for debs in self.distributions.values() for deb in debs.values())
 
     def lacking(self, distribution: str, words: Iterable[str]) -> tuple[str, ...]:
-        """The words (``name`` or ``name=version``) that the mirror lacks for this distribution."""
+        """Return the words (``name`` or ``name=version``) for which the mirror has no package of this distribution."""
         return self.locked.get(distribution, LockedPackages()).lacking(words)
 
     def needed_by_others(self, distribution: str, names: Iterable[str]) -> tuple[str, ...]:
-        """The distribution's packages that these packages of repositories on a host's disk may depend on."""
+        """Return the distribution's packages on which these packages depend; ``names`` are packages from repositories
+        on a host's disk.
+        """
         others = self.locked.get(distribution, LockedPackages()).others
         return tuple(dict.fromkeys(need for name in names for need in others.get(name, ())))
 
     def closure(
         self, distribution: str, names: Iterable[str], installed: Collection[tuple[str, str]] = ()
     ) -> tuple[MirroredDeb, ...]:
-        """The files of these packages and of all their dependencies, except those ``installed`` (names with versions).
+        """Return the files of these packages and of all their dependencies, except packages in ``installed`` (pairs of
+        name and version).
 
         A package installed with another version is included, because apt may have to change its version.
         """
@@ -194,6 +200,8 @@ class PackageMirror:
         return tuple(debs[name] for name in sorted(reached((name for name in names if name in debs), missing)))
 
     def files_for(self, distribution: str, words: Iterable[str]) -> tuple[MirroredDeb, ...]:
-        """The files that an empty host needs for these words (``name`` or ``name=version``)."""
+        """Return the files that a host without any package needs to install these words (``name`` or
+        ``name=version``).
+        """
         names = [word.partition("=")[0] for word in words]
         return self.closure(distribution, (*names, *self.needed_by_others(distribution, names)))

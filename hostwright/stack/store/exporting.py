@@ -1,6 +1,7 @@
 """Writes the export directory that transfers files of stacks to a machine without a network.
 
-It contains each file as in the store, the checksums of all files, and the pins; ``sources.Exported`` reads it:
+The directory contains each file as in the store, the checksums of all files, and the lock files. ``sources.Exported``
+reads it:
 
     SHA256SUMS                        checked by `sha256sum -c SHA256SUMS`
     <two characters>/<sha256>/<file>
@@ -43,7 +44,7 @@ def export(files: Iterable[Mirrored], locks: Iterable[Path], folder: Path, progr
 
 
 def _put(file: Mirrored, path: Path, progress: TransferProgress) -> None:
-    """Copy one file; it gets its name only once it is complete."""
+    """Copy one file; the copy gets its final name only when it is complete."""
     part = path.with_name(path.name + ".part")
     path.parent.mkdir(parents=True, exist_ok=True)
     progress.show(file.file, 0, file.size)

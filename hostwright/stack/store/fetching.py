@@ -16,26 +16,32 @@ if TYPE_CHECKING:
     import requests
 
 CHUNK_BYTES = 1024 * 1024
-TIMEOUTS_S = (15.0, 60.0)  #: for a connection, and between received bytes
-_RETRIES = 3  #: retries of a request that failed or received a status in _BUSY, after 0.5, 1 and 2 s
-_STALLS = 3  #: consecutive attempts without a new byte
+TIMEOUTS_S = (15.0, 60.0)  #: maximum seconds for opening a connection, and between received bytes
+#: maximum number of retries, after 0.5, 1 and 2 s, of a request that failed or received a status in ``_BUSY``
+_RETRIES = 3
+_STALLS = 3  #: number of consecutive attempts without a new byte after which a download fails
 _BUSY = (429, 500, 502, 503, 504)
 
 ONLINE = "is this machine online, and does it need a proxy (https_proxy)?"
 PROXY = "is https_proxy right?"
 TRUST = "if your network inspects TLS, set its CA: REQUESTS_CA_BUNDLE=FILE"
 
-Tell = Callable[[int, int | None], None]  #: called with (bytes received, total if known)
+#: callback for progress: receives the number of bytes received, and the total or ``None``
+Tell = Callable[[int, int | None], None]
 
 
 class _Again(Exception):
-    """The transfer was interrupted, or the part file is unusable; the text is the reason."""
+    """The transfer was interrupted, or the part file is unusable, so another attempt is made. The text is the
+    reason.
+    """
 
 
 class Unreached(ArtifactError):
-    """No connection to a server, or to the proxy before it, so the next file from there will also fail.
+    """No connection to a server or its proxy was possible. Downloads of further files from this server will probably
+    also fail.
 
-    ``who`` is the server or the proxy, ``why`` the failure, ``cure`` the check to make on this machine.
+    ``who`` is the server or the proxy, ``why`` the reason, ``cure`` the check that the operator should make on this
+    machine.
     """
 
     def __init__(self, who: str, why: str, cure: str):
@@ -44,7 +50,9 @@ class Unreached(ArtifactError):
 
 
 def make_session() -> requests.Session:
-    """Create an HTTP session that retries busy servers. As for curl, proxies and CAs come from the environment."""
+    """Create an HTTP session that retries requests to busy servers. Proxies and CA certificates come from environment
+    variables, as for curl.
+    """
     import requests
     from requests.adapters import HTTPAdapter
     from urllib3.util import Retry
@@ -63,10 +71,10 @@ def make_session() -> requests.Session:
 
 
 def fetch(session: requests.Session, url: str, part: Path, *, size: int | None, checked: bool, tell: Tell) -> None:
-    """Download ``url`` into ``part``, resuming at the end of the part.
+    """Download ``url`` into the file ``part``. If the file exists, the download resumes at the end of the file.
 
-    ``checked``: the caller compares a checksum afterwards. Otherwise a part is resumed only if the server confirms that
-    the file is unchanged. Raises ``ArtifactError``.
+    ``checked`` means that the caller verifies a checksum afterwards. Without it, a download is resumed only if the
+    server confirms that its file is unchanged. Raises ``ArtifactError``.
     """
     scheme = urlsplit(url).scheme
     if scheme == "file":
@@ -120,12 +128,14 @@ def _attempt(session: requests.Session, url: str, part: Path, *, size: int | Non
 
 
 def _complete(response: requests.Response, start: int) -> bool:
-    """Whether the server reports that the part is already the whole file."""
+    """Return whether the server reports that the part of ``start`` bytes is already the whole file."""
     return response.status_code == 416 and response.headers.get("Content-Range") == f"bytes */{start}"
 
 
 def _begin(response: requests.Response, url: str, part: Path, start: int, size: int | None) -> tuple[int, int | None]:
-    """The body's offset and the file's length. Raises an error for a response that cannot be the wanted file."""
+    """Return the offset of the response's body in the file, and the length of the file. Raises an error if the response
+    cannot be the requested file.
+    """
     if response.status_code == 416:
         part.unlink(missing_ok=True)
         raise _Again("the partial download is longer than the file")
@@ -180,7 +190,7 @@ def _validator(part: Path) -> Path:
 
 
 def _identity(response: requests.Response) -> str:
-    """The ETag or date of this version of the file; empty if the server sends neither."""
+    """Return the ETag or modification date that the server sent for the file; empty if it sent neither."""
     tag = response.headers.get("ETag", "")
     return tag if tag and not tag.startswith("W/") else response.headers.get("Last-Modified", "")
 
@@ -209,25 +219,25 @@ def _unreached(session: requests.Session, url: str, error: Exception) -> Unreach
 
 
 def _server(url: str) -> str:
-    """The host and port of a URL, without credentials."""
+    """Return host and port of a URL, without credentials."""
     return urlsplit(url).netloc.rpartition("@")[2] or url
 
 
 def _reason(error: Exception) -> str:
     inner = _innermost(error)
     if isinstance(inner, OSError) and inner.strerror:
-        return inner.strerror  # without the errno
+        return inner.strerror  # the text without the error number
     return str(inner) or type(inner).__name__
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """The root cause: requests wraps urllib3's error, which wraps the socket's error."""
+    """Return the root cause of an error: requests wraps urllib3's error, which wraps the socket's error."""
     while error.__cause__ is not None or error.__context__ is not None:
         error = error.__cause__ or error.__context__ or error
     return error
 
 
 def discard(part: Path) -> None:
-    """Remove a part file and its validator file."""
+    """Remove a part file, and the file next to it with the server's ETag or date."""
     part.unlink(missing_ok=True)
     _validator(part).unlink(missing_ok=True)

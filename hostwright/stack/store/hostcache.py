@@ -1,4 +1,4 @@
-"""Paths of the stack's files on a host, by checksum."""
+"""Paths of a stack's files on hosts, which contain the files' checksums."""
 
 from __future__ import annotations
 
@@ -8,5 +8,7 @@ CACHE = "/var/cache/hostwright/artifacts"
 
 
 def host_path(artifact: AnyArtifact, cache: str = CACHE) -> str:
-    """The path of an artifact on a host; contains ``unpinned`` if its checksum is unknown."""
+    """Return the path of an artifact on a host. If the checksum is unknown, the path contains ``unpinned`` in its
+    place.
+    """
     return f"{cache}/{artifact.sha256 or 'unpinned'}/{artifact.file}"

@@ -1,4 +1,6 @@
-"""``invoke mirror``: fetches every file of a stack into the store, and verifies each file before it gets its name."""
+"""Fetches files of stacks into the store for ``invoke mirror``. A file gets its name in the store only after
+verification.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +39,8 @@ if TYPE_CHECKING:
 ANOTHER = f"set {STORE_VARIABLE} to a directory elsewhere"
 ELSEWHERE = f"To use files that you already have, run {Command('mirror', from_='DIR')}"
 Came = Literal["was there", "taken", "fetched"]  #: how a file got into the store
-_INDEX = ""  #: stands for the server of every ``BroughtFile``
-_INCOMING = "incoming"  #: the store's folder for incomplete files
+_INDEX = ""  #: server name that stands for the package index of every ``BroughtFile``
+_INCOMING = "incoming"  #: name of the folder for incomplete files in the store
 
 
 @runtime_checkable
@@ -46,22 +48,22 @@ class BroughtFile(Protocol):
     """An artifact without an address, which fetches itself."""
 
     def bring(self, folder: Path, /) -> Path:
-        """Fetch the file into an empty directory; return its path. Raises ``ArtifactError``."""
+        """Fetch the file into an empty directory; return the file's path. Raises ``ArtifactError``."""
 
 
 class TransferProgress(Protocol):
     """Displays the progress of transfers."""
 
     def show(self, file: str, done: int, total: int | None) -> None:
-        """Show that ``done`` of ``total`` bytes (``None``: unknown) have arrived."""
+        """Show that ``done`` of ``total`` bytes of a file have arrived; ``total`` is ``None`` if unknown."""
 
     def end(self, file: str, note: str) -> None:
-        """Show that the file is finished or has failed."""
+        """Show that the transfer of a file has ended; ``note`` is the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mirrored:
-    """A file in the store, and its origin; ``pinned``: its checksum was pinned in this run."""
+    """A file in the store, and its origin. ``pinned`` is whether this run pinned the file's checksum."""
 
     name: str
     file: str
@@ -83,8 +85,8 @@ def mirror(
 ) -> list[Mirrored]:
     """Put files into the store: verify existing files, then search ``source``, then try the URLs.
 
-    ``lock`` is the stack's lock file. A failure does not stop the other files; all failures are raised as one
-    ``ArtifactError`` at the end. An unusable directory is raised as one failure.
+    ``lock`` is the stack's lock file. After a failure, the remaining files are still fetched, and one ``ArtifactError``
+    with all failures is raised at the end. If the store's directory is unusable, ``ArtifactError`` is raised at once.
     """
     _require_writable(store.root / _INCOMING)
     run = _Run(store, lock, source, progress)
@@ -137,10 +139,10 @@ class _Run:
         self._source = source
         self._progress = progress
         self._session: requests.Session | None = None
-        self._silent: dict[str, Unreached] = {}  #: server → error of its first failed connection
+        self._silent: dict[str, Unreached] = {}  #: server → error of the first failed connection to the server
 
     def obtain(self, artifact: AnyArtifact) -> Mirrored:
-        """Obtain one file, locked against other processes."""
+        """Put one file into the store and pin its checksum if needed, while other processes are locked out."""
         pinned = self._pinned(artifact, read_pins(self._lock))
         new = artifact.sha256 is None and pinned is None
         if new and self._source:
@@ -151,7 +153,7 @@ class _Run:
             try:
                 sha256, came = self._obtain(artifact, wanted, folder / f"{artifact.file}.part")
             finally:
-                with suppress(OSError):  # not empty: it holds a part to resume
+                with suppress(OSError):  # rmdir fails if the folder contains a part to resume
                     folder.rmdir()
         if new:
             size = self._store.path(sha256, artifact.file).stat().st_size
@@ -163,7 +165,7 @@ class _Run:
         return pin.sha256 if pin is not None and pin.file == artifact.file else None
 
     def _obtain(self, artifact: AnyArtifact, wanted: str | None, part: Path) -> tuple[str, Came]:
-        """Put the file into the store; return its checksum and origin."""
+        """Put the file into the store; return the file's checksum and origin."""
         if wanted is not None and self._is_there(artifact, wanted):
             discard(part)
             return wanted, "was there"
@@ -180,7 +182,9 @@ class _Run:
         return sha256, came
 
     def _is_there(self, artifact: AnyArtifact, wanted: str) -> bool:
-        """Whether the store has the file with the right content. A damaged file is removed."""
+        """Return whether the store has the file with the right checksum. Remove a damaged file, so that it is fetched
+        again.
+        """
         path = self._store.path(wanted, artifact.file)
         if not path.exists():
             return False
@@ -192,7 +196,9 @@ class _Run:
         return False
 
     def _take(self, artifact: AnyArtifact, own: Path, part: Path) -> None:
-        """Hard-link the user's file to the part; copy it if it is on another file system."""
+        """Create the part as a hard link to the user's file ``own``, or as a copy if the file is on another file
+        system.
+        """
         discard(part)
         size = own.stat().st_size
         self._progress.show(artifact.file, 0, size)
@@ -239,7 +245,9 @@ class _Run:
 
     @contextmanager
     def _asked(self, server: str) -> Iterator[None]:
-        """Fail at once for a server that could not be reached before, because the next file would wait as long."""
+        """Raise the earlier error at once if the server could not be reached before, because another attempt would wait
+        as long.
+        """
         if server in self._silent:
             raise self._silent[server]
         try:
@@ -249,7 +257,9 @@ class _Run:
             raise
 
     def _check(self, artifact: AnyArtifact, wanted: str | None, part: Path, origin: str) -> str:
-        """Return the checksum of a part if it is the wanted file; otherwise remove the part and raise."""
+        """Return the checksum of a part. If the part is not the expected file, remove the part and raise
+        ``ArtifactError``.
+        """
         size = part.stat().st_size
         if artifact.size is not None and size != artifact.size:
             discard(part)

@@ -1,4 +1,4 @@
-"""Local sources of stack files: the user's directory, or an export directory."""
+"""Local directories from which stack files can be taken: a directory of the user, or an export directory."""
 
 from __future__ import annotations
 
@@ -20,20 +20,24 @@ class FileSource(Protocol):
     """A directory with files of stacks."""
 
     def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
-        """Return the file of an artifact, with the sha256 ``wanted`` if known; ``None``: download it. Raises
-        ``ArtifactError`` if the file is missing and must not be downloaded.
+        """Return the path of an artifact's file, which has the sha256 ``wanted`` if that is known. ``None`` means that
+        the file must be downloaded. Raises ``ArtifactError`` if the file is missing and must not be downloaded.
         """
 
     def pins(self, lock: str, /) -> Mapping[str, Pin]:
-        """The exported pins of the stack with this lock file."""
+        """Return the exported pins for the stack whose lock file has the name ``lock``."""
 
     def packages(self, lock: str, /) -> Path | None:
-        """The path of the exported lock file of packages with this name; ``None``: resolve packages on this machine."""
+        """Return the path of the exported lock file of packages with the name ``lock``. ``None`` means that packages
+        are resolved on this machine.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFiles:
-    """A directory with the user's files, found by name. Raises ``InputError`` if it is not a directory."""
+    """A directory with files of the user, which are found by name. Raises ``InputError`` if the path is not a
+    directory.
+    """
 
     folder: Path
 
@@ -42,9 +46,10 @@ class OwnFiles:
             raise InputError(f"'{self.folder}' is not a directory; give a directory with files", "--from")
 
     def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
-        """Find a file in the directory, else below it, else a file of another name with the same size and checksum.
+        """Return a file with the artifact's name in the directory, else in a subdirectory, else a file of another name
+        with the artifact's size and checksum.
 
-        apt and the archive use different names for a package file.
+        The last case is needed because apt and the archive use different names for a package file.
         """
         direct = self.folder / artifact.file
         if direct.is_file():
@@ -56,11 +61,11 @@ class OwnFiles:
         return next((path for path in alike if sha256_of(path) == wanted), None)
 
     def pins(self, _lock: str, /) -> Mapping[str, Pin]:
-        """Empty: the user's directory has no pins."""
+        """Return an empty mapping: the user's directory has no pins."""
         return {}
 
     def packages(self, _lock: str, /) -> None:
-        """``None``: the user's directory has no lock file."""
+        """Return ``None``: the user's directory has no lock file of packages."""
         return
 
 
@@ -84,7 +89,9 @@ class Exported:
             )
 
     def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
-        """Return the file with this checksum. Raises ``ArtifactError`` if it is missing."""
+        """Return the path of the file with this checksum. Raises ``ArtifactError`` if the file is missing in the
+        export.
+        """
         path = Store(self.folder).path(wanted, artifact.file) if wanted else None
         if path is None or not path.is_file():
             which = f" with the sha256 {wanted}" if wanted else ""
@@ -92,7 +99,7 @@ class Exported:
         return path
 
     def pins(self, lock: str, /) -> Mapping[str, Pin]:
-        """The exported pins. Raises ``InputError`` for a damaged file."""
+        """Return the pins in the exported lock file. Raises ``InputError`` if the file is damaged."""
         return read_pins(self.folder / PINS / lock)
 
     def packages(self, lock: str, /) -> Path:

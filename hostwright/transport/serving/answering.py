@@ -26,7 +26,8 @@ from hostwright.transport.serving.places import Places, hang_up
 
 #: maximum number of parallel requests that have not shown a valid token yet; a host fetches one file after the other
 REQUESTS_AT_ONCE = 64
-REQUESTS_BY_PEER = 8  #: maximum number of these requests from one address, which several hosts may share
+#: maximum number of parallel requests without a valid token from one address, which several hosts may share
+REQUESTS_BY_PEER = 8
 #: maximum number of parallel requests from peers that may not fetch anything, and receive an error
 STRANGERS_AT_ONCE = 8
 REQUEST_TIMEOUT_S = 15.0  #: maximum seconds without a byte from or to the peer
