@@ -1,1 +1,1 @@
-"""Planning: probes and facts of hosts, roles and their desired states, plans and release records."""
+"""Planning: probes a host for facts, computes the host's desired states from its roles, and plans the changes."""

@@ -39,7 +39,7 @@ class DesiredRole:
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """The desired state of one host: its stack and the states of its roles, in order."""
+    """The desired state of one host: the stack, and the desired states of each role, in order."""
 
     host: str
     stack: Stack
@@ -68,7 +68,7 @@ class Desired:
         return _questions(Same(self.roles), Same(self.occupancy))
 
 
-@lru_cache(maxsize=64)  # the hosts of a fleet share their states
+@lru_cache(maxsize=64)  # many hosts of a fleet have equal desired states
 def _questions(roles: Same[tuple[DesiredRole, ...]], occupancy: Same[Occupancies]) -> tuple[Probe, ...]:
     asked = (probe for role in roles.value for resource in role.resources for probe in resource.probes())
     return ordered([*ENGINE_PROBES, *occupancy.value.probes, *asked])

@@ -1,7 +1,7 @@
 """The types of planning: ``Probe`` and ``Facts`` (``plan.facts``), ``Resource`` (a desired state), and ``Planned`` (a
 difference from it).
 
-None of them does I/O, so a resource is tested by calling it.
+These types do no I/O, so a test of a resource only calls its methods.
 """
 
 from __future__ import annotations
@@ -115,9 +115,10 @@ class Deferred:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The host must not be changed: ``rule`` forbids it, and ``sentence`` is the error for the operator.
+    """A reason why the host must not be changed. ``rule`` is the rule that forbids changes, ``sentence`` the error text
+    for the operator.
 
-    With ``alone``, all other changes are still made, and the run fails at its end with this sentence.
+    With ``alone``, other changes are still made, and the run fails with this sentence at its end.
     """
 
     kind: Literal["refusal"] = field(default="refusal", kw_only=True)
@@ -234,7 +235,7 @@ class Resource(ABC):
 
 
 class RemovalState(Resource):
-    """A state that occurs only in ``removal()`` of other states; it has no removal of its own."""
+    """A state that only the method ``removal`` of other states returns; this state has no removal itself."""
 
     __slots__ = ()
 
@@ -376,7 +377,9 @@ class Plan:
 
     @property
     def disturbs(self) -> str:
-        """The effects of this plan on running work, including a reboot; empty if it disturbs no work."""
+        """Text with the effects of this plan on running work, including a reboot; empty if the plan disturbs no
+        work.
+        """
         reasons = [planned.disturbs for planned in self.changes if isinstance(planned, Change) and planned.disturbs]
         return "; ".join(dict.fromkeys([*reasons, *(["reboots the host"] if self.reboot else [])]))
 

@@ -24,7 +24,7 @@ MOST_ROUNDS = 8
 
 
 def observe(shell: RootShell, desired: Desired) -> Facts:
-    """Return all facts of a host that its desired state needs, over one exec channel."""
+    """Return all facts of a host that planning its desired state needs, read over one exec channel."""
     return ask(shell, desired.probes())
 
 

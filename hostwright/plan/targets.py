@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class TargetHost:
-    """One host with its stack, roles and variables."""
+    """One host of the inventory, with the stack, roles and variables that apply to it."""
 
     host: Host
     stack: Stack
@@ -266,7 +266,7 @@ class Knowledge:
 
 
 class Roster:
-    """An inventory with its stacks and roles."""
+    """An inventory, with the stacks and roles that its hosts may use."""
 
     knowledge = Knowledge()  #: functions of other packages
 
@@ -302,7 +302,8 @@ class Roster:
         tell: Callable[[str], None] = lambda _: None,
         mistakes: Mistakes | None = None,
     ) -> Self:
-        """Read the inventory of a site, or those at ``path``; ``tell`` receives a text about a slow inventory program.
+        """Read the inventory of a site, or the inventories at ``path``; ``tell`` receives a text about a slow inventory
+        program.
 
         The default ``site`` contains the working directory (``Site.find``, ``Site.of``). ``request`` has the variables
         with the highest precedence (``var``) and whether unknown host keys are accepted; it is also the default request
@@ -373,7 +374,9 @@ class Roster:
 
     @cached_property
     def advisories(self) -> Advisories:
-        """The advisories of the roles and of the bulletins stored on this machine. Raises ``InputError``."""
+        """The advisories of all roles, and floors from bulletins that are stored on this machine. Raises
+        ``InputError``.
+        """
         of_roles = (role.advisories for role in self.roles)
         return combined((*of_roles, read_advisories(state_root() / ADVISORIES)))
 
@@ -410,7 +413,7 @@ class Roster:
             raise InputErrors([InputError(str(refusal), f"stack {stack.name}") for refusal in refusals])
 
     def targets(self, pattern: str, roles: Sequence[str] = ()) -> Targets:
-        """Return the selected hosts, each with its stack and variables, limited to ``roles``.
+        """Return the hosts that ``pattern`` selects, each with its stack and variables, limited to ``roles``.
 
         ``pattern`` is the value of ``--hosts``: ``gpu01,gpu[03-09],@rack3,!gpu05``. Raises ``InputErrors`` with every
         error in the variables of these hosts.

@@ -1,1 +1,1 @@
-"""Stacks: their files, compatibility rules, artifacts and mirror."""
+"""Stacks: reads stack files, checks compatibility rules, and mirrors the artifacts."""

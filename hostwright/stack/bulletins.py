@@ -1,7 +1,8 @@
 """Reads security bulletins in CSAF 2.0 from a directory that an operator downloaded.
 
-Each fixed version in a bulletin becomes a floor of its series. The directory is untrusted: file sizes are limited,
-files are parsed strictly, and only names and numbers are used (docs.oasis-open.org/csaf).
+Each fixed version in a bulletin becomes the floor of the series to which the version belongs. The directory is
+untrusted: file sizes are limited, files are parsed strictly, and only names and numbers are used
+(docs.oasis-open.org/csaf).
 """
 
 from __future__ import annotations

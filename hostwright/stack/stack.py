@@ -1,7 +1,8 @@
 """The stack: all versions and files for a host, read from ``inventory/stacks/NAME.yml``.
 
-A stack is a frozen value. ``load_stack`` reads and validates it together with the stacks that it extends, and reports
-all errors of the files at once. ``hostwright.stack.rules`` checks its compatibility.
+A stack is a frozen value. ``load_stack`` reads and validates a stack and the stacks that it extends, and reports all
+errors in their files at once. ``hostwright.stack.rules`` checks whether the versions are compatible with each other and
+with hosts.
 """
 
 from __future__ import annotations
@@ -214,7 +215,7 @@ class StackHead(StackPart):
 
 
 class Stack(StackHead):
-    """All versions and files of a stack: the head, and the sections of its roles.
+    """A stack with all versions and files: the head, and a section for each role.
 
     >>> class ToolSection(Section):
     ...     archive: Annotated[str, ArtifactName]
@@ -245,7 +246,9 @@ class Stack(StackHead):
         return next((section for section in self.sections.values() if isinstance(section, kind)), None)
 
     def artifact(self, name: str) -> Artifact:
-        """Return the artifact with this name. Raises ``InputError`` with the nearest valid name if it is unknown."""
+        """Return the artifact with this name. Raises ``InputError``, which suggests the nearest valid name, for an
+        unknown name.
+        """
         if name not in self.artifacts:
             raise InputError(f"the stack {self.name} has no artifact {name!r}; {suggestion(name, self.artifacts)}")
         return self.artifacts[name]
@@ -297,5 +300,5 @@ class Stack(StackHead):
 
 
 def safe_stack_name(name: str) -> bool:
-    """Whether a stack's name is safe as a file name inside its directory."""
+    """Return whether a stack's name is safe as a file name: a path made with it stays in the directory of stacks."""
     return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) is not None

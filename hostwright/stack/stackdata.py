@@ -17,7 +17,8 @@ SCHEMA = 2  #: schema number of the data for a digest; schema 1 was a dump of th
 
 
 def plain(stack: BaseModel) -> dict[str, Any]:
-    """Return the merged, validated content of a stack's files as JSON values with the files' keys.
+    """Return a stack as JSON values with the keys of stack files: the merged and validated content of the stack's
+    files.
 
     Default values are omitted, so that a later Hostwright with more keys returns the same data.
     """

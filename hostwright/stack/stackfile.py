@@ -173,7 +173,7 @@ def _find(name: str, search_dirs: Sequence[Path], place: str | None) -> Path:
 
 def overlay(base: Document, top: Document) -> Document:
     """Merge two documents. Mappings are merged key by key; other values of ``top`` replace values of ``base``. Each
-    value keeps its origin.
+    value keeps its file position.
     """
     origins = dict(base.origins)
     data = _merge(base.data, top.data, (), origins)
@@ -193,7 +193,9 @@ def _merge(base: Any, top: Any, where: Where, origins: dict[Where, Origin]) -> A
 
 
 def _read_texts(data: dict[str, Any], model: type[StackHead], document: Document) -> Iterator[InputError]:
-    """Replace names of text files by their content. A name is relative to the file that contains it."""
+    """Replace the names of text files in a stack's data by the content of the files; yield an error for each unreadable
+    file. A name is relative to the file that contains the name.
+    """
     for way, name in marked(model, data, TextFile):
         origin = document.at(way)
         if not isinstance(name, str) or origin is None:

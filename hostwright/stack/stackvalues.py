@@ -60,7 +60,7 @@ class ArtifactName:
 
 
 class TextFile:
-    """Marks a text that the stack file specifies by the name of a text file next to it."""
+    """Marks a text for which the stack file contains the name of a text file, relative to the stack file."""
 
 
 class StackPart(BaseModel):

@@ -1,4 +1,6 @@
-"""Opens a session: route, socket, host key, login, in this order and under one deadline."""
+"""Opens a session in four steps under one deadline: determine the route, open the socket, verify the host key, log
+in.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Parameters of the transport (``Target``, ``Deadline``, ``Allowance``) and its result (``Output``)."""
+"""Parameters of connections and commands (``Target``, ``Deadline``, ``Allowance``), and the result of a command
+(``Output``).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from typing import Protocol, Self
 from hostwright.common.secret import Secret
 
 LOCAL = "local"  #: value of ``Target.connection`` for the machine that runs Hostwright
-TOO_MUCH = "it sent far more data than requested"  #: error text for a host that has spent its ``Allowance``
+TOO_MUCH = "it sent far more data than requested"  #: error text for a host that exceeded a limit of its ``Allowance``
 UNKNOWN_STATUS = -1  #: exit status of a command that a signal or the output limit ended
 
 
@@ -74,8 +76,8 @@ class Target(Protocol):
 class Output:
     """The result of a command.
 
-    ``status`` is the exit status, or ``UNKNOWN_STATUS``. ``truncated``: the output reached its limit, and the command
-    was cut off. ``duration_s`` counts from the request of a channel to the exit status.
+    ``status`` is the exit status, or ``UNKNOWN_STATUS``. ``truncated`` is whether the output reached its limit and the
+    command was cut off. ``duration_s`` counts from the request of a channel to the exit status.
     """
 
     status: int

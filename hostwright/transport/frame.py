@@ -107,7 +107,7 @@ class Frame:
 
     @property
     def ended(self) -> bool:
-        """Whether both streams have received their end marks."""
+        """Whether the end marks have arrived on both streams."""
         return self.stdout.status is not None and self.stderr.status is not None
 
     @property

@@ -30,7 +30,7 @@ _LOST_S = 0.05  #: seconds to wait for paramiko's report of a lost connection, a
 
 
 class Session(ABC):
-    """An open session on one host, as its login user; ``RootShell`` runs programs as root over it.
+    """An open session on one host, as the login user. ``RootShell`` uses a session to run programs as root.
 
     Close it, or use it as a context manager. Several threads may run commands at once.
     """

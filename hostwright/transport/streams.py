@@ -70,13 +70,13 @@ class Channel(Protocol):
         """Whether standard output has data."""
 
     def recv(self, size: int, /) -> bytes:
-        """Read at most ``size`` bytes of standard output; empty at its end."""
+        """Read at most ``size`` bytes of standard output; the result is empty at the end of the stream."""
 
     def recv_stderr_ready(self) -> bool:
         """Whether standard error has data."""
 
     def recv_stderr(self, size: int, /) -> bytes:
-        """Read at most ``size`` bytes of standard error; empty at its end."""
+        """Read at most ``size`` bytes of standard error; the result is empty at the end of the stream."""
 
     def sendall(self, data: bytes, /) -> object:
         """Write all of ``data`` to standard input; may block."""

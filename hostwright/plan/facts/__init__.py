@@ -107,7 +107,7 @@ class Answer:
         return self.status == 0
 
     def strip(self) -> str:
-        """The output without white space at its ends."""
+        """The output without leading and trailing white space."""
         return self.text.strip()
 
 
@@ -161,7 +161,7 @@ class Facts(Mapping[Probe, Answer]):
 
     @property
     def late(self) -> Mapping[Probe, Answer]:
-        """Probes that hung, with their answers."""
+        """The probes that hung, each with the answer that has its delay (``Answer.late_s``)."""
         return self._late
 
     def __getitem__(self, probe: Probe) -> Answer:

@@ -29,7 +29,7 @@ def read_expected_models(host: Host) -> tuple[str, ...]:
 
 
 def read_expected_gpus(host: Host) -> int | None:
-    """The number of a host's GPUs (``hostwright_gpus``); ``None`` if the inventory does not set it.
+    """The number of a host's GPUs (``hostwright_gpus``); ``None`` if the inventory does not set the number.
 
     Raises ``InputError`` with file and line for a value that is not an integer from 0 to 64.
     """

@@ -19,7 +19,7 @@ class NotedFacts(Facts):
 
     @property
     def late(self) -> Mapping[Probe, Answer]:
-        """Probes that hung, with their answers."""
+        """The probes that hung, each with the answer that has its delay (``Answer.late_s``)."""
         return _NotedLate(self._read.late, self)
 
     def __getitem__(self, probe: Probe) -> Answer:

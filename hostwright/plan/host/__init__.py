@@ -1,1 +1,3 @@
-"""Probes that run on every host, independent of its roles: jobs, locks, users, drain state, release record."""
+"""Probes that run on every host, whatever roles it has: for facts, jobs, locks, running work, drain state and release
+record.
+"""

@@ -67,7 +67,7 @@ class PciDevice(NamedTuple):
 
 
 def pci_devices(facts: Facts) -> tuple[PciDevice, ...]:
-    r"""The display controllers on the PCI bus, and its bridges of class 0x0680.
+    r"""The display controllers on a host's PCI bus, and the bridges of class 0x0680 on it.
 
     >>> from hostwright.plan.model import Answer
     >>> [f"{card.device:04x}" for card in pci_devices(Facts({PCI: Answer(0, "0x10de 0x030200 0x1eb8\n")}))]

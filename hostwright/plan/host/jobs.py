@@ -73,7 +73,7 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """A job that runs on a host. If its record is missing or damaged, only ``id`` is known."""
+    """A job that runs on a host. If the file ``job.json`` is missing or damaged, only ``id`` is known."""
 
     id: str
     role: str = ""

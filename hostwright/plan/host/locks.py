@@ -33,7 +33,7 @@ STATE_DIR = "/var/lib/hostwright"
 #: laptop is closed.
 LAPSES_S = 15
 STALE_S = 8.0  #: seconds without a heartbeat after which a lock will soon expire: two heartbeats are missing
-MOVED_STATUS = 75  #: exit status (EX_TEMPFAIL) of a script if the lock has changed since it was read
+MOVED_STATUS = 75  #: exit status (EX_TEMPFAIL) of a script that found another lock than the lock read before
 DEFAULT_FOR = "8h"  #: default duration of an operator's lock: a working day, so that a forgotten lock expires overnight
 #: maximum bytes read of a lock's record: four times the longest record that Hostwright writes
 RECORD_CAP_BYTES = 8 * 1024
@@ -124,7 +124,9 @@ RUN_LOCK = Probe(
 
 
 def holder(run: str, host: str, now: datetime, owner: str = "") -> Holder:
-    """Return this process as the holder of a host's lock, in the name of ``owner`` (default: the user who runs it)."""
+    """Return the record of a run's lock that this process holds, in the name of ``owner`` (default: the user who runs
+    the process).
+    """
     pid = os.getpid()
     return Holder(owner or operator(), run, host, machine_id(), pid, process_start(pid), now.replace(microsecond=0))
 
@@ -159,7 +161,7 @@ def living(facts: Facts, ours: Holder) -> Holder | None:
 
 
 def read_holder(text: str) -> Holder | None:
-    """Parse the record of a run's lock; ``None`` if it is invalid."""
+    """Parse the record of a run's lock; return ``None`` if the record is invalid."""
     try:
         return adapter(Holder).validate_json(text, strict=True)
     except ValidationError:

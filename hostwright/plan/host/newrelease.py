@@ -1,4 +1,4 @@
-"""Creates the release record that is written to a host; ``release`` reads it."""
+"""Makes the release records that are written to hosts; ``release`` reads the records."""
 
 from __future__ import annotations
 

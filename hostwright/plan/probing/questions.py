@@ -46,7 +46,7 @@ class Asked:
         return _answers(self, answer)
 
 
-@lru_cache(maxsize=128)  # many hosts of a fleet have the same answers
+@lru_cache(maxsize=128)  # many hosts of a fleet give equal answers
 def _answers(asked: Asked, answer: Answer) -> Mapping[int, Answer]:
     kind = asked.kind
     if answer.status > kind.fails_with or answer.truncated or answer.late_s:

@@ -1,1 +1,1 @@
-"""Roles: their definition and discovery, the roles of a host, and their order."""
+"""Roles: defines, discovers and orders roles, and determines the roles of each host."""

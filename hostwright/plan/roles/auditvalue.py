@@ -55,7 +55,7 @@ class PackageVersion:
 
 @dataclass(frozen=True, slots=True)
 class PackageHold(PackageVersion):
-    """Whether apt holds an installed package at its version: ``held`` or ``not held``."""
+    """Whether apt-mark holds an installed package at the installed version: ``held`` or ``not held``."""
 
     @property
     def line(self) -> str:
@@ -129,7 +129,7 @@ class UnitProperty:
 
 @dataclass(frozen=True, slots=True)
 class FileLine:
-    """The first line of a small file, for example in ``/sys``; empty if only root can read it."""
+    """The first line of a small file, for example in ``/sys``; empty if only root can read the file."""
 
     path: str
 

@@ -22,7 +22,7 @@ EXACT, SAME_SERIES, OTHER = 0, 1, 2  #: distance between a host's version and th
 
 @dataclass(frozen=True, slots=True)
 class PythonPackage:
-    """A package in a Python environment, according to its metadata; no code of the environment was run."""
+    """A package in a Python environment, according to the package's metadata; no code in the environment was run."""
 
     environment: str  #: path of the directory that contains ``lib/pythonX.Y`` or ``conda-meta``
     name: str  #: name in lowercase, with ``-`` instead of ``_``

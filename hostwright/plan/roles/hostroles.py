@@ -20,7 +20,7 @@ VARIABLE = "hostwright_roles"
 def host_roles(host: Host, stack: Stack, known: Sequence[Role]) -> tuple[Role, ...]:
     """Return the roles of a host, each after the roles that must precede it, otherwise in the listed order.
 
-    Raises ``InputErrors`` with all errors of the list, with file and line.
+    Raises ``InputErrors`` with all errors in the host's list of roles, each with file and line.
     """
     given = host.vars.get(VARIABLE)
     place = given.origin.exact if given else f"stack {stack.name}"
@@ -32,7 +32,8 @@ def host_roles(host: Host, stack: Stack, known: Sequence[Role]) -> tuple[Role, .
 
 
 def named_roles(host: Host, stack: Stack) -> tuple[str, ...]:
-    """Return the names in a host's list of roles; the roles of its stack if the inventory has no list.
+    """Return the names in a host's list of roles; if the inventory has no list for the host, the names of its stack's
+    roles.
 
     Raises ``InputErrors`` for a value that is not a list of names.
     """

@@ -1,8 +1,9 @@
 """Roles: functions that yield resources from typed variables and the stack.
 
-A role is a folder in ``roles/`` whose ``__init__.py`` has one ``@role`` function; other information about the layer is
-in modules with fixed names next to it (``Role.part``). Roles need no registration: ``discover`` reads the packages, and
-the order follows from ``needs``. The standard roles are one package, a site's roles another.
+A role is a folder in ``roles/`` whose ``__init__.py`` has one ``@role`` function. Other modules in the folder, with
+fixed names, have further information about the layer (``Role.part``). Roles need no registration: ``discover`` finds
+all roles in a package, and their order follows from ``needs``. The standard roles are one package, a site's roles
+another.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ class RoleContext:
         )
 
     def section(self, kind: type[S]) -> S:
-        """The stack's section of this kind (``ChronySection``): the role's own, or that of a role that it needs."""
+        """Return the stack's section of this type (``ChronySection``), which belongs to the role itself or to a role
+        that it needs.
+        """
         return self.stack.section(kind)
 
     def find(self, kind: type[S]) -> S | None:
@@ -196,7 +199,9 @@ class Role:
 
     @property
     def section(self) -> type[Section] | None:
-        """The model of the role's section of a stack, from its module ``section``; ``None`` if it has none."""
+        """The model of the role's section of a stack, from its module ``section``; ``None`` if the role has no
+        section.
+        """
         module = self.part("section")
         return _section(module, self.name) if module else None
 

@@ -1,4 +1,5 @@
-"""A site: the operator's directory with inventory, roles and templates, and the standard files of the package.
+"""A site: the operator's directory with inventory, roles and templates, which are used with Hostwright's standard
+files.
 
     tasks.py            defines the commands for `invoke`
     inventory/          hosts, group_vars/, host_vars/, and stacks/
@@ -40,7 +41,7 @@ _FOLDERS = ("inventory", "roles", "templates", "tests")
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A site; ``root`` is its absolute path."""
+    """A site; ``root`` is the absolute path of its directory."""
 
     root: Path
 
@@ -123,8 +124,8 @@ def _nearest(place: Path) -> Site | None:
 
 @cache
 def _check_trust(root: Path) -> None:
-    """Raise ``NotTrusted`` for a site to which another user can write. The checkout that runs this program is already
-    trusted.
+    """Raise ``NotTrusted`` for a site to which another user can write. A site that is the checkout of the running
+    Hostwright is already trusted.
     """
     if root.resolve() != _CHECKOUT and (fault := fault_below(root, _FOLDERS)):
         name = shlex.quote(one_line(str(root)))

@@ -71,7 +71,7 @@ class SiteCheck:
 
 
 def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
-    """Check all files of a site; ``found`` has the errors from reading its inventory and roles."""
+    """Check all files of a site; ``found`` has the errors from reading the site's inventory and roles."""
     hosts = tuple(roster.inventory.hosts.values())
     own = tuple(role for role in roster.roles if role.function.__module__.startswith(OWN_ROLES))
     stacks: dict[str, None] = {}

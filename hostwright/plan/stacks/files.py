@@ -1,4 +1,4 @@
-"""Mirrors the files of an inventory's stacks to this machine. No host is contacted."""
+"""Fetches the files of the stacks that an inventory's hosts use to this machine. No host is contacted."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _no_files(python: str) -> str:
 
 
 def hosts_having(roster: Roster, stack: Stack) -> tuple[Host, ...]:
-    """The hosts with this stack; all hosts if no host has it."""
+    """Return the inventory's hosts with this stack; all hosts if none has this stack."""
     hosts = tuple(roster.inventory.hosts.values())
     return tuple(host for host in hosts if roster.stack_name(host) == stack.name) or hosts
 

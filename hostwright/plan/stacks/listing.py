@@ -1,4 +1,4 @@
-"""Lists all stacks, each with its file, its versions, and the records of its tests. No host is contacted."""
+"""Lists all stacks, each with file, versions, and records of tests. No host is contacted."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class FoundPackages:
 
 
 def system(text: str) -> Facts:
-    """Return the facts of a host with only this distribution and kernel.
+    """Return the facts of an imaginary host, which consist of a distribution and a kernel parsed from ``text``.
 
     Raises ``InputError`` for a text that does not have the form of ``EXAMPLE``; the kernel is optional.
     """

@@ -180,8 +180,8 @@ class PrivateApt:
 
     def _repositories(self) -> Mapping[tuple[str, str], set[str]]:
         """Return address and suite of each repository in the archive, with the components to use. If this machine runs
-        another release of the same distribution, the addresses in its apt sources are used with the suites of
-        ``distribution``'s release.
+        another release of the same distribution, the addresses in its apt sources are used with the suites of the
+        wanted release.
         """
         found = list(self._targets(self._of.codename))
         mine = platform.freedesktop_os_release() if self._archive.sources is None else {}

@@ -35,7 +35,7 @@ SUFFIX = ".packages.json"  #: suffix of the name of a lock file for packages
 
 
 class MirroredDeb(RoleFile):
-    """A package file of a distribution: its package, version and dependencies."""
+    """An artifact that is a package file of a distribution, with package name, version and dependencies."""
 
     package: Name
     version: DebianVersion

@@ -112,7 +112,7 @@ def mirror(
 
 
 def _of_unreached(errors: Mapping[str, Unreached]) -> Iterator[str]:
-    """Yield one message for all files that could not be downloaded for the same reason."""
+    """Yield the error texts about unreachable servers: one text for all files that failed for one reason."""
     alike: dict[tuple[str, str], dict[str, Unreached]] = {}
     for name, error in errors.items():
         alike.setdefault((error.why, error.cure), {})[name] = error

@@ -1,4 +1,6 @@
-"""Host certificates of OpenSSH (its PROTOCOL.certkeys), read and verified by the cryptography library."""
+"""Host certificates of OpenSSH (format: PROTOCOL.certkeys of OpenSSH), parsed and verified by the cryptography
+library.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class Certificate:
         return f"{self.key.key_type}{SUFFIX} {base64.b64encode(self.blob).decode()}"
 
     def unfit(self, principal: str, algorithms: Collection[str], now_s: float) -> str:
-        """The reason why the certificate is invalid for this host; empty if it is valid."""
+        """Return the reason why the certificate is invalid for the host ``principal``; empty if the certificate is
+        valid.
+        """
         return next(self._faults(principal, algorithms, now_s), "")
 
     def _faults(self, principal: str, algorithms: Collection[str], now_s: float) -> Iterator[str]:
@@ -61,8 +65,8 @@ class Certificate:
 def read(blob: bytes) -> Certificate:
     """Parse and verify a certificate in the wire format.
 
-    Raises ``ValueError`` if the certificate is damaged, or if its signature is wrong or of an unsupported kind, such as
-    one made with a security token.
+    Raises ``ValueError`` if the certificate is damaged, its signature is wrong, or the kind of signature is not
+    supported, such as a signature by a security token.
     """
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import SSHCertificate, SSHCertificateType

@@ -1,4 +1,4 @@
-"""Hashed names in ``known_hosts``: HMAC-SHA1 (RFC 2104) of the name, each with its own salt."""
+"""Hashed names in ``known_hosts``: HMAC-SHA1 (RFC 2104) of the name, with a separate salt for each name."""
 
 from __future__ import annotations
 

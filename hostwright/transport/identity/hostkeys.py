@@ -1,7 +1,7 @@
 """Known host keys: lookup in ``known_hosts`` files, comparison with a server's key, and recording of new keys.
 
-Reading a file only splits it into lines and indexes the names. A key is decoded only if its line is for the requested
-host (paramiko decodes all: 5 s for 10,000 lines).
+Reading a file only splits it into lines and indexes the names. A key is decoded only if the line is for the requested
+host. (paramiko decodes all keys, which takes 5 s for 10,000 lines.)
 """
 
 from __future__ import annotations
@@ -160,7 +160,9 @@ def _entry(path: Path, number: int, line: str) -> KnownHost | None:
 
 
 def _matches(patterns: str, name: str) -> bool:
-    """Whether a comma-separated list of ``*``/``?`` patterns matches ``name``; a matching ``!pattern`` excludes it."""
+    """Return whether a comma-separated list of patterns with ``*`` and ``?`` matches ``name``. A matching ``!pattern``
+    excludes the name.
+    """
     matched = False
     for pattern in patterns.split(","):
         regex = "".join({"*": ".*", "?": "."}.get(sign, re.escape(sign)) for sign in pattern.removeprefix("!"))
@@ -215,15 +217,17 @@ def has(entries: Iterable[KnownHost], blob: bytes, marker: str = "") -> bool:
 
 
 def contradicting(entries: Iterable[KnownHost], key_type: str) -> KnownHost | None:
-    """The first line with a valid key, preferably of type ``key_type``. Call this only if no line has the presented
-    key.
+    """Return the first line with a valid key, preferably of type ``key_type``. Call this only if no line has the key
+    that the server presented.
     """
     keys = [entry for entry in entries if not entry.marker and entry.whole]
     return next((entry for entry in keys if entry.key_type == key_type), keys[0] if keys else None)
 
 
 def revokes(entry: KnownHost, blobs: Iterable[bytes]) -> bool:
-    """Whether a ``@revoked`` line revokes one of these keys; a certificate in the line revokes its key."""
+    """Return whether a ``@revoked`` line revokes one of these keys. If the line contains a certificate, it revokes the
+    key in the certificate.
+    """
     blob = certificates.plain(entry.blob) if "-cert-" in entry.key_type else entry.blob
     return blob in blobs
 

@@ -22,7 +22,7 @@ def fingerprint(blob: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HostKey:
-    """A host's public key: its type (``ssh-ed25519``) and its bytes in the wire format."""
+    """A host's public key: key type (``ssh-ed25519``) and key in the wire format."""
 
     key_type: str
     blob: bytes

@@ -32,7 +32,7 @@ class Edit:
 
 
 def fits(name: str) -> bool:
-    """Whether a server's name can be written to a ``known_hosts`` file and matches this server only."""
+    """Return whether a server's name can be written to a ``known_hosts`` file such that it matches only this server."""
     return bool(name) and not _UNFIT.search(name)
 
 
@@ -83,7 +83,9 @@ def is_for(entry: KnownHost, name: str, names: str = "") -> bool:
 
 
 def _by_pattern(entry: KnownHost, name: str) -> bool:
-    """Whether a pattern of the line matches the server even without its name."""
+    """Return whether the line would still apply to the server, because of a pattern, if the server's name were removed
+    from the line.
+    """
     rest = _other_names(entry.names, name)
     return bool(rest) and is_for(entry, name, rest)
 

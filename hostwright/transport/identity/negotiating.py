@@ -139,9 +139,10 @@ class Transport(paramiko.Transport):
         return read(self._shown) if SUFFIX.encode() in self._shown[:64] else None
 
     def auth_publickey(self, username: str, key: paramiko.PKey, event: threading.Event | None = None) -> list[str]:
-        """Like ``paramiko.Transport.auth_publickey``, with one round trip less for OpenSSH's server.
+        """Like ``paramiko.Transport.auth_publickey``, but saves a round trip if the server is OpenSSH.
 
-        RSA keys use paramiko's method, because the server must first report its signature algorithms.
+        For RSA keys, paramiko's method is used, because the server must first report the signature algorithms that it
+        supports.
         """
         if event or "rsa" in key.get_name() or not self.remote_version.startswith(_OPENSSH) or not self.is_active():
             return super().auth_publickey(username, key, event)
@@ -191,7 +192,9 @@ class _Packetizer(Packetizer):
         self._allowance = allowance
 
     def read_all(self, n: int, check_rekey: bool = False) -> bytes:
-        """Reject long packets; paramiko would accept any length and read up to 4 GiB before it verifies the data."""
+        """Like paramiko's method, but reject long packets. paramiko would accept any length, and read up to 4 GiB
+        before verification.
+        """
         if n > _PACKET_BYTES:
             raise paramiko.SSHException("the server announced a packet that exceeds the limit")
         return super().read_all(n, check_rekey)

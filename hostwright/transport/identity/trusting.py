@@ -53,7 +53,8 @@ class _Server:
 
 
 def known(target: Target, options: Options) -> tuple[KnownHost, ...]:
-    """Return the lines with a key for the host; if none exist, the lines for its name without the port.
+    """Return the ``known_hosts`` lines with a key for the host; if none exist, the lines for the host's name without
+    the port.
 
     Raises ``Unreachable`` for an invalid configuration, and ``HostError`` for a file that cannot be read.
     """
@@ -205,7 +206,9 @@ def _put(path: Path, content: bytes, seen: os.stat_result) -> bool:
 
 
 def _of_the_system(path: Path) -> bool:
-    """Whether this user may not change a file: it is in ``SYSTEM``, or has another owner."""
+    """Return whether Hostwright must not change a file, because the file is in ``SYSTEM`` or belongs to another
+    user.
+    """
     real = path.resolve()
     if real.is_relative_to(SYSTEM):
         return True

@@ -121,7 +121,7 @@ class Login:
                 self._notes.append(f"the key {path}{_NAMED} does not exist")
         except OSError as error:
             self._notes.append(f"the key {path}{_NAMED if asked_for else ''} cannot be read: {unread(error)}")
-        except TypeError:  # cryptography raises this for a key with a passphrase
+        except TypeError:  # the cryptography library raises TypeError for a key with a passphrase
             self._notes.append(f"the key {path} has a passphrase; run: ssh-add {path}")
         except (ValueError, paramiko.SSHException):
             self._notes.append(f"{path}{_NAMED if asked_for else ''} is {_no_key(path)}")

@@ -46,7 +46,7 @@ class KeptShell:
         return self._shell.host
 
     def run(self, script: str, *, timeout_s: float) -> Output:
-        """Run a program with an empty standard input; the caller checks its exit status.
+        """Run a program with an empty standard input. The caller checks the exit status.
 
         Raises the exceptions of ``RootShell.attempt``.
         """

@@ -33,8 +33,8 @@ _STATUS_BYTES = 4  #: maximum bytes of a line end and an exit status
 def packed(program: bytes, nonce: bytes = b"") -> bytes:
     """Compress the program for ``COMMAND``.
 
-    ``nonce`` is the part of the program that differs for each host: the other parts are compressed once for all hosts.
-    They are cached, so they must not contain a secret.
+    ``nonce`` is the part of the program that differs for each host. The parts before and after each ``nonce`` are
+    compressed once and cached for all hosts, so they must not contain a secret.
     """
     if not nonce:
         return gzip.compress(program, _LEVEL, mtime=0)

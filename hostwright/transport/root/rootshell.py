@@ -1,4 +1,4 @@
-"""A root shell: an open session, with the password and sudo path that its login user needs to become root.
+"""A root shell: an open session, with the password and the path of sudo that the login user needs to become root.
 
 Every program that runs as root on a host runs through ``RootShell``, which checks two things: that the root part
 started (sudo allowed it), and that no signal killed it (the host is still up).
@@ -24,7 +24,9 @@ _LINE_CHARACTERS = 300  #: maximum characters kept of each line
 
 
 class ProgramLimits(TypedDict, total=False):
-    """A program's limits besides its timeout, and callbacks for its output: see ``Session.run``."""
+    """Further arguments of ``Session.run``: limits for the program besides the timeout, and callbacks for the
+    output.
+    """
 
     idle_s: float | None
     cap_bytes: int
@@ -44,7 +46,7 @@ class RootShell:
     def __init__(self, session: Session, password: Secret | None = None, sudo: str | None = None):
         self.session = session  #: for commands that need no root
         self._password = password
-        self._sudo = sudo  #: path of sudo, if it is not in ``SUDO_PLACES``
+        self._sudo = sudo  #: path of sudo on the host, if it is not one of ``SUDO_PLACES``
 
     @property
     def host(self) -> str:

@@ -1,1 +1,1 @@
-"""The route to a server: its address, the jump hosts before it, and the socket."""
+"""The route to a server: reads its settings from ``ssh_config``, resolves jump hosts, and opens sockets."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Lease:
-    """A connection that is open or being opened, with a count of its users."""
+    """A shared connection to a jump host, open or being opened, with the number of its users."""
 
     key: Hashable
     opened: Future[fabric.Connection] = field(default_factory=Future)

@@ -72,7 +72,7 @@ class Destination:
 
 
 class SshSettings:
-    """The output of ``ssh -G``: lowercase keywords, each with its values."""
+    """The settings that ``ssh -G`` printed: lowercase keywords with their values."""
 
     def __init__(self, stdout: str):
         self._values: dict[str, list[str]] = {}

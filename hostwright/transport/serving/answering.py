@@ -42,7 +42,7 @@ TYPE = b"text/plain; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A GET or HEAD request: its path, the address of the peer, and its headers with lowercase names.
+    """A GET or HEAD request: path, address of the peer, and headers with lowercase names.
 
     A header that appears more than once has an empty value.
     """
@@ -133,8 +133,8 @@ class Server(ThreadingMixIn, TCPServer):
         super().__init__((address, port), Handler)
 
     def get_request(self) -> tuple[Any, Any]:
-        """Accept a connection. Its TLS handshake runs in its own thread, because in this thread it would block all
-        other connections.
+        """Accept a connection. The TLS handshake takes place later, in the thread of the connection, because here it
+        would block all other connections.
         """
         connection, peer = super().get_request()
         if self.tls is not None:
@@ -176,7 +176,7 @@ def _within(seconds: float, connection: socket.socket) -> Iterator[None]:
 
 
 class Handler(BaseRequestHandler):
-    """One request and its response: GET and HEAD of published files only; no directory listing, no log."""
+    """Handles one request: GET or HEAD of a published file. Lists no directories and writes no log."""
 
     server: Server
 

@@ -43,7 +43,7 @@ class Places:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, connection: socket.socket, peer: str) -> None:
-        """Give a connection a place. If necessary, end the oldest connection of the peer with the most places."""
+        """Give a place to a new connection. If necessary, first shut down an older connection (see the module)."""
         name = peer_name(peer)
         with self._lock:
             held = [*self._taken.values(), name]
@@ -60,7 +60,7 @@ class Places:
         hang_up(oldest)
 
     def admit(self, connection: socket.socket) -> None:
-        """Free the place of a connection that has shown a token, and keep the connection."""
+        """Free the place of a connection that has shown a valid token; the connection stays open."""
         with self._lock:
             if self._taken.pop(connection, None):
                 self._admitted.add(connection)
@@ -85,7 +85,7 @@ class Places:
 
 
 def hang_up(connection: socket.socket) -> None:
-    """Shut down a connection; do nothing if it has ended."""
+    """Shut down a connection; do nothing if the connection has ended."""
     with suppress(OSError):
         # SSLSocket.shutdown would drop the TLS keys first, so the thread of the connection would send plain text.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)
