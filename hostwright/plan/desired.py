@@ -45,7 +45,8 @@ class Desired:
     stack: Stack
     roles: tuple[DesiredRole, ...]
     removes: bool = False  #: whether the states remove the roles from the host
-    #: whether the states are independent of the stack: no compatibility rule applies, and no release record is written
+    #: whether the states are independent of the stack. If so, no compatibility rule applies, and no release record is
+    #: written.
     apart: bool = False
     #: compatibility rules of all roles of the host, including roles that ``--roles`` excludes
     rules: tuple[RoleRules, ...] = ()

@@ -275,7 +275,7 @@ def plan_role(role: DesiredRole, needs: tuple[str, ...], facts: Facts, memory: M
 
 
 def plan_state(resource: Resource, facts: Facts, memory: Memory) -> Planned | None:
-    """The plan for one state."""
+    """Return the change that one state plans, cached in ``memory``."""
     return memory.judged(Same(resource), facts, resource.plan)
 
 

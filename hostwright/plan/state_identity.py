@@ -73,4 +73,4 @@ def _fields(state: Any) -> dict[str, Any]:
 def _is_default(field: dataclasses.Field[Any], value: Any) -> bool:
     if field.default_factory is not dataclasses.MISSING:
         return bool(value == field.default_factory())
-    return bool(value == field.default)  # ``MISSING`` is equal to nothing else
+    return bool(value == field.default)  # a field without default has ``MISSING``, which no value equals

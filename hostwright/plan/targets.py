@@ -58,7 +58,7 @@ class TargetHost:
     options: transport.Options
     force: bool = False  #: whether running work may be disturbed or ended (``--force``)
     all_roles: tuple[Role, ...] = ()  #: all known roles, including roles that the host does not have, in order
-    templates: tuple[Path, ...] = (STANDARD,)  #: folders of templates
+    templates: tuple[Path, ...] = (STANDARD,)  #: folders with templates, in order of precedence
     #: all roles of the host, including roles that ``--roles`` excludes; empty if they are ``roles``
     of_host: tuple[Role, ...] = ()
     #: cache of results, which the hosts of one roster share
@@ -74,7 +74,7 @@ class TargetHost:
 
     @cached_property
     def kinds(self) -> Kinds:
-        """The models of the sections of all known roles."""
+        """Role name → model of the role's section, for all known roles."""
         return sections_of(self.all_roles or self.roles)
 
     @property
@@ -109,7 +109,7 @@ class TargetHost:
 
     @property
     def desired_of_all(self) -> Desired:
-        """The desired states of ``roles``, without the host's name."""
+        """The desired states of ``roles``, without the host's name, shared by all hosts with equal desired states."""
 
         def make() -> Desired:
             found = desire("", self.context, self._bound(self.roles), self.memory, self.packages)
@@ -123,7 +123,7 @@ class TargetHost:
 
     @property
     def desired(self) -> Desired:
-        """The desired states of ``roles``."""
+        """The desired states of ``roles`` on this host."""
         return replace(self.desired_of_all, host=self.name)
 
     @property
@@ -178,7 +178,7 @@ class TargetHost:
 
     @property
     def rest(self) -> TargetHost:
-        """The host with only the roles that ``--roles`` excludes."""
+        """The same host with only those of its roles that ``--roles`` excludes."""
         return replace(self, roles=tuple(role for role in self.of_host if role not in self.roles))
 
     def connect(self, password: Secret | None = None, allowance: transport.Allowance | None = None) -> RootShell:
@@ -191,7 +191,8 @@ class TargetHost:
         return RootShell(session, password or self.host.become_password, self.host.sudo)
 
 
-REQUEST = Request()  #: the default request: all hosts at once, regardless of failures; no draining; reboots allowed
+#: default request of a run: all hosts at once, regardless of failures; without draining, with reboots
+REQUEST = Request()
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +245,7 @@ class Knowledge:
         return {}
 
     def fitting(self, _roster: Roster, _facts: HostFacts, /) -> tuple[Stack, ...]:
-        """The stacks that fit a host with these facts, best first."""
+        """Return the stacks that a host with these facts can have, best first."""
         return ()
 
     def explain(self, _roster: Roster, _output: str, /) -> Finding | None:
@@ -268,7 +269,7 @@ class Knowledge:
 class Roster:
     """An inventory, with the stacks and roles that its hosts may use."""
 
-    knowledge = Knowledge()  #: functions of other packages
+    knowledge = Knowledge()  #: functions of other packages that the roster calls
 
     def __init__(
         self,
@@ -341,17 +342,17 @@ class Roster:
 
     @cached_property
     def kinds(self) -> Kinds:
-        """The models of the sections of all known roles."""
+        """Role name → model of the role's section, for all known roles."""
         return sections_of(self.roles)
 
     @cached_property
     def templates(self) -> tuple[Path, ...]:
-        """The folders of templates."""
+        """The folders with templates, in order of precedence."""
         return self.site.templates
 
     @cached_property
     def binder(self) -> Binder:
-        """The binder for the variables of all known roles."""
+        """The binder, which reads and validates the variables of all known roles."""
         return Binder({role.name: role.variables for role in self.roles})
 
     @cached_property
@@ -381,7 +382,7 @@ class Roster:
         return combined((*of_roles, read_advisories(state_root() / ADVISORIES)))
 
     def fitting(self, facts: HostFacts) -> tuple[Stack, ...]:
-        """The stacks that fit a host with these facts, best first."""
+        """Return the stacks that a host with these facts can have, best first."""
         return self.memory.kept("fitting stacks", facts, lambda: self.knowledge.fitting(self, facts))
 
     @cached_property

@@ -40,7 +40,7 @@ class End(StackPart):
     series: Numbers
     end: When | None = None
     source: str
-    kind: str = ""  #: the vendor's name for the kind of series, such as LTS
+    kind: str = ""  #: kind of series as the vendor names it, such as LTS
     of: str = ""  #: text for messages about what ends, if not the series itself: "the maker's container images with"
 
 

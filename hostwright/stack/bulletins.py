@@ -98,7 +98,7 @@ def _unreadable(error: OSError) -> None:
 
 
 def _document(path: Path) -> dict[str, Any] | None:
-    """The JSON object in a file; ``None`` for a special file, a large file or other content."""
+    """Return the JSON object in a file; ``None`` if the file is not regular, is too large, or has other content."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123 - flags
             if not S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -81,7 +81,7 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class RoleRules:
-    """A role's compatibility rules."""
+    """The compatibility rules of a role, with its choices and grounds."""
 
     role: str
     rules: tuple[Rule, ...] = ()

@@ -60,11 +60,11 @@ class ArtifactName:
 
 
 class TextFile:
-    """Marks a text for which the stack file contains the name of a text file, relative to the stack file."""
+    """Marks a text for which the stack file contains the name of a text file instead of the text."""
 
 
 class StackPart(BaseModel):
-    """A part of a stack: a frozen model that forbids unknown keys."""
+    """Base class for parts of a stack: a frozen pydantic model that forbids unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

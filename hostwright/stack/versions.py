@@ -10,7 +10,7 @@ from packaging.version import Version
 
 @cache
 def version(text: str) -> Version:
-    """Parse a version; results are cached."""
+    """Parse a version. Results are cached, because rules compare the same versions for many hosts."""
     return Version(text)
 
 

@@ -202,13 +202,17 @@ class Opening:
 
 
 def _peer(sock: socket.socket | paramiko.Channel) -> str:
-    """The IP address of the server for a direct TCP connection, else empty."""
+    """Return the server's IP address for a direct TCP connection; empty for a connection through a jump host or a
+    command.
+    """
     straight = isinstance(sock, socket.socket) and sock.family in (socket.AF_INET, socket.AF_INET6)
     return str(sock.getpeername()[0]) if straight else ""
 
 
 def _passes(error: Exception) -> bool:
-    """Whether a retry may succeed: not for an unknown name or a lack of common algorithms."""
+    """Return whether a retry may succeed after this error. A retry does not help if a name is unknown, or if client and
+    server have no algorithm in common.
+    """
     return not isinstance(error, IncompatiblePeer) and getattr(error, "errno", None) != socket.EAI_NONAME
 
 

@@ -27,7 +27,7 @@ class Target(Protocol):
 
     @property
     def name(self) -> str:
-        """Inventory name, for messages."""
+        """The host's inventory name, for messages."""
 
     @property
     def connection(self) -> str:
@@ -41,7 +41,7 @@ class Target(Protocol):
 
     @property
     def port(self) -> int | None:
-        """TCP port."""
+        """TCP port of the SSH server."""
 
     @property
     def user(self) -> str | None:
@@ -53,7 +53,9 @@ class Target(Protocol):
 
     @property
     def proxy_jump(self) -> str | None:
-        """``[user@]host[:port]``, several separated by commas, as in ``ssh -J``. ``none``: connect directly."""
+        """Jump hosts as for ``ssh -J``: ``[user@]host[:port]``, separated by commas. ``none`` means a direct
+        connection.
+        """
 
     @property
     def password(self) -> Secret | None:
@@ -61,7 +63,7 @@ class Target(Protocol):
 
     @property
     def known_hosts(self) -> str | None:
-        """File of host keys that replaces the user's and the system's files."""
+        """``known_hosts`` file that replaces the user's and the system's files."""
 
     @property
     def host_keys(self) -> str | None:
@@ -69,7 +71,7 @@ class Target(Protocol):
 
     @property
     def connect_timeout(self) -> float | None:
-        """Seconds for connection, host key and authentication together."""
+        """Time limit in seconds for connection, host key verification and authentication together."""
 
 
 @dataclass(frozen=True, slots=True)

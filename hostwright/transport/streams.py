@@ -26,7 +26,7 @@ class Readable(Protocol):
     """A stream of bytes: a file, or any object with ``read``."""
 
     def read(self, size: int, /) -> bytes:
-        """Return at most ``size`` bytes; empty at the end."""
+        """Return the next bytes, at most ``size``; the result is empty at the end of the stream."""
 
 
 class CommandEnd(Protocol):
@@ -85,7 +85,7 @@ class Channel(Protocol):
         """Close standard input."""
 
     def close(self) -> None:
-        """Release the channel."""
+        """Close the channel and release its resources."""
 
 
 class Exchange:

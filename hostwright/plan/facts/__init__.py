@@ -133,7 +133,7 @@ class There:
     probe: Probe
 
 
-ALL = "all facts"  #: a dependency on all facts
+ALL = "all facts"  #: stands for a dependency on all facts
 _ABSENT: Hashable = ()  #: token for a probe that did not run
 _SHORT = 64  #: our choice: maximum characters of an answer that is used as its own token; longer answers are hashed
 

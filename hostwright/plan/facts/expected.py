@@ -11,7 +11,7 @@ MODEL = "hostwright_gpu_model"  #: inventory variable: name of a host's GPUs, or
 
 
 def read_expected_models(host: Host) -> tuple[str, ...]:
-    """The allowed models of a host's GPUs (``hostwright_gpu_model``); empty if the inventory does not set them.
+    """The allowed models of a host's GPUs (``hostwright_gpu_model``); empty if the inventory sets no models.
 
     Raises ``InputError`` with file and line for a value that is not a name or a list of names.
     """

@@ -80,7 +80,7 @@ class _Judgement:
 
     begin: _Asked | _Known | None = None
     results: int = 0
-    hits: int = 0  #: number of reused results
+    hits: int = 0  #: number of calls for which a cached result was reused
     resting: int = 0  #: number of further calls during which caching pauses
     rest: int = 0  #: number of calls during which caching paused last time
     last: tuple[object, _Known] | None = None  #: subject of the last call, and its result

@@ -39,12 +39,12 @@ class NotedFacts(Facts):
         return len(self._read)
 
     def table(self, probe: Probe, read: Callable[[str], Mapping[K, V]]) -> Mapping[K, V]:
-        """Like ``Facts.table``, and record each entry that is read."""
+        """Return the table like ``Facts.table``, and record each entry that is read from it as a dependency."""
         self.there(probe)
         return _NotedTable(probe, read, self, self._read.table(probe, read))
 
     def there(self, probe: object) -> None:
-        """Record a read of whether the probe has an answer."""
+        """Record a dependency on whether the probe has an answer (``There``)."""
         if isinstance(probe, Probe) and probe not in self._notes:
             self.token(There(probe))
 

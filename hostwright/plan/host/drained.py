@@ -18,12 +18,12 @@ _FIELD_CHARACTERS = 300  #: maximum characters kept of each field in the host's 
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """The host's record of being drained by Hostwright; an unreadable field is empty."""
+    """The record on a host that Hostwright drained it; an unreadable field is empty."""
 
     run: str = ""
     operator: str = ""
     reason: str = ""
-    since: str = ""  #: ISO 8601, UTC
+    since: str = ""  #: time at which the host was drained (ISO 8601, UTC)
 
     def __str__(self) -> str:
         who = f"{self.operator or 'somebody'} (run {self.run or 'unknown'})"

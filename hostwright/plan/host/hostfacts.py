@@ -18,8 +18,8 @@ UNAME = Probe(
     'read -r k </proc/sys/kernel/osrelease && read -r m </proc/sys/kernel/arch && echo "$k $m" || uname -rm',
     shared=True,
 )
-#: vendor, class and device of each display controller (0x03…) and each "other bridge" (0x0680), such as switches
-#: between cards; one per line: ``0x10de 0x030200 0x1eb8``
+#: Prints PCI vendor, class and device of each display controller (0x03…) and each "other bridge" (0x0680), such as a
+#: switch between GPUs; one device per line: ``0x10de 0x030200 0x1eb8``.
 PCI = Probe(
     'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; read -r c <"$d/class"; '
     'case $c in 0x03*|0x0680*) read -r i <"$d/device"; echo "$v $c $i" ;; esac; done; :',

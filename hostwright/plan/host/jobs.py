@@ -33,7 +33,7 @@ _RUNNING_CAP_BYTES = 512 * 1024
 
 
 def alive_script() -> str:
-    """Commands that define the shell function ``alive``, which tests whether the job ``$1`` runs on the host."""
+    """Return shell commands that define the function ``alive``, which tests whether the job ``$1`` runs on the host."""
     return sh_file(__file__, "alive.sh", jobs=JOBS_DIR)
 
 
@@ -84,7 +84,7 @@ class RunningJob:
 
 
 def running(facts: Facts) -> tuple[RunningJob, ...]:
-    """The jobs of earlier runs that still run on the host, at most ``MOST_RUNNING + 1``."""
+    """Return the jobs of earlier runs that still run on the host, at most ``MOST_RUNNING + 1``."""
     return read_jobs(facts[RUNNING].text)
 
 
@@ -104,5 +104,5 @@ def _running(name: str, record: str) -> RunningJob:
 
 
 def is_job_id(name: str) -> bool:
-    """Whether ``name`` may be the name of a job's directory."""
+    """Return whether ``name`` has the form of the name of a job's directory."""
     return re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,120}", name) is not None and not name.endswith(".new")

@@ -48,9 +48,9 @@ class Holder:
     another run on that machine can test whether the process still runs.
     """
 
-    owner: _Line  #: user@machine
+    owner: _Line  #: user and machine of the holder: ``user@machine``
     run: _Line
-    host: _Line  #: name in the owner's inventory
+    host: _Line  #: name of the locked host in the owner's inventory
     machine: _Line
     pid: Annotated[int, Field(ge=1)]
     started: Annotated[str, Field(max_length=100)]
@@ -72,7 +72,7 @@ class OperatorLock:
 
     owner: _Line
     reason: _Line
-    host: _Line  #: name in the owner's inventory
+    host: _Line  #: name of the locked host in the owner's inventory
     since: AwareDatetime
     until: AwareDatetime
     schema: Literal[1] = 1
@@ -105,7 +105,8 @@ LOCK = Probe(
     shared=True,
 )
 
-#: Start time of a process: field 22 of proc(5), counted after the program's name, which may contain any character.
+#: Shell command that prints the start time of the process ``$pid``: field 22 of /proc/PID/stat. Fields are counted
+#: after the program's name, which may contain any character.
 START_OF = "sed 's/.*) //' \"/proc/$pid/stat\" 2>/dev/null | cut -d' ' -f20"
 
 #: While a run holds the lock, prints the seconds since the controller's last heartbeat (by the host's clock), and the
@@ -247,7 +248,8 @@ def moment(time: datetime) -> str:
     """Format a time in UTC for messages."""
     try:
         return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    except OverflowError:  # a host may send the end of the year 9999 in any time zone
+    # a host may send a time at the end of the year 9999, for which the UTC time may be in the year 10000
+    except OverflowError:
         return time.isoformat()
 
 

@@ -39,7 +39,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class RunStamp:
-    """The run that provisions a host: id, operator, time (UTC, ISO 8601), and commit of the site's repository."""
+    """The run that provisions a host: id, operator, time (UTC, ISO 8601), and git commit of the site."""
 
     id: str
     operator: str = ""

@@ -48,7 +48,7 @@ ended="""
 
 
 def new_nonce() -> str:
-    """A random text that no output of a host contains by chance."""
+    """Return a random text, which no output of a host contains by chance."""
     return secrets.token_hex(12)
 
 
@@ -69,7 +69,7 @@ def programs(
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
-    """The parts of the programs that are equal for all hosts with these probes."""
+    """The parts of a host's programs that are equal for all hosts with the same probes."""
 
     passes: tuple[Asked, ...]
     #: limits in bytes: one for the answer of each probe, then one for the output of each ``Pass``

@@ -89,7 +89,7 @@ class LibraryVersion:
     loader's cache.
     """
 
-    name: str  #: soname: ``libm.so.6``
+    name: str  #: soname of the library: ``libm.so.6``
 
     def __post_init__(self) -> None:
         _checked(_LIBRARY, self.name, "name of a library")
@@ -141,7 +141,7 @@ class FileLine:
 
 @dataclass(frozen=True, slots=True)
 class FileThere:
-    """Whether a path exists, and with ``executable`` whether it is executable: ``yes`` or ``no``."""
+    """Whether a path exists, or with ``executable`` whether an executable file exists there: ``yes`` or ``no``."""
 
     path: str
     executable: bool = False

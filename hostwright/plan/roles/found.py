@@ -38,7 +38,8 @@ class OnHost:
     """
 
     rows: tuple[tuple[str, ...], ...] = ()
-    debs: Mapping[str, str] = field(default_factory=dict)  #: installed packages: name without architecture → version
+    #: installed Debian packages: name without architecture → version
+    debs: Mapping[str, str] = field(default_factory=dict)
     packages: tuple[PythonPackage, ...] = ()
 
     def all(self, name: str) -> tuple[tuple[str, ...], ...]:

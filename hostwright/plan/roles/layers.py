@@ -31,8 +31,8 @@ def in_sequence(before: Mapping[str, Iterable[str]], named: Sequence[str] = ()) 
 
 
 def one_order(orders: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Return the layers of several hosts in an order that agrees with the order of each host. If no such order exists,
-    return them in order of first occurrence.
+    """Return the layers of several hosts in an order that agrees with the order on each host. If no such order exists,
+    return the layers in order of first occurrence.
     """
     given = [tuple(dict.fromkeys(order)) for order in orders]
     met = tuple(dict.fromkeys(chain.from_iterable(given)))

@@ -102,7 +102,7 @@ class RoleContext:
         return tuple(one for section in self.sections.values() for one in section.repositories())
 
     def never_unattended(self) -> tuple[str, ...]:
-        """The packages of all of the host's layers that unattended-upgrades must not change."""
+        """The packages of the host's layers that unattended-upgrades must not change."""
         return tuple(name for section in self.sections.values() for name in section.never_unattended())
 
     def render(self, template: str, /, **values: Any) -> str:
@@ -325,7 +325,7 @@ def discover(*packages: str) -> tuple[Role, ...]:
 
 
 def _import(name: str) -> ModuleType:
-    """Import a module of a role. Errors in a site's module are user errors, raised with file and line."""
+    """Import a module of a role. An error in a module of a site is raised as ``InputError`` with file and line."""
     try:
         return importlib.import_module(name)
     except (InputError, KeyboardInterrupt):

@@ -32,7 +32,7 @@ from hostwright.common.userpaths import expanded, working_directory
 
 VARIABLE = SITE_VARIABLE
 STANDARD_ROLES = "hostwright.standard.roles"
-OWN_ROLES = "hostwright_site_"  #: prefix of the package names of sites' roles
+OWN_ROLES = "hostwright_site_"  #: prefix of the names of Python packages that contain a site's roles
 STANDARD = Path(hostwright.__file__).parent / "standard"
 _CHECKOUT = Path(hostwright.__file__).resolve().parent.parent
 #: folders of a site whose files are run or determine which programs are run
@@ -73,7 +73,7 @@ class Site:
 
     @property
     def inventory(self) -> Path:
-        """The folder of the inventory."""
+        """The path of the site's folder ``inventory``."""
         return self.root / "inventory"
 
     @property
@@ -83,7 +83,7 @@ class Site:
 
     @property
     def templates(self) -> tuple[Path, ...]:
-        """The folders of templates, in order of precedence."""
+        """The folders with templates, in order of precedence."""
         return self.root / "templates", STANDARD / "templates"
 
     @property
@@ -154,7 +154,7 @@ def _instead(place: Path, otherwise: str) -> str:
     path; else ``otherwise``.
     """
     site = _above(place) or _below(place)
-    if site is None or fault_of(site.root):  # do not suggest a site that others can write to
+    if site is None or fault_of(site.root):  # do not suggest a site to which other users can write
         return otherwise
     return f"did you mean --site {os.path.relpath(site.root)}?"
 

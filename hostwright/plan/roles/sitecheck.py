@@ -63,7 +63,7 @@ class SiteCheck:
     schema: Literal[1]
     site: str
     hosts: int
-    roles: tuple[str, ...]  #: the site's own
+    roles: tuple[str, ...]  #: names of the site's own roles
     stacks: tuple[str, ...]  #: names of the site's own stacks, and of the stacks of its hosts
     mistakes: tuple[SiteRemark, ...]
     unread: tuple[SiteRemark, ...]

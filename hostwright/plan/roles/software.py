@@ -32,5 +32,5 @@ class Software:
     brought: bool = False
     supplier: str = ""
     architecture: str = ""
-    source: str = ""  #: source package of a Debian package
+    source: str = ""  #: name of the source package from which a Debian package was built
     parts: tuple[Software, ...] = ()

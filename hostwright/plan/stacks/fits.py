@@ -45,7 +45,7 @@ class StackFit:
 
 @dataclass(frozen=True, slots=True)
 class HostFits:
-    """All stacks for one host, best first."""
+    """Whether a host can have each of the stacks, best stack first."""
 
     host: str
     facts: HostFacts

@@ -31,7 +31,8 @@ class ListedStack:
 
 
 def list_stacks(roster: Roster) -> tuple[ListedStack, ...]:
-    """Return all stacks, sorted by name. If several stacks have one name, only the one that hosts use is returned.
+    """Return all stacks, sorted by name. Of several stacks with one name, only the first in order of precedence is
+    returned, which is the stack that hosts use.
 
     Raises ``InputError`` for unreadable records of tests.
     """

@@ -84,8 +84,8 @@ class Store:
 
     @classmethod
     def default(cls, lock_dirs: tuple[Path, ...] = ()) -> Store:
-        """The store in ``$HOSTWRIGHT_ARTIFACTS``, else in the user's cache directory. If the user has no home directory
-        (as for cron in a container), the store is in the state folder.
+        """Return the store in ``$HOSTWRIGHT_ARTIFACTS``, else in the user's cache directory. If the user has no home
+        directory (as for cron in a container), the store is in the state folder.
         """
         if named := os.environ.get(STORE_VARIABLE):
             return cls(expanded(named), lock_dirs)

@@ -44,7 +44,7 @@ class MirroredDeb(RoleFile):
 
 @dataclass(frozen=True, slots=True)
 class LockedDeb:
-    """A package in the lock file."""
+    """A package in a lock file of packages, with the package file's address and checksum."""
 
     package: Name
     version: DebianVersion

@@ -62,7 +62,7 @@ def make_session() -> requests.Session:
         backoff_factor=0.5,
         status_forcelist=_BUSY,
         raise_on_status=False,
-        respect_retry_after_header=False,  # the server may request hours; another mirror is faster
+        respect_retry_after_header=False,  # the server may request a wait of hours, and another mirror is faster
     )
     session = requests.Session()
     for scheme in ("http://", "https://"):

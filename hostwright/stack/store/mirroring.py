@@ -38,14 +38,15 @@ if TYPE_CHECKING:
 
 ANOTHER = f"set {STORE_VARIABLE} to a directory elsewhere"
 ELSEWHERE = f"To use files that you already have, run {Command('mirror', from_='DIR')}"
-Came = Literal["was there", "taken", "fetched"]  #: how a file got into the store
+#: how a file got into the store: it already was there, came from ``source``, or was downloaded
+Came = Literal["was there", "taken", "fetched"]
 _INDEX = ""  #: server name that stands for the package index of every ``BroughtFile``
 _INCOMING = "incoming"  #: name of the folder for incomplete files in the store
 
 
 @runtime_checkable
 class BroughtFile(Protocol):
-    """An artifact without an address, which fetches itself."""
+    """An artifact without an address, whose method ``bring`` fetches it."""
 
     def bring(self, folder: Path, /) -> Path:
         """Fetch the file into an empty directory; return the file's path. Raises ``ArtifactError``."""

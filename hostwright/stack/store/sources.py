@@ -17,7 +17,7 @@ EXPORT = f"run {Command('mirror', export='DIR')} on a machine with a network, wi
 
 
 class FileSource(Protocol):
-    """A directory with files of stacks."""
+    """A local directory with files of stacks, used before downloads."""
 
     def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
         """Return the path of an artifact's file, which has the sha256 ``wanted`` if that is known. ``None`` means that

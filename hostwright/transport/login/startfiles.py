@@ -40,7 +40,7 @@ def noise_note(session: Session) -> str:
 
 
 def _sentence(noise: bytes, lines: list[str]) -> str:
-    """The text of the note.
+    """Return the note for this output (``noise``), with the login shell and the start files that print it (``lines``).
 
     >>> _sentence(b"Welcome to gpu01\\n", ["/bin/bash", "~/.bashrc"])
     'its login shell (/bin/bash) prints "Welcome to gpu01" before each command, from ~/.bashrc; Hostwright ignores \

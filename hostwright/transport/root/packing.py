@@ -23,7 +23,7 @@ COMMAND = sh(
     "[ -x /bin/gzip ] || exit %s; /bin/gzip -dc | { /bin/sh; printf '\\n%%s' \"$?\"; } | /bin/gzip -cn1",
     UNPACKED_STATUS,
 )
-_GZIP = 31  #: zlib's ``wbits`` for the gzip format with the largest window
+_GZIP = 31  #: zlib's parameter ``wbits`` for the gzip format with the largest window
 #: compression level. Level 6 compresses to two thirds of the size of level 1 in twice the time; the program that all
 #: hosts share is compressed only once.
 _LEVEL = 6

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hostwright.common.secret import Secret
     from hostwright.transport import Output, Readable, Session
 
-_KILLED = (129, 137, 143)  #: exit statuses after SIGHUP, SIGKILL, SIGTERM
+_KILLED = (129, 137, 143)  #: exit statuses of programs ended by SIGHUP, SIGKILL or SIGTERM
 _LINES = 15  #: maximum number of last lines kept from the standard error of a failed program
 _LINE_CHARACTERS = 300  #: maximum characters kept of each line
 
@@ -44,7 +44,7 @@ class RootShell:
     __slots__ = ("_password", "_sudo", "session")
 
     def __init__(self, session: Session, password: Secret | None = None, sudo: str | None = None):
-        self.session = session  #: for commands that need no root
+        self.session = session  #: session for commands that need no root
         self._password = password
         self._sudo = sudo  #: path of sudo on the host, if it is not one of ``SUDO_PLACES``
 

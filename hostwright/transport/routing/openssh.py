@@ -66,7 +66,7 @@ class Destination:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options of ``ssh`` for user and port."""
+        """The command-line options of ``ssh`` that set user and port."""
         user = ("-l", self.user) if self.user else ()
         return (*user, *(("-p", str(self.port)) if self.port else ()))
 
@@ -104,7 +104,7 @@ class SshSettings:
 
 @dataclass(slots=True)
 class _Group:
-    """Hosts whose settings may differ only in the host's name."""
+    """A group of hosts whose settings probably differ only in the host's name: see ``OpenSsh.answer``."""
 
     final: bool  #: whether ssh reads its files a second time, for the value of ``HostName``
     lock: threading.Lock = field(default_factory=threading.Lock)

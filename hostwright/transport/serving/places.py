@@ -72,14 +72,14 @@ class Places:
             self._admitted.discard(connection)
 
     def clear(self) -> None:
-        """Shut down all connections."""
+        """Shut down all connections that take a place."""
         with self._lock:
             for connection in (*self._taken, *self._admitted):
                 hang_up(connection)
 
     @property
     def taken(self) -> int:
-        """Number of places taken."""
+        """Return the number of places that are taken."""
         with self._lock:
             return len(self._taken)
 
