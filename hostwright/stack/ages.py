@@ -47,7 +47,7 @@ class End(StackPart):
 class Newest(StackPart):
     """The newest series of a product whose vendor publishes no ends of life: only the newest series gets fixes.
 
-    ``next`` is the expected date of the next series.
+    ``next`` is the date on which the next series is expected.
     """
 
     series: Numbers

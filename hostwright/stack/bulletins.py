@@ -147,8 +147,8 @@ def floors_of(document: Mapping[str, Any], names: Mapping[str, str]) -> Iterator
 def _versions(tree: Mapping[str, Any]) -> Iterator[tuple[str, _Version]]:
     """Yield the versions in a product tree, with the product IDs that the bulletin uses.
 
-    A version is a branch ``product_version``: the branch's name is the product or the version, the name of its product
-    is the version. The parent branch has the platform and series (``Linux(R580)``).
+    A version is a branch of the category ``product_version``. The name of the branch is the product or the version; the
+    name of the branch's product is the version. The parent branch has the platform and series (``Linux(R580)``).
     """
     left: list[tuple[Any, str, str, int]] = [(branch, "", "", 1) for branch in _list(tree.get("branches"))]
     while left:

@@ -30,7 +30,7 @@ Combination = Mapping[str, str]  #: name of a choice → version
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """An incompatibility: the rule, a sentence, and its source.
+    """An incompatibility: the name of the broken rule, a sentence for the operator, and the source of the rule.
 
     ``nearest`` is a text with the nearest combination of versions that works. A rule about versions leaves it empty,
     and the engine then searches the choices for this combination.

@@ -1,7 +1,7 @@
-"""Finds the programs that use a host's accelerators (their users).
+"""Finds the programs that use a host's accelerators. These programs are called users.
 
-The functions of all known roles are used, not only those of the host's or the planned roles, because programs use a GPU
-whatever is planned.
+All known roles contribute functions for this, not only the roles of the host, because programs may use a GPU whatever
+roles the host has.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ __all__ = ["OBSERVE_TIMEOUT_S", "cap_bytes", "new_nonce", "ordered", "parse", "p
 
 OBSERVE_TIMEOUT_S = 180.0  #: limit for all probes together; a healthy host needs well under a second
 BOUND_S = 40  #: limit for one probe. Probes that may hang limit themselves to at most 35 s.
-_SHARE = 4  #: our choice: one probe may take the total time divided by this number
+_SHARE = 4  #: our choice: divisor of the total time limit that gives the limit for one probe
 LEAST_S = 2  #: our choice: minimum limit for a probe, after hanging probes have used most of the time
 BEAT_S = 10  #: our choice: seconds between heartbeats on standard error
 _SLACK_BYTES = 64 * 1024  #: bytes reserved for output of sudo and its PAM modules before and after the answers

@@ -14,8 +14,8 @@ from typing import Any
 from hostwright.transport.exchange import Deadline
 
 _QUICKACK = getattr(socket, "TCP_QUICKACK", 0)  #: TCP_QUICKACK, which only Linux has; 0 elsewhere
-#: TCP_RXT_CONNDROPTIME of macOS: seconds during which unacknowledged data is retransmitted (netinet/tcp.h). Python does
-#: not define this option.
+#: Number of the socket option TCP_RXT_CONNDROPTIME of macOS (netinet/tcp.h), which Python does not define. The option
+#: limits the seconds during which unacknowledged data is retransmitted.
 _RXT_CONNDROPTIME = 0x80
 _Address = tuple[int, int, int, str, Any]
 
