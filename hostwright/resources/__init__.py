@@ -1,4 +1,4 @@
-"""For authors of roles: states, conditions, the values that they are planned with, and probes that many roles share.
+"""States, conditions, the types of their fields, and shared probes: everything that authors of roles import.
 
 docs/resources.md describes each state with an example. A state that only one layer needs is in the folder of its role.
 """

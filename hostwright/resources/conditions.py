@@ -1,4 +1,4 @@
-"""States for some hosts only, states that only a script can produce, and requirements that refuse a host."""
+"""States for hosts that meet a condition, states that only a script can reach, and requirements for hosts."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class When(Resource):
     nothing to do
     """
 
-    condition: Condition  #: selects the hosts
-    resource: Resource  #: the resource that these hosts need
+    condition: Condition  #: condition that a host must meet
+    resource: Resource  #: state that is planned on hosts that meet the condition
 
     def probes(self) -> tuple[Probe, ...]:
         return (*self.condition.probes(), *self.resource.probes())
@@ -46,7 +46,7 @@ class When(Resource):
         return software if software and self.condition.holds(facts) else ()
 
     def removal(self) -> tuple[Resource, ...]:
-        return self.resource.removal()  # the condition decides about the installation only, and may no longer hold
+        return self.resource.removal()  # without the condition, which may no longer hold
 
     def takes(self) -> frozenset[str]:
         return self.resource.takes()
@@ -65,7 +65,7 @@ class Answers(Condition):
     True
     """
 
-    probe: Probe  #: the condition holds if its script exits with 0
+    probe: Probe  #: probe whose script exits with 0 if the condition holds
 
     def probes(self) -> tuple[Probe, ...]:
         return (self.probe,)
@@ -83,7 +83,7 @@ class Differs(Condition):
     True
     """
 
-    resources: tuple[Resource, ...]  #: the resources whose plans are checked
+    resources: tuple[Resource, ...]  #: states of which at least one must plan a change
 
     def probes(self) -> tuple[Probe, ...]:
         return tuple(probe for resource in self.resources for probe in resource.probes())
@@ -106,12 +106,12 @@ class Script(Resource):
       opaque: changed by a script; only its probe can verify the result
     """
 
-    what: str  #: its name in the plan
+    what: str  #: name of the state in the plan
     want: str = field(metadata=NO_IDENTITY)  #: the wanted state, as the plan shows it
-    probe: Probe  #: exits with 0 if nothing is to be done; otherwise the plan shows its first line as the current state
-    #: the commands, in POSIX sh with ``set -eu``, run as root; running them again after an interruption must be safe
+    probe: Probe  #: exits with 0 if no commands are needed; otherwise its first line is the current state
+    #: the commands, run as root by POSIX sh with ``set -eu``; repeating them after an interruption must be safe
     script: str
-    #: a lock that is held on the host while the commands run: ``dpkg`` if they use dpkg
+    #: lock to hold on the host while the commands run: ``dpkg`` if they use dpkg, default: none
     lock: str = field(default="", metadata=NO_IDENTITY)
     timeout_s: float = field(default=1800.0, metadata=NO_IDENTITY)  #: time limit of the commands, in seconds
     artifacts: tuple[str, ...] = ()  #: names of the stack's artifacts that the commands read on the host
@@ -150,9 +150,9 @@ class Require(Resource):
       refused: the InfiniBand link is down; check the cable (State: Down)
     """
 
-    what: str  #: its name in the plan
-    probe: Probe  #: exits with 0 if the requirement is met; otherwise the plan shows its output as the current state
-    #: the refusal: what is wrong, then what to do; the probe's output is added in parentheses
+    what: str  #: name of the requirement in the plan
+    probe: Probe  #: exits with 0 if the requirement is met; otherwise its output is the current state in the plan
+    #: text of the refusal: what is wrong, then what to do. The plan adds the probe's output in parentheses.
     otherwise: str = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:

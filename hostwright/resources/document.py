@@ -25,7 +25,7 @@ from hostwright.plan.roles.meanings import meanings
 from hostwright.plan.roles.site import STANDARD
 
 DOCUMENT = "docs/resources.md"
-FAMILIES = ("files", "packages", "python", "system", "conditions")  #: in page order
+FAMILIES = ("files", "packages", "python", "system", "conditions")  #: parts of this package, in the order of the page
 REMOVAL = "States of a removal"
 PIPE = r"\|"
 
@@ -180,7 +180,7 @@ class CatalogueEntry:
 
     @property
     def of_a_removal(self) -> bool:
-        """Whether only the ``removal()`` of other states yields this state."""
+        """Whether roles never use this state: only the ``removal()`` of other states returns it."""
         return issubclass(self.cls, RemovalState)
 
     @cached_property
@@ -204,15 +204,12 @@ class CatalogueEntry:
 
     @cached_property
     def fields(self) -> tuple[tuple[Field[Any], str], ...]:
-        """Each field with its meaning."""
+        """Each field with the text of its ``#:`` comment."""
         known = meanings(self.cls)
         return tuple((field, known.get(field.name, "")) for field in fields(self.cls))
 
     def values(self) -> Iterator[CatalogueEntry]:
-        """Dataclasses of this package that fields accept, without duplicates.
-
-        Leaves out states and conditions.
-        """
+        """Dataclasses of this package that are types of the fields, without duplicates, states and conditions."""
         hints = typing.get_type_hints(self.cls)
         named = (cls for field in fields(self.cls) for cls in _classes(hints[field.name]))
         for cls in dict.fromkeys(named):

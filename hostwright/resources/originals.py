@@ -1,15 +1,15 @@
 """The state of a host before Hostwright's first change, recorded on the host itself below ``ORIGIN``.
 
 ``packages``, ``manual``, ``passwd`` and ``group`` are written once, immediately before the first change (``RECORD``).
-``units`` records the state of each unit before it was enabled. ``installed`` names the packages that Hostwright
-installed. ``brought`` names their dependencies, which may remain after their removal.
+``units`` has the state of each unit before Hostwright enabled it. ``installed`` lists the packages that Hostwright
+installed, and ``brought`` the dependencies that apt installed for them.
 
 Below ``files``, each path that Hostwright wrote has a mark, ``PATH.written``, and a copy of its former content,
 ``PATH.kept``. ``PATH.made`` marks a directory that did not exist. ``PATH.changed`` marks another owner's file from
-which Hostwright's part was removed. Each path has its own file, since roles run in parallel.
+which Hostwright's part was removed. There is one mark per path, because roles run in parallel.
 
-A host that an earlier version provisioned has no such record. On such a host only what is certainly Hostwright's can be
-removed.
+A host that an earlier version provisioned has no such record. On such a host only files that are certainly Hostwright's
+can be removed.
 """
 
 from __future__ import annotations
@@ -33,39 +33,36 @@ RECORDED = Probe(f"test -e {ORIGIN}/packages", root=True)
 PACKAGES_BEFORE = Probe(f"cat {ORIGIN}/packages", root=True, cap_bytes=1024 * 1024)
 #: names of the packages that were marked as manually installed before the first change
 MANUAL_BEFORE = Probe(f"cat {ORIGIN}/manual", root=True, cap_bytes=256 * 1024)
-#: packages that Hostwright installed; somebody else installed any other package that is new since the first change
+#: names of the packages that Hostwright installed; other packages that are new since the first change are of people
 INSTALLED_BY_US = Probe(f"cat {INSTALLED}", root=True, cap_bytes=256 * 1024)
-#: names in ``passwd`` and ``group`` before the first change: lines ``user NAME``, then lines ``group NAME``
+#: users and groups before the first change: lines ``user NAME``, then lines ``group NAME``
 ACCOUNTS_BEFORE = Probe(
     sh("cd %s && sed 's/:.*//; s/^/user /' passwd && sed 's/:.*//; s/^/group /' group", ORIGIN), root=True
 )
 
-#: Shell function ``automatic``: the packages that apt marks as automatically installed.
+#: Shell function ``automatic``: print the packages that apt marks as automatically installed.
 _AUTOMATIC = sh_file(__file__, "sh/automatic.sh")
 #: Root script that records the original state of a host; it does nothing if a record exists.
 RECORD = _AUTOMATIC + sh_file(__file__, "sh/record.sh", origin=ORIGIN, installed=INSTALLED)
-#: ``made PATH``: mark a directory that is about to be created, and its missing parents.
+#: Shell function ``made PATH``: mark a directory and its missing parents as made by Hostwright, before ``mkdir``.
 _MADE = sh_file(__file__, "sh/made.sh", origin=ORIGIN)
-#: ``keep PATH``: keep a copy of the file or link at a path; repeated calls do nothing.
+#: Shell function ``keep PATH``: copy the file or link at a path, once, before Hostwright first writes it.
 _KEEP = _MADE + sh_file(__file__, "sh/keep.sh", origin=ORIGIN)
-#: ``forget PATH``: end Hostwright's ownership of the path. ``tidy PATH``: remove the directories that Hostwright made,
-#: from this one upwards, as long as they are empty.
+#: Shell functions. ``forget PATH``: delete the marks and the copy of the path. ``tidy PATH``: remove this directory and
+#: its parents, as long as they are empty and Hostwright made them.
 FORGET = sh_file(__file__, "sh/forget.sh", origin=ORIGIN)
-#: ``note PACKAGE...``: record the packages that are not installed yet as installed by Hostwright.
+#: Shell function ``note PACKAGE...``: record those that are not installed yet as installed by Hostwright.
 _NOTE = _AUTOMATIC + sh_file(__file__, "sh/note.sh", installed=INSTALLED)
 
 
 def packages_before(facts: Facts) -> Mapping[str, Installed] | None:
-    """dpkg's database before the first change; ``None`` if it was not recorded. Reads ``PACKAGES_BEFORE``."""
+    """dpkg's database before the first change, from ``PACKAGES_BEFORE``; ``None`` if it was not recorded."""
     answer = facts[PACKAGES_BEFORE]
     return parse_dpkg(answer.text) if answer.ok and not answer.truncated else None
 
 
 def installed_by_us(facts: Facts) -> frozenset[str] | None:
-    """Names of the packages that Hostwright installed; ``None`` if there is no record (an earlier version kept none).
-
-    Reads ``INSTALLED_BY_US``.
-    """
+    """Names of the packages that Hostwright installed, from ``INSTALLED_BY_US``; ``None`` without a record."""
     answer = facts[INSTALLED_BY_US]
     return frozenset(answer.text.split()) if answer.ok and not answer.truncated else None
 
@@ -76,15 +73,15 @@ def note_installed(packages: tuple[str, ...]) -> str:
 
 
 def keep_original(path: str) -> str:
-    """Commands that keep the file or link at ``path`` before Hostwright first writes it; repeated runs do nothing.
+    """Commands that copy the file or link at ``path``, once, before Hostwright first writes it.
 
-    They must run before any command that creates the path's directory. ``Original`` restores the kept file or link.
+    Run them before any command that creates the path's directory. ``Original`` restores the copy.
     """
     return _KEEP + sh("keep %s", path)
 
 
 def made_directory(path: str) -> str:
-    """Commands that mark a directory, and its missing parents, as made by Hostwright; run them before ``mkdir``."""
+    """Commands that mark a directory and its missing parents as made by Hostwright. Run them before ``mkdir``."""
     return _MADE + sh("made %s", path)
 
 
@@ -119,12 +116,12 @@ def made(path: str) -> str:
 
 
 def unit_before(unit: str) -> str:
-    """File with a unit's state before it was enabled, as lines of ``systemctl show``."""
+    """Path of the file with a unit's state before Hostwright enabled it, as lines of ``systemctl show``."""
     return f"{UNITS}/{unit}"
 
 
 def keep_unit(unit: str) -> str:
-    """Command that records a unit's state before Hostwright first enables it; repeated runs do nothing."""
+    """Command that records a unit's state, once, before Hostwright first enables it."""
     path = unit_before(unit)
     show = sh("systemctl show -p ActiveState,UnitFileState -- %s >%s.new; mv -f -- %s.new %s", unit, path, path, path)
     return sh("[ -e %s ] || { mkdir -p -m 700 -- %s; mkdir -p -- %s; ", path, ORIGIN, UNITS) + f"{show}; }}"

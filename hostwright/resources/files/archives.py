@@ -46,7 +46,7 @@ def _describe(entry: Entry | None) -> str:
 
 
 def _differs(wanted: Entry, entry: Entry | None) -> str:
-    """Short description of how the present entry differs from the wanted one."""
+    """Short description of how ``entry``, from the host, differs from the wanted one."""
     words = _describe(entry)
     return f"{words}, written since" if words == _describe(wanted) else words
 
@@ -55,9 +55,9 @@ def _differs(wanted: Entry, entry: Entry | None) -> str:
 class Part:
     """A directory of an archive, and the directory on the host that receives its files and links."""
 
-    inside: str  #: the directory in the archive
-    into: str  #: the directory on the host
-    deep: bool = False  #: include all subdirectories; ``into`` then belongs to this archive alone
+    inside: str  #: path of the directory in the archive
+    into: str  #: path of the directory on the host
+    deep: bool = False  #: whether to include all subdirectories; ``into`` must then be for this archive alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,11 @@ class ArchiveUnpacked(Resource):
 
     KIND: ClassVar = "archive-unpacked"
 
-    name: str  #: name of the record on the host; a host has one archive of a name at a time
-    version: str  #: shown in plans and stored in the record
+    name: str  #: name of the record on the host; another archive with this name replaces the files of the first
+    version: str  #: version of the archive, shown in plans and stored in the record
     artifact: Artifact  #: the archive, in any format that ``tar`` unpacks
-    parts: tuple[Part, ...]  #: the directories to install and their targets; subdirectories only for a ``deep`` part
-    scratch: str  #: a directory for unpacking, on the same filesystem as all parts; removed afterwards
+    parts: tuple[Part, ...]  #: the directories to install, with their targets on the host
+    scratch: str  #: path of a temporary directory for unpacking, on the same filesystem as all parts
 
     @property
     def record(self) -> str:
@@ -109,7 +109,7 @@ class ArchiveUnpacked(Resource):
         theirs = [path for path, entry in present.items() if entry.has_content]
         if not known or seal != self._seal:
             have = seal.partition(" ")[0] if answer.ok and seal else "no record of its files"
-            if have == self.version:  # same version: either another archive, or a record that cannot be read whole
+            if have == self.version:  # either another archive of this version, or a damaged record
                 have = f"{have} of another archive" if seal != self._seal else f"{have}, its record unreadable"
             keep = [sh("keep_aside %s %s", path, self._unpacked(PurePosixPath(path))) for path in theirs]
             return self._change(have, self.version, self._unpack([*keep, *self._place_all()]), theirs=theirs)
@@ -146,7 +146,7 @@ class ArchiveUnpacked(Resource):
     def _unpack(self, place: list[str]) -> str:
         return "\n".join(
             [
-                # before the scratch directory, which may be a sibling
+                # before the scratch directory is made, which may have the same missing parent
                 *(made_directory(part.into) for part in self.parts),
                 sh("rm -rf -- %s", self.scratch),
                 sh("mkdir -p -- %s %s", self.scratch, RECORDS),
@@ -167,7 +167,7 @@ class ArchiveUnpacked(Resource):
             depth = "" if part.deep else "-maxdepth 1 "
             lines.append(sh(f"find %s -mindepth 1 {depth}! -type d -printf %s >> %s", inside, line, new))
             moves.append(sh("mkdir -p -- %s", part.into))
-            if part.deep:  # hard links replace the present files
+            if part.deep:  # hard links to the unpacked files replace the present files
                 # Python takes an old .pyc file as current for a new source of the same size and time.
                 moves.append(sh(COMPILED_REMOVED, part.into))
                 moves.append(sh("cp -al --remove-destination -T -- %s %s", inside, part.into))
@@ -193,7 +193,7 @@ class ArchiveUnpacked(Resource):
         return lines
 
     def _unpacked(self, path: PurePosixPath) -> str:
-        """Path in the unpacked archive of a file on the host."""
+        """Path below the scratch directory of the file that is installed at ``path`` on the host."""
         for part in self.parts:
             if path.parent == PurePosixPath(part.into) or (part.deep and path.is_relative_to(part.into)):
                 return f"{self.scratch}/{part.inside}/{path.relative_to(part.into)}"
@@ -221,11 +221,11 @@ class NoStrayFiles(Resource):
 
     KIND: ClassVar = "no-stray-files"
 
-    names: str  #: shell pattern of file names
+    names: str  #: shell pattern that matches file names
     home: str  #: directory of the wanted files
-    right: tuple[str, ...]  #: shell patterns of the wanted names in ``home``, which are left in place
-    directories: tuple[str, ...]  #: more directories to search, without their subdirectories
-    because: str = field(metadata=NO_IDENTITY)  #: reason for the removal, for the plan
+    right: tuple[str, ...]  #: shell patterns of the names in ``home`` that are not moved
+    directories: tuple[str, ...]  #: directories to search in addition to ``home``, without their subdirectories
+    because: str = field(metadata=NO_IDENTITY)  #: reason for moving the files, shown in the plan
 
     def probes(self) -> tuple[Probe, ...]:
         right = tuple(f"{self.home}/{name}" for name in self.right)
@@ -266,7 +266,7 @@ class Delivered(Resource):
     """
 
     path: str  #: path of the file
-    artifact: Artifact  #: the stack's artifact
+    artifact: Artifact  #: artifact of the stack, with its SHA-256
     mode: str = "644"  #: permissions, in octal digits as ``stat`` prints them
 
     def probes(self) -> tuple[Probe, ...]:

@@ -13,10 +13,10 @@ from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside
 from hostwright.resources.files.paths import ABSENT, COMPILED_REMOVED, few
 from hostwright.resources.packages.dpkg import DPKG_LOCK
 
-#: updates the loader's cache after removals; run under dpkg's lock, because dpkg's triggers run it too
+#: program that updates the loader's cache. Steps run it under dpkg's lock, because dpkg's triggers run it too.
 LDCONFIG = "/sbin/ldconfig"
-RECORDS = "/var/lib/hostwright/unpacked"  #: one record per archive, named after it
-SET_ASIDE = "/var/lib/hostwright/set-aside"  #: directory for other owners' files that had to be moved
+RECORDS = "/var/lib/hostwright/unpacked"  #: directory of the records, one file per archive with the archive's name
+SET_ASIDE = "/var/lib/hostwright/set-aside"  #: directory for files of other owners that are in the way of Hostwright's
 
 #: Name with the suffix that ``mv --backup=numbered`` gives to an existing file: 1 is the oldest.
 _NUMBERED = re.compile(r"(?P<path>.+)\.~(?P<number>[0-9]{1,18})~", re.ASCII)
@@ -49,21 +49,21 @@ class Entry:
 
 
 def entries(text: str, sign: str) -> dict[str, Entry]:
-    """Entries in the output of ``unpacked.sh`` that begin with ``sign``, by path; other lines are ignored."""
+    """Entries from the lines of ``unpacked.sh``'s output that begin with ``sign``, by path."""
     rows = (line[1:].split("\t") for line in text.splitlines() if line.startswith(sign))
     return {row[3]: Entry(*row) for row in rows if len(row) == 5}
 
 
 def placed_before(name: str) -> str:
-    """Path of the mark for an archive of this name that was unpacked on the host before.
+    """Path of an empty file that exists if an archive of this name was unpacked on the host before.
 
-    If the mark exists, a file with the archive's bytes counts as Hostwright's.
+    A file with the archive's bytes then belongs to Hostwright, even without a record.
     """
     return f"{originals.ORIGIN}/unpacked/{name}"
 
 
 def keep_aside(entry: Entry) -> str:
-    """Command that keeps whatever has replaced a recorded file or link, unless its bytes are the same."""
+    """Command that keeps a copy of whatever has replaced a recorded file or link, unless the bytes are the same."""
     return sh("keep_aside %s %s", entry.path, PurePosixPath(entry.path).parent / entry.target)
 
 
@@ -71,13 +71,15 @@ def keep_aside(entry: Entry) -> str:
 class ArchiveGone(RemovalState):
     """The files and links in an archive's record are gone, with the record and the scratch directory.
 
-    A partly written record counts too. A file that somebody put in the place of a recorded one is kept aside.
+    A partly written record is used too. A file that somebody put in the place of a recorded one is kept in
+    ``/opt/hostwright/set-aside``.
     """
 
     name: str  #: name of the archive, as in ``ArchiveUnpacked``
-    directories: tuple[str, ...]  #: directories on the host; removed if they are empty and Hostwright made them
+    #: directories of the files on the host. A directory is removed if it is empty and Hostwright made it.
+    directories: tuple[str, ...]
     scratch: str  #: the scratch directory for unpacking
-    #: the subset of ``directories`` that belonged to the archive alone, with all subdirectories
+    #: those of ``directories`` that were for this archive alone (``Part.deep``)
     trees: tuple[str, ...] = ()
 
     @property
@@ -129,14 +131,14 @@ class ArchiveGone(RemovalState):
 
 
 def _emptied(tree: str) -> str:
-    """Command that removes Python's caches and the empty directories below ``tree``; other owners' files are kept."""
+    """Command that removes compiled Python files and empty directories below ``tree``, and no other files."""
     cache = sh(COMPILED_REMOVED, tree)
     return sh("if [ -d %s ]; then ", tree) + cache + sh("; find %s -mindepth 1 -type d -empty -delete; fi", tree)
 
 
 @dataclass(frozen=True, slots=True)
 class SetBack(RemovalState):
-    """Files that were moved from a directory to ``/var/lib/hostwright/set-aside`` are back, if their place is free.
+    """Files that were moved from a directory to ``/var/lib/hostwright/set-aside`` are back, if their path is free.
 
     Of several files that had the same name, the oldest is moved back and the others remain in the set-aside directory.
     """

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from hostwright.common.quoting import sh_file
 from hostwright.resources.files.paths import few
 
-ASIDE = "/opt/hostwright/set-aside"  #: on the filesystem of the venvs, with one subdirectory per day; never cleaned up
+ASIDE = "/opt/hostwright/set-aside"  #: directory with a subdirectory per day, never cleaned up
 
-NAMED = 8  #: paths that a plan names
+NAMED = 8  #: maximum number of paths that a warning lists
 
 #: ``keep_aside PATH [NEW]``: keep the file at PATH, which is about to be replaced by ``NEW``
 KEEP_ASIDE = sh_file(__file__, "sh/keep_aside.sh", aside=ASIDE)
@@ -19,7 +19,7 @@ OLDEST_BACK = sh_file(__file__, "sh/oldest_back.sh")
 
 
 def kept_aside(what: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """Warning for a plan that replaces or removes files of ``what``: people have replaced these paths by their own."""
+    """Warning that people have replaced these files of ``what``, for a plan that replaces or removes them."""
     if not paths:
         return ()
     return (
@@ -29,7 +29,7 @@ def kept_aside(what: str, paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def stays(tree: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """Warning for a plan that removes Hostwright's files below ``tree`` and leaves other files there."""
+    """Warning that these files below ``tree`` are kept, for a plan that removes Hostwright's files there."""
     return (
         (f"files below {tree} that Hostwright did not write are left there: {few([*paths], NAMED)}",) if paths else ()
     )

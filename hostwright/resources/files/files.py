@@ -1,8 +1,7 @@
 """States of files, directories and links.
 
-A file appears under its name only when it is complete: it is written to a temporary name, checked, flushed and renamed.
-The temporary name is fixed (``.NAME.hostwright-new``): the next write replaces the one file that an interrupted write
-leaves.
+A file is written to a temporary name, checked, flushed and renamed, so that no reader finds an incomplete file. The
+temporary name is always ``.NAME.hostwright-new``, so that the next write replaces the remains of an interrupted one.
 """
 
 from __future__ import annotations
@@ -57,11 +56,11 @@ class File(Resource):
     owner: str = "root:root"  #: ``USER:GROUP``
     #: a command with one ``%s``, the new file's name, that must succeed before the old file is replaced
     check: str = ""
-    backup: bool = False  #: whether each change copies the former file to ``PATH.hostwright-backup``
+    backup: bool = False  #: whether to copy the former file to ``PATH.hostwright-backup`` before each change
     #: commands to run after each change, so that it takes effect (``systemctl daemon-reload``)
     then: tuple[str, ...] = ()
-    #: a lock that is held on the host during the change: ``dpkg`` if dpkg's triggers run the same commands, such as
-    #: ldconfig
+    #: lock to hold on the host during the change: ``dpkg`` if ``then`` has a command that dpkg's triggers also run
+    #: (ldconfig); default: none
     lock: str = field(default="", metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -177,8 +176,8 @@ class Absent(Resource):
     ~ file /etc/apt/trusted.gpg: present → absent (every key in it vouches for all sources)
     """
 
-    path: str  #: the path that must be free
-    because: str = field(default="", metadata=NO_IDENTITY)  #: reason for the removal, for the plan
+    path: str  #: path at which no file or link may be
+    because: str = field(default="", metadata=NO_IDENTITY)  #: reason for the removal, shown in the plan
 
     def probes(self) -> tuple[Probe, ...]:
         return (there_probe(self.path), fixed_probe(self.path))
@@ -208,7 +207,7 @@ class JsonMerged(Resource):
     """
 
     path: str  #: path of the file
-    wanted: str  #: a JSON object, as text
+    wanted: str  #: text of a JSON object with the wanted keys and values
     #: a command with one ``%s``, the new file's name, that must succeed before the old file is replaced
     check: str = ""
 
@@ -254,7 +253,7 @@ def merge(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-#: ``fixed PATH...``: print the paths that cannot be replaced, each with the reason
+#: Shell function ``fixed PATH...``: print each path whose file cannot be replaced, with the reason.
 _FIXED = sh_file(__file__, "sh/fixed.sh")
 
 RULE = "file-cannot-be-replaced"
@@ -267,12 +266,12 @@ _WHY = {
 
 
 class FixedPass(Pass):
-    """Pass that finds the paths whose file cannot be replaced, each with the reason."""
+    """Runs the shell function ``fixed`` once for the paths of many probes."""
 
     def script(self, asked: Sequence[str]) -> str:
         return f"{_FIXED}fixed {words(tuple(asked))}"
 
-    def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:  # noqa: ARG002 - prints no replaceable path
+    def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:  # noqa: ARG002 - signature of ``Pass``
         return {line.rpartition("\t")[2]: line for line in text.splitlines()}
 
 
@@ -287,7 +286,7 @@ def fixed_probe(path: str) -> Probe:
 
 
 def unless_fixed(change: Change, path: str, facts: Facts) -> Change | Refusal:
-    """Return ``change``, or a refusal if its file cannot be replaced. Reads ``fixed_probe(path)``."""
+    """Return ``change``, or a refusal if the file at ``path`` cannot be replaced (``fixed_probe(path)``)."""
     kind, _, where = facts[fixed_probe(path)].strip().partition("\t")
     where = where.partition("\t")[0]
     if kind not in _WHY:

@@ -1,4 +1,4 @@
-"""Removal of Hostwright's keys from a JSON file that other programs also write, whose keys are kept."""
+"""Removal of Hostwright's keys from a JSON file; keys that other programs wrote are kept."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class KeysGone(RemovalState):
     """
 
     path: str  #: path of the file
-    wanted: str  #: the keys with Hostwright's values: a JSON object, as text
-    check: str = ""  #: as for ``JsonMerged``
+    wanted: str  #: text of a JSON object with Hostwright's keys and values
+    check: str = ""  #: command that checks the new file (``JsonMerged.check``)
 
     @property
     def _original(self) -> Original:
@@ -57,10 +57,10 @@ class KeysGone(RemovalState):
         return self._marked(change, mark.ok) if rest != have else change
 
     def _marked(self, change: Change | None, written_down: bool) -> Change | None:
-        """The change, extended to create the mark that ``RestartedAfter`` reads.
+        """Return the change with a command that creates the mark ``originals.changed(path)``.
 
-        A service that reads the file only when it starts is restarted because of the mark. If two stacks wrote keys,
-        the stack that is removed first restores the file from before both.
+        ``RestartedAfter`` reads the mark, and restarts a service that reads the file only at start. If two stacks wrote
+        keys, the stack that is removed first restores the file from before both.
         """
         if change is None:
             return None
@@ -69,7 +69,7 @@ class KeysGone(RemovalState):
         return replace(change, steps=tuple(replace(step, script=f"{head}\n{step.script}") for step in change.steps))
 
     def _forgotten(self) -> Change:
-        """Change for a file without any of Hostwright's keys: ends Hostwright's ownership."""
+        """Change for a file without Hostwright's keys: deletes the record that Hostwright wrote the file."""
         step = Step(FORGET + sh("forget %s", self.path))
         return Change(f"file {self.path}", "another's", "as before: as it is", (step,))
 
@@ -95,9 +95,9 @@ def _object(answer: Answer) -> dict[str, Any] | None:
 
 
 def without(have: Mapping[str, Any], wanted: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``have`` with the values that ``merge(before, wanted)`` set reverted.
+    """Return ``have`` with each value that ``merge(before, wanted)`` had set replaced by its value in ``before``.
 
-    Values that were changed since are kept.
+    A value that is no longer the one in ``wanted`` is kept.
     """
     result = dict(have)
     for key, value in wanted.items():

@@ -1,4 +1,4 @@
-"""Passes that check many paths with one ``stat``, and the content of many files with one ``sha256sum``."""
+"""Combined probes (``Pass``): one ``stat`` for many paths, and one ``sha256sum`` for the contents of many files."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import NamedTuple
 from hostwright.common.quoting import words
 from hostwright.plan.model import Answer, Pass, PassPart
 
-_ROOT = "/"  #: exists on every host: without a row for it, ``stat`` did not work
-_LINES = 4  #: lines of output per path
+_ROOT = "/"  #: additional path, which exists on every host: if the output lacks it, ``stat`` failed
+_LINES = 4  #: number of lines that ``stat`` prints for each path
 _NO = Answer(1, "")
 _YES = Answer(0, "")
 
@@ -22,7 +22,7 @@ class AtPath(NamedTuple):
     path: str
     kind: str  #: file type as ``stat`` prints it: ``regular file``, ``symbolic link``
     shown: str  #: kind, mode and owner: ``regular file|644|root:root``
-    size: str  #: bytes
+    size: str  #: size in bytes
     named: str  #: quoted name, for a link with its target: ``'/a' -> '/b'``
 
     @property
@@ -34,15 +34,15 @@ class AtPath(NamedTuple):
 
 
 class StatPass(Pass):
-    """Pass that runs ``stat`` on the paths; links are not followed."""
+    """Runs ``stat`` once for the paths of many probes; links are not followed."""
 
-    fails_with = 1  #: exit status if a path does not exist
+    fails_with = 1  #: exit status of ``stat`` if a path does not exist
 
     def script(self, asked: Sequence[str]) -> str:
         return "stat -c '%n\n%F|%a|%U:%G\n%s\n%N' -- " + words((*asked, _ROOT))
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """Lines of ``stat`` for each existing path."""
+        """Lines that ``stat`` printed for each existing path."""
         lines = text.splitlines()
         rows = {lines[at]: "\n".join(lines[at : at + _LINES]) for at in range(0, len(lines), _LINES)}
         if _ROOT not in rows or len(lines) % _LINES or not rows.keys() <= {*asked, _ROOT}:
@@ -51,20 +51,20 @@ class StatPass(Pass):
 
 
 class SumPass(Pass):
-    """Pass that compares files with their SHA-256; a word is ``SHA256:PATH``."""
+    """Runs ``sha256sum`` once for the files of many probes, whose arguments are ``SHA256:PATH``."""
 
-    fails_with = 1  #: exit status if a sum differs
+    fails_with = 1  #: exit status of ``sha256sum`` if a file differs
 
     def script(self, asked: Sequence[str]) -> str:
         rows = (f"{digest}  {path}" for digest, _, path in (word.partition(":") for word in asked))
         return "\n".join(["sha256sum -c <<'END'", *rows, "END"])
 
     def differing(self, word: str, /) -> str:
-        """Output of ``sha256sum`` for a file that differs or cannot be read."""
+        """Line that ``sha256sum`` prints for a file that differs or cannot be read."""
         return f"{word.partition(':')[2]}: FAILED"
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """``OK`` for each file whose sum matches."""
+        """``OK`` for each argument whose file has the expected SHA-256."""
         answers = dict(line.rpartition(": ")[::2] for line in text.splitlines())
         return {word: "OK" for word in asked if answers.get(word.partition(":")[2]) == "OK"}
 
@@ -73,7 +73,7 @@ STATS, SUMS = StatPass(), SumPass()
 
 
 def seen(paths: Sequence[str], read: Callable[[Sequence[AtPath | None]], Answer | None]) -> PassPart:
-    """Pass part for paths; ``read`` receives an ``AtPath`` for each, or ``None`` for a path that does not exist."""
+    """Part of ``STATS`` for these paths; ``read`` receives an ``AtPath`` for each, ``None`` for a missing path."""
 
     def answer(found: Mapping[str, str]) -> Answer | None:
         return read([_found(found[path]) if path in found else None for path in paths])
@@ -87,17 +87,17 @@ def _found(lines: str) -> AtPath:
 
 
 def shown(path: str) -> PassPart:
-    """Kind, mode and owner, as ``stat -c '%F|%a|%U:%G'`` prints them."""
+    """Part of ``STATS`` whose answer is kind, mode and owner, as ``stat -c '%F|%a|%U:%G'`` prints them."""
     return seen([path], lambda found: Answer(0, f"{found[0].shown}\n") if found[0] else _NO)
 
 
 def there(path: str) -> PassPart:
-    """Whether anything is at the path, like ``test -e PATH || test -L PATH``."""
+    """Part of ``STATS`` that succeeds if anything is at the path, like ``test -e PATH || test -L PATH``."""
     return seen([path], lambda found: _YES if found[0] else _NO)
 
 
 def leads(path: str) -> PassPart:
-    """Target of a link, or the kind of any other file, as ``paths.instead_probe`` prints them."""
+    """Part of ``STATS`` whose answer is a link's target or another file's kind, like ``paths.instead_probe``."""
 
     def read(found: Sequence[AtPath | None]) -> Answer | None:
         match found[0]:
@@ -113,12 +113,12 @@ def leads(path: str) -> PassPart:
 
 
 def directory(path: str) -> PassPart:
-    """Whether a directory is at the path (``test -d PATH``). No answer for a link, which ``test`` would follow."""
+    """Part of ``STATS`` that succeeds for a directory. No answer for a link: ``test -d`` would follow it."""
     return _unless_linked(path, lambda found: found.kind == "directory")
 
 
 def filled(path: str) -> PassPart:
-    """Whether a non-empty file is at the path (``test -s PATH``). No answer for a link, which ``test`` would follow."""
+    """Part of ``STATS`` that succeeds for a non-empty file. No answer for a link: ``test -s`` would follow it."""
     return _unless_linked(path, lambda found: found.size != "0")
 
 
@@ -136,7 +136,7 @@ def _unless_linked(path: str, test: Callable[[AtPath], bool]) -> PassPart:
 
 
 def link_without(path: str, other: str) -> PassPart:
-    """Whether ``path`` is a link and nothing is at ``other``, like ``[ -L PATH ] && [ ! -e OTHER ]``."""
+    """Part of ``STATS`` that succeeds if ``path`` is a link and nothing is at ``other``."""
 
     def read(found: Sequence[AtPath | None]) -> Answer | None:
         link, beside = found
@@ -150,7 +150,7 @@ def link_without(path: str, other: str) -> PassPart:
 
 
 def holds(path: str, text: str) -> PassPart | None:
-    """Whether a file has exactly this text, which is then the answer.
+    """Part of ``SUMS`` for a file with exactly this text, which is then the answer.
 
     Returns ``None`` if the text is empty or cannot be hashed.
     """
@@ -169,5 +169,5 @@ def _digest(text: str) -> str:
 
 
 def has_sum(path: str, digest: str) -> PassPart:
-    """Whether a file has this SHA-256; the answer is the output of ``sha256sum < PATH``."""
+    """Part of ``SUMS`` for a file with this SHA-256, whose answer is the output of ``sha256sum < PATH``."""
     return PassPart(SUMS, (f"{digest}:{path}",), lambda found: Answer(0, f"{digest}  -\n") if found else None)

@@ -10,16 +10,16 @@ from hostwright.plan.model import PROBE_CAP_BYTES, Probe
 from hostwright.resources.files import passes
 
 ABSENT = "absent"
-ASIDE_NAME = "%s.before-hostwright.TIME"  #: new name of a file that is in the place of a link, as plans show it
-TOO_LARGE = "too-large-to-read"  #: refusal rule for a file that is larger than a probe's answer can be
+ASIDE_NAME = "%s.before-hostwright.TIME"  #: new name, as plans show it, of a file in a link's place
+TOO_LARGE = "too-large-to-read"  #: name of the rule that refuses a host with a file too large for a probe
 
 
 def few(items: list[str], most: int = 3) -> str:
-    """The first ``most`` items in one line, with the number of the others."""
+    """The first ``most`` items in one line, followed by the number of further items."""
     return "; ".join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")
 
 
-#: Commands that move aside a file or directory in the place of a link; the path replaces each ``%s``.
+#: Commands that rename a file or directory that is at the path of a wanted link; the path replaces each ``%s``.
 MOVED_ASIDE = (
     "if [ -e %s ] && [ ! -L %s ]; then mv -T -- %s %s.before-hostwright.$(date +%%Y-%%m-%%dT%%H-%%M-%%S).$$; fi"
 )
@@ -27,7 +27,7 @@ MOVED_ASIDE = (
 INSTEAD = {"/directory": "directory", "/file": "file"}
 
 
-#: Command that removes Python's caches below a directory, which replaces ``%s``.
+#: Command that removes compiled Python files below a directory; its path replaces ``%s``.
 COMPILED_REMOVED = "find %s -name __pycache__ -prune -exec rm -rf -- {} +"
 
 
@@ -40,12 +40,12 @@ def instead_probe(path: str) -> Probe:
 
 
 def moved_aside(what: str, path: str) -> str:
-    """Warning for the plan of a link whose path is not free."""
+    """Warning that ``what``, which is at the path of a wanted link, is moved aside."""
     return f"{what} is moved to {ASIDE_NAME % path}, and is moved back on removal"
 
 
 def stat_probe(path: str) -> Probe:
-    """Probe that prints kind, mode and owner of a path (``regular file|644|root:root``); it fails for a free path."""
+    """Probe that prints kind, mode and owner (``regular file|644|root:root``); it fails if nothing is at the path."""
     return Probe(sh("stat -c '%%F|%%a|%%U:%%G' -- %s", path), root=True, part=passes.shown(path))
 
 
@@ -55,20 +55,20 @@ def there_probe(path: str) -> Probe:
 
 
 def content_probe(path: str, wanted: str = "") -> Probe:
-    """Probe that prints a file, up to a limit well above its expected size; ``wanted`` is the expected content."""
+    """Probe that prints a file, up to a limit well above the size of ``wanted``, the expected content."""
     cap_bytes = max(PROBE_CAP_BYTES, 2 * len(wanted.encode()))
     return Probe(sh("cat -- %s", path), root=True, cap_bytes=cap_bytes, part=passes.holds(path, wanted))
 
 
 def unified(path: str, have: str, want: str, wanted_by: str = "stack") -> str:
-    """Unified diff between a file's text on the host and its text in ``wanted_by``."""
+    """Unified diff between a file's text on the host and the wanted text, whose label is ``wanted_by``."""
     lines = difflib.unified_diff(
         have.splitlines(keepends=True), want.splitlines(keepends=True), f"{path} (host)", f"{path} ({wanted_by})", n=2
     )
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-#: arguments: the path (three times), the new file, the path, a mode, the new file
+#: Format string for commands; its arguments: the path (three times), the new file, the path, a mode, the new file.
 _STRICTER = (
     """mode=777; if [ -f %s ] && [ "$(stat -Lc %%u -- %s)" = "$(id -u)" ]; then """
     """chown --reference=%s -- %s; mode=$(stat -Lc %%a -- %s); fi; """

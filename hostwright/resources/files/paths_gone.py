@@ -1,8 +1,7 @@
-"""States of paths after a removal: each path is as it was before Hostwright's first change.
+"""States for the removal of a role: each path is as it was before Hostwright's first change.
 
-They read the record that ``originals`` keeps on the host. A host that an earlier version provisioned has no record; on
-it only files that are certainly Hostwright's are removed: by their name, or because their bytes are what Hostwright
-writes.
+The states read the record that ``originals`` keeps on the host. A host that an earlier version provisioned has no
+record. On such a host a file is removed only if its name or its bytes prove that Hostwright wrote it.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ OUR_NAME = "hostwright"
 
 
 def as_file(content: bytes | str) -> str:
-    """A file with this content, in the notation of ``Original.ours``."""
+    """Value of ``Original.ours`` for a file with this content."""
     data = content.encode() if isinstance(content, str) else content
     return f"file {hashlib.sha256(data).hexdigest()}"
 
 
 def as_link(target: str) -> str:
-    """A symbolic link to this target, in the notation of ``Original.ours``."""
+    """Value of ``Original.ours`` for a symbolic link to this target."""
     return f"link {target}"
 
 
 def leftovers(path: str) -> tuple[str, ...]:
-    """Paths of the temporary files of an interrupted write, and of the backup of the former content."""
+    """Paths of files that Hostwright may have left beside ``path``: an interrupted write's, and the backup."""
     pure = PurePosixPath(path)
     return (f"{pure.parent}/.{pure.name}.hostwright-new", f"{path}.hostwright-new", f"{path}.hostwright-backup")
 
@@ -47,7 +46,7 @@ class Original(RemovalState):
 
     path: str  #: path of the file or link
     then: tuple[str, ...] = ()  #: commands that make the change take effect (``systemctl daemon-reload``)
-    ours: str = ""  #: the file or link that Hostwright wrote
+    ours: str = ""  #: the file or link that Hostwright wrote, as ``as_file`` or ``as_link`` returns it
 
     @property
     def _is_link(self) -> bool:
@@ -85,15 +84,15 @@ class Original(RemovalState):
         return Change(what, have, f"as before: {want}", (Step(script),), diff=diff)
 
     def _mine(self, words: set[str]) -> bool:
-        """Whether Hostwright wrote the path: according to its record or, without a record, by its name or content."""
+        """Whether Hostwright wrote the file or link: by the record or, without a record, by its name or content."""
         beyond_doubt = OUR_NAME in self.path or "ours" in words
         return "written" in words or (not words & {"record", "owned"} and "there" in words and beyond_doubt)
 
     def _theirs(self, words: set[str]) -> bool:
         """Whether somebody else has replaced Hostwright's file or link.
 
-        dpkg counts a package as the owner whatever is at the path. So a link of Hostwright's, in place of a package's
-        file that was moved aside, is still Hostwright's.
+        A path that dpkg assigns to a package is not evidence: Hostwright may have moved the package's file aside and
+        put a link in its place.
         """
         elsewhere = self._is_link and "there" in words and "ours" not in words
         return elsewhere or "other" in words or ("owned" in words and not words >= {"ours", "aside"})
@@ -113,7 +112,7 @@ class Original(RemovalState):
         return [sh("rm -f -- %s", self.path), *back] if "there" in words or back else [], want
 
     def _back(self, words: set[str]) -> tuple[list[str], str]:
-        """Commands that move back what was moved aside, if the path is free, and a short description of the result."""
+        """Commands that move the former file back to the path, if it is free, and a short description of the result."""
         if words & {"there", "other"}:
             return [], "as it is"
         if "aside" not in words:

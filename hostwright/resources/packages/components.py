@@ -31,7 +31,7 @@ class SourceEntry:
 
 
 def source_entries(text: str) -> Iterator[SourceEntry]:
-    """Entries for binary packages in the output of ``APT_SOURCES``, from both formats; other lines are ignored.
+    """Entries for binary packages in the output of ``APT_SOURCES``, from one-line and deb822 sources.
 
     >>> next(source_entries("/etc/apt/sources.list:deb http://debian.example.net/debian trixie main\\n")).suite
     'trixie'
@@ -79,9 +79,9 @@ def _of_stanza(path: str, stanza: Mapping[str, str]) -> Iterator[SourceEntry]:
 class AptComponents(Resource):
     r"""apt reads these components of the distribution's own archive.
 
-    The host's sources are not changed. A separate source list adds the components that they lack: for the release, its
-    updates and its security fixes. It uses the URIs and keys from the host's sources. If those name no archive of the
-    distribution, the host is refused. When the role is removed, the list is removed.
+    The host's sources are not changed. A separate source list adds the components that the sources lack, for the
+    release, its updates and its security fixes, with the URIs and keys of these sources. If no source is an archive of
+    the distribution, the host is refused. When the role is removed, the list is removed.
 
     >>> more = AptComponents("/etc/apt/sources.list.d/more.list", ("non-free",))
     >>> debian = {"os-release": "ID=debian\nVERSION_CODENAME=trixie\n"}
@@ -121,7 +121,7 @@ class AptComponents(Resource):
         return Absent(self.path, "the host's own sources name these components").plan(facts)
 
     def _lines(self, entries: list[SourceEntry], archives: list[SourceEntry]) -> Iterator[str | None]:
-        """A line for each archive that lacks components; ``None`` if the archive's key is not in a file."""
+        """Source line for each archive that lacks components; ``None`` if the archive's key is not in a file."""
         for uri, suite, key in dict.fromkeys((entry.uri, entry.suite, entry.signed_by) for entry in archives):
             had = {name for entry in entries if (entry.uri, entry.suite) == (uri, suite) for name in entry.components}
             if lacking := [name for name in self.components if name not in had]:
@@ -140,7 +140,7 @@ def _is_file(key: str) -> bool:
 
 
 def _is_own(entry: SourceEntry, release: Mapping[str, str]) -> bool:
-    """Whether the entry is the distribution's own archive or a mirror of it, by its suite and the end of its URI."""
+    """Whether the entry is the distribution's archive or a mirror of that archive, by the suite and the URI's end."""
     codename, name = release.get("VERSION_CODENAME", ""), release.get("ID", "")
     suites = {codename, f"{codename}-updates", f"{codename}-security", f"{codename}/updates"}
     last = entry.uri.rstrip("/").rpartition("/")[2]

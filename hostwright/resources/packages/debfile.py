@@ -1,4 +1,4 @@
-"""Packages from ``.deb`` files of the stack, if no repository of the host has the right version."""
+"""States of packages from ``.deb`` files of the stack, for versions that no repository of the host has."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from hostwright.stack.store.hostcache import host_path
 class DebFile(Resource):
     r"""A package is installed from a ``.deb`` file of the stack, at exactly this version, and held.
 
-    Use it if no repository of the host has the right version. The package's dependencies are installed from the host's
+    Use it if no repository of the host has this version. The package's dependencies are installed from the host's
     repositories. The change restarts ``unit`` if the unit is enabled, because a running unit would keep using deleted
-    files. Whether the unit runs is another state (``Service``). If ``file`` is missing or empty on the host, the
+    files. To start or stop the unit, use ``Service`` too. If ``file`` is missing or empty on the host, the
     package is reinstalled. When the role is removed, the package is removed, unless it was installed before.
 
     >>> file = Artifact(name="agent", file="agent_2.1_amd64.deb", sha256="0" * 64)
@@ -45,7 +45,7 @@ class DebFile(Resource):
     package: str  #: name of the package
     version: str  #: version of the package, as dpkg writes it
     unit: str = ""  #: systemd unit to restart after the installation
-    file: str = ""  #: a file of the package; if it is missing, the package counts as damaged
+    file: str = ""  #: path of one of the package's files; if missing or empty, the package is damaged
 
     @property
     def _there(self) -> Probe:
@@ -82,11 +82,11 @@ class DebFile(Resource):
 
 @dataclass(frozen=True, slots=True)
 class DebFiles(Resource):
-    r"""Packages from files of the stack that need each other's exact version are installed, by one run of dpkg.
+    r"""Packages from files of the stack that need each other's exact version are installed, all by one run of dpkg.
 
-    apt cannot change one of these packages alone, and changes none after somebody has replaced one with ``dpkg -i``.
-    Their other dependencies must be installed already. When the role is removed, the packages are removed, unless they
-    were installed before.
+    apt cannot change one of these packages alone. After somebody has replaced one with ``dpkg -i``, apt changes none of
+    them. All other dependencies must be installed already. When the role is removed, the packages are removed, unless
+    they were installed before.
 
     >>> file = Artifact(name="agent", file="agent_2.1_amd64.deb", sha256="0" * 64)
     >>> library = Artifact(name="library", file="libagent_2.1_amd64.deb", sha256="0" * 64)
@@ -95,7 +95,7 @@ class DebFiles(Resource):
     ~ packages libagent agent: libagent 3.0 → libagent 2.1, agent 2.1, held
     """
 
-    files: tuple[DebFile, ...]  #: at least two
+    files: tuple[DebFile, ...]  #: at least two packages
 
     def probes(self) -> tuple[Probe, ...]:
         return tuple(dict.fromkeys(probe for one in self.files for probe in one.probes()))

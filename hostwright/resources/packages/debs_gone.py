@@ -1,9 +1,9 @@
-"""Removal of packages, with the dependencies that only they need.
+"""Removal of packages, with the dependencies that no other package needs.
 
-Packages from before the first change are kept, and so are packages that others need. The packages to remove are
-computed here from dpkg's dependencies and named in the plan; ``apt-get`` purges exactly these. Its ``autoremove`` would
-also remove packages that somebody else's removal left unneeded, and would keep a package that another package merely
-recommends.
+A package is kept if it was installed before the first change, or if a remaining package needs it. The packages to
+remove are computed here from dpkg's dependencies and named in the plan; ``apt-get`` purges exactly these. ``apt-get
+autoremove`` would also remove packages that are unneeded for other reasons, and would keep a package that another one
+merely recommends.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from hostwright.resources.packages.dpkg import (
 )
 from hostwright.resources.packages.others import Others, PackageDirectory
 
-#: Name, dependencies, recommendations and virtual packages, all without versions.
+#: Probe that prints each package's name, dependencies, recommendations and virtual packages, without versions.
 DEPENDS = Probe(
     "dpkg-query -W -f='${Package}\\t${Pre-Depends}, ${Depends}\\t${Recommends}\\t${Provides}\\n' |"
     " sed 's/ *([^)]*)//g'",
     cap_bytes=4 * 1024 * 1024,
 )
 MANUAL = Probe("apt-mark showmanual", cap_bytes=256 * 1024)
-#: lines ``LABEL PACKAGE``: dependencies of Hostwright's packages, which may remain after them
+#: lines ``LABEL PACKAGE``: dependencies that apt installed for Hostwright's packages (``DebsGone.label``)
 WERE_BROUGHT = Probe(sh("cat %s", BROUGHT), root=True, cap_bytes=256 * 1024)
-KERNELS = ("linux-image-", "linux-modules-")  #: never removed: a host may be running one of these kernels
+KERNELS = ("linux-image-", "linux-modules-")  #: prefixes of packages that are never removed
 
-Groups = tuple[tuple[str, ...], ...]  #: each group is a set of alternatives, any of which is enough
+Groups = tuple[tuple[str, ...], ...]  #: dependencies; each group has the names of alternatives, any of which is enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Row:
 
 
 def _groups(text: str) -> Groups:
-    """Groups of names in a field such as ``a, b | c:any``."""
+    """Parse a dependency field such as ``a, b | c:any``."""
     choices = (tuple(name.strip().partition(":")[0] for name in part.split("|")) for part in text.split(","))
     return tuple(filter(None, (tuple(filter(None, choice)) for choice in choices)))
 
@@ -86,12 +86,12 @@ def parse_depends(text: str) -> Mapping[str, Row]:
 
 
 def _names(text: str) -> set[str]:
-    """Package names without architectures."""
+    """Parse a list of package names, and leave out the architectures."""
     return {name.partition(":")[0] for name in text.split()}
 
 
 def _walk(roots: Iterable[str], following: Callable[[str], Iterable[str]]) -> set[str]:
-    """Return the roots and everything reachable from them."""
+    """Return ``roots`` and all names that ``following`` returns for them, directly and indirectly."""
     reached: set[str] = set()
     todo = list(roots)
     while todo:
@@ -103,10 +103,7 @@ def _walk(roots: Iterable[str], following: Callable[[str], Iterable[str]]) -> se
 
 
 class Database:
-    """Packages of a host with their dependencies, and the packages from before the first change.
-
-    Parsed once from facts.
-    """
+    """Installed packages of a host with their dependencies, and the packages from before the first change."""
 
     def __init__(self, facts: Facts):
         self.table = dpkg_table(facts)
@@ -120,7 +117,7 @@ class Database:
         self._brought = [line.split(" ") for line in facts[WERE_BROUGHT].text.splitlines()]
         self._providers: dict[str, set[str]] = {}
         for name in self.present:
-            # A package of another architecture satisfies no dependency of a native package.
+            # A native package's dependencies need native packages, whose names have no architecture.
             for provided in () if ":" in name else (name, *self._row(name).provides):
                 self._providers.setdefault(provided, set()).add(name)
 
@@ -133,26 +130,26 @@ class Database:
         return row is not None and (row.present or row.broken)
 
     def came_by_us(self, name: str) -> bool:
-        """Whether the package is new since the first change and, according to the record, Hostwright installed it."""
+        """Whether Hostwright installed the package: new since the first change, and in the record if there is one."""
         return not self.was_there(name) and (self._installed is None or name in self._installed)
 
     def became_manual(self, name: str) -> bool:
         """Whether the package has been marked as manually installed since the first change.
 
-        Counts only packages from before, and packages that Hostwright installed.
+        ``False`` for a package that somebody else has installed since then.
         """
         known = self.was_there(name) or self.came_by_us(name)
         return known and name in self._manual and name not in self._manual_before
 
     def became_held(self, name: str) -> bool:
-        """Whether the package is held now and was not before; ``False`` without a record."""
+        """Whether the package has been held since the first change; ``False`` without a record."""
         old = self.before.get(name) if self.before is not None else None
         return self.before is not None and self.table[name].held and not (old is not None and old.held)
 
     def brought_by(self, names: set[str], label: str) -> set[str]:
-        """Dependencies that were installed because of ``names``, or of earlier packages of the label.
+        """Packages that were installed as dependencies of ``names``, or are recorded for ``label``.
 
-        Leaves out packages from before, manually installed ones and kernels.
+        Leaves out packages from before the first change, manually installed ones and kernels.
         """
         reached = _walk(names, lambda name: self._chosen(self._row(name).needs))
         earlier = {row[1] for row in self._brought if len(row) == 2 and row[0] == label} & self.present
@@ -162,25 +159,28 @@ class Database:
         return name not in self._manual and not self.was_there(name) and not name.startswith(KERNELS)
 
     def needed_without(self, candidates: set[str]) -> set[str]:
-        """Packages that are not candidates, with everything that they need."""
+        """All packages except ``candidates``, and those candidates that the other packages need."""
         return _walk(self.present - candidates, self._needs)
 
     def _needs(self, name: str) -> Iterator[str]:
-        """Packages that ``name`` must keep; recommendations count only if ``name`` is new since the first change."""
+        """Packages that ``name`` depends on or, if ``name`` is new since the first change, recommends."""
         old = self.was_there(name)
         yield from self._chosen(self._row(name).needs, as_before=old)
         if not old:
             yield from self._chosen(self._row(name).wants)
 
     def _chosen(self, groups: Groups, *, as_before: bool = False) -> Iterator[str]:
-        """Packages that satisfy each group; with ``as_before``, only providers from before if there are any."""
+        """Installed packages that satisfy each group of alternatives.
+
+        ``as_before``: if packages from before the first change satisfy a group, only these are returned.
+        """
         for group in groups:
             providers = {provider for name in group for provider in self._providers.get(name, ())}
             old = {provider for provider in providers if self.was_there(provider)} if as_before else set()
             yield from old or providers
 
 
-#: ``take VERB PACKAGE...``: remove or purge exactly the installed packages among these
+#: Shell function ``take VERB PACKAGE...``: remove or purge those of the packages that are installed, and no others.
 TAKE = ALONG + sh_file(
     __file__,
     "sh/take.sh",
@@ -194,19 +194,19 @@ TAKE = ALONG + sh_file(
 
 @dataclass(frozen=True, slots=True)
 class DebsGone(RemovalState):
-    """None of these packages is installed, except those from before the first change and those that others need.
+    """None of these packages is installed, unless it was before the first change or another package needs it.
 
-    Dependencies that only they need are removed too: if they were not installed before, are not marked as manually
-    installed, and no remaining package needs them. Packages from before are kept. If they became held or manually
-    installed, these marks are reverted.
+    A dependency of a removed package is removed too, if it was not installed before, is not marked as manually
+    installed, and no remaining package needs it. If packages from before became held or manually installed, these marks
+    are reverted.
     """
 
     packages: tuple[str, ...]  #: names of the packages
-    common: bool = False  #: whether the packages are common tools: without a record of the original state they are kept
-    #: label of the record of their dependencies; the record is kept while the packages cannot be removed (others need
-    #: them, or a purge was interrupted); default: the first package's name
+    common: bool = False  #: whether other people may use the packages too, which are then kept without a record
+    #: label of these packages in the record of dependencies, where it stays until they are removed; default: the first
+    #: package's name
     label: str = ""
-    #: a directory for these packages only: other files there are kept, and the plan names them
+    #: directory for these packages only. Other files in the directory are kept, and the plan names them.
     tree: PackageDirectory | None = None
 
     def probes(self) -> tuple[Probe, ...]:
@@ -247,7 +247,7 @@ class DebsGone(RemovalState):
 
 
 def _back(tree: str) -> Change:
-    """Change that moves back the directory that was moved aside for the packages."""
+    """Change that moves a directory back to ``tree``, from which it was moved for the packages."""
     step = Step(OLDEST_BACK + sh("oldest_back %s", tree))
     return Change(f"directory {tree}", ABSENT, "as before: the former directory", (step,))
 
@@ -265,11 +265,10 @@ def _change(
 def _script(
     db: Database, going: list[Installed], came: tuple[str, ...], unheld: tuple[str, ...], auto: tuple[str, ...]
 ) -> str:
-    """Commands that purge these packages.
+    """Commands that purge ``going``, remove the holds of ``unheld``, and mark ``auto`` as automatically installed.
 
-    Configuration files are kept if a removed package had left them before the first change. The dependencies are
-    recorded first, because apt removes Hostwright's packages before them: after an interrupted purge, only the record
-    shows why the dependencies are installed.
+    A package whose configuration files remained on the host before the first change is removed without a purge. The
+    dependencies ``came`` are recorded first: after an interrupted purge, only the record shows why they are installed.
     """
     had_configuration = {name for name, row in (db.before or {}).items() if row.configuration_only}
     purged = tuple(row.name for row in going if row.name not in had_configuration)

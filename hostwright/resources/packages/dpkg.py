@@ -16,20 +16,20 @@ from hostwright.stack.stack import Artifact
 
 DPKG_LOCK = "dpkg"
 
-#: Maximum number of runs of a step that fetches from a mirror, if its error is transient. With the backoff in between
-#: (``hostwright.apply.jobs.transient``), the runs span over a minute: enough for a mirror that is being synchronised,
-#: or a resolver that restarts.
+#: Maximum number of attempts of a step that fetches from a mirror and fails with a transient error. The attempts and
+#: the delays between them (``hostwright.apply.jobs.transient``) take more than a minute, enough for a resolver to
+#: restart or a mirror to synchronise.
 MIRROR_TRIES = 5
 
-#: name with architecture, version, state ("ii " installed, "hi " installed and held, "rc " removed, "iF "
-#: half-configured …), architecture, source package
+#: Probe for dpkg's database. Fields of a row: name with architecture, version, state ("ii " installed, "hi " installed
+#: and held, "rc " removed, "iF " half-configured …), architecture, source package.
 DPKG = Probe(
     "dpkg-query -W -f='${Package}:${Architecture}\\t${Version}\\t${db:Status-Abbrev}\\t${Architecture}\\t"
     "${source:Package}\\n'",
     cap_bytes=1024 * 1024,
 )
 
-#: names of the packages that apt marks as automatically installed: autoremove removes them with their dependents
+#: names of the packages that apt marks as automatically installed, one per line
 AUTOMATIC = Probe(
     "sed -n -e '/^Package: /h' -e '/^Auto-Installed: 1/{g;s/^Package: //p}' /var/lib/apt/extended_states",
     cap_bytes=256 * 1024,
@@ -43,14 +43,13 @@ APT_OPTIONS = (
     "-o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold"
 )
 APT_GET = "DEBIAN_FRONTEND=noninteractive apt-get " + APT_OPTIONS
-#: Without package lists apt answers in 20 ms instead of a second, from the installed packages alone; the answer is the
-#: same before and after the lists are fetched.
+#: Options for apt to read only the installed packages and no package lists. apt then takes 20 ms instead of a second.
 NO_LISTS = (
     "-o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists=/nonexistent/ "
     "-o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache="
 )
 
-#: record of the packages whose files may not be flushed to disk yet; begins with the id of the boot that unpacked them
+#: file with the id of a boot, and the packages that were unpacked in that boot and may not be flushed to disk
 UNSYNCED = "/var/lib/hostwright/origin/unsynced"
 #: Shell functions ``stopped`` and ``synced``, which read and write the record ``UNSYNCED``.
 ABOUT_UNSYNCED = sh_file(__file__, "sh/unsynced.sh", unsynced=UNSYNCED)
@@ -61,25 +60,25 @@ PATIENCE = (
     '*) n=300 ;; esac; n=$((n + 1)); [ "$n" -le 300 ] || { printf "%s\\n" "$output"; exit 1; }; sleep 2; done; '
     'printf "%s\\n" "$output"'
 )
-#: Prefix for commands that themselves do not wait for a lock: apt-mark, dpkg, apt-get for its lists.
+#: Prefix for commands that do not wait for a lock themselves: apt-mark, dpkg, ``apt-get update``.
 PATIENTLY = sh("sh -c %s patiently", PATIENCE)
 
-#: Prefix for the names of packages to hold. apt-mark would read all of apt's lists.
+#: Command that holds the packages whose names follow. ``apt-mark hold`` is slower, because it reads all of apt's lists.
 HOLD = PATIENTLY + sh(" sh -c %s hold ", 'printf "%s hold\\n" "$@" | dpkg --set-selections')
 
-#: Shell function ``along``: the packages that apt removes in addition to the given ones.
+#: Shell function ``along``: print the packages that apt would remove in addition to the given ones.
 ALONG = sh_file(__file__, "sh/along.sh", no_lists=NO_LISTS)
-#: Shell functions that fetch apt's lists: ``fetch_lists``, ``notes``, ``not_fetched``.
+#: Shell functions ``fetch_lists``, ``notes`` and ``not_fetched``: fetch apt's lists, and report failures.
 LISTS = sh_file(__file__, "sh/lists.sh", apt_options=APT_OPTIONS, patiently=PATIENCE)
-#: Shell function ``configured``: configures unpacked packages, even if their services cannot start.
+#: Shell function ``configured``: configure unpacked packages, even if their services cannot start.
 UNSTARTED = sh_file(__file__, "sh/mending/unstarted.sh", patiently=PATIENCE)
 
 
 def mend_script(removable: Iterable[str] = (), leaving: Iterable[str] = (), patterns: tuple[str, ...] = ()) -> str:
     """Commands that leave no package half-installed, half-configured or waiting for a trigger.
 
-    They remove only ``removable`` and, before everything else, ``leaving``, whose names match ``patterns``. If apt
-    wants to remove more, the commands fail and name the additional packages.
+    First, they remove the packages ``leaving``, whose names match ``patterns``. Later they may remove ``removable``. If
+    apt needs to remove another package, the commands fail and name that package.
     """
     gone = " ".join(leaving)
     values = {"patiently": PATIENCE, "apt_options": APT_OPTIONS}
@@ -89,16 +88,16 @@ def mend_script(removable: Iterable[str] = (), leaving: Iterable[str] = (), patt
 
 
 def mend_cut_script(removable: Iterable[str] = ()) -> str:
-    """Commands of ``mend_script``, run only if an interrupted dpkg left its journal.
+    """Commands that run those of ``mend_script`` if the host has a journal of an interrupted dpkg.
 
-    The database may look complete in spite of a journal.
+    With a journal, even a database in which all packages are complete may be out of date.
     """
     return 'if [ -n "$(ls /var/lib/dpkg/updates 2>/dev/null)" ]; then\n' + mend_script(removable) + "\nfi"
 
 
 @lru_cache(maxsize=8)
 def mending(leaving: tuple[str, ...] = (), services: tuple[str, ...] = ()) -> Probe:
-    """Probe that prints what ``mend_script`` would do (``sh/mending/mend_probe.sh``); no output if dpkg is in order."""
+    """Probe that prints the actions of ``mend_script`` (``sh/mending/mend_probe.sh``), nothing if dpkg is in order."""
     return Probe(_looked(leaving, services) + "looked", root=True, shared=True)
 
 
@@ -109,12 +108,12 @@ def _looked(leaving: tuple[str, ...], services: tuple[str, ...] = ()) -> str:
 
 
 def _barred(leaving: Iterable[str]) -> str:
-    """apt preferences that forbid installing packages whose names match; the first matching pattern decides."""
+    """Text of apt preferences that forbid to install packages whose names match ``leaving``; ``!`` marks exceptions."""
     pins = ((pattern.removeprefix("!"), 500 if pattern.startswith("!") else -1) for pattern in leaving)
     return "\n\n".join(f"Package: {pattern}\nPin: version *\nPin-Priority: {priority}" for pattern, priority in pins)
 
 
-MOST_ROWS = 8192  #: maximum number of cached rows (our choice); a host has some hundred
+MOST_ROWS = 8192  #: maximum number of cached rows for each filter, our choice; a host has several hundred rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +123,8 @@ class Installed:
     name: str
     version: str
     state: str
-    architecture: str = field(default="", compare=False)  #: empty in the record of the packages before the first change
-    source: str = field(default="", compare=False)  #: source package; empty in that record
+    architecture: str = field(default="", compare=False)  #: empty for rows of ``PACKAGES_BEFORE``
+    source: str = field(default="", compare=False)  #: source package; empty for rows of ``PACKAGES_BEFORE``
 
     @property
     def base(self) -> str:
@@ -154,9 +153,9 @@ class Installed:
 
 
 def dpkg_table(facts: Facts) -> Mapping[str, Installed]:
-    """dpkg's database by package name.
+    """dpkg's database: package name → row.
 
-    A caller's plan depends only on the rows of the names that it looks up (``Facts.table``).
+    ``Facts.table`` records which names a plan looks up: changes of other rows do not affect the plan.
     """
     return facts.table(DPKG, parse_dpkg)
 
@@ -164,15 +163,15 @@ def dpkg_table(facts: Facts) -> Mapping[str, Installed]:
 def dpkg_rows(facts: Facts, wanted: Callable[[Installed], bool]) -> tuple[Installed, ...]:
     """Rows of dpkg's database for which ``wanted`` is true, sorted by name.
 
-    ``wanted`` must be pure and hashable, such as a module-level function: results are cached by it. The caller's plan
-    depends on these rows only (``Facts.table``).
+    ``wanted`` must be pure and hashable, such as a module-level function, because it is the key of cached results. A
+    plan that uses these rows is not affected by changes of other rows (``Facts.table``).
     """
     return facts.table(DPKG, _by_choice)[wanted]
 
 
 @lru_cache(maxsize=64)
 def parse_automatic(text: str) -> Mapping[str, str]:
-    """Names in the output of ``AUTOMATIC``, each as key and value."""
+    """Names in the output of ``AUTOMATIC``, each as key and value, because ``Facts.table`` requires a mapping."""
     return {name: name for name in text.split()}
 
 
@@ -182,7 +181,7 @@ def is_broken(row: Installed) -> bool:
 
 
 class _Chosen(dict[Callable[[Installed], bool], tuple[Installed, ...]]):
-    """Rows of one database by filter, computed on demand."""
+    """Filter → rows of one database for which the filter is true, computed at the first access."""
 
     def __init__(self, rows: Iterable[Installed]):
         super().__init__()
@@ -195,11 +194,11 @@ class _Chosen(dict[Callable[[Installed], bool], tuple[Installed, ...]]):
 
 
 class _Decision:
-    """Cached results of a filter: hosts have most rows in common, and equal rows are the same object."""
+    """Results of a filter, cached by row: hosts have most rows in common, and equal rows are one object."""
 
     def __init__(self, wanted: Callable[[Installed], bool]):
         self._wanted = wanted
-        self._known: dict[int, tuple[bool, Installed]] = {}  # holds the row, so that its ``id`` stays unique
+        self._known: dict[int, tuple[bool, Installed]] = {}  # with the row, so that no other row gets its id
 
     def is_wanted(self, row: Installed) -> bool:
         known = self._known.get(id(row))
@@ -234,14 +233,14 @@ def parse_dpkg(text: str) -> Mapping[str, Installed]:
 
 @lru_cache(maxsize=MOST_ROWS)
 def _kind(line: str) -> tuple[str, str] | None:
-    """Name and architecture of a row; ``None`` if the row has no specific architecture."""
+    """Name and architecture of a line; ``None`` if the architecture is ``all`` or missing."""
     row = line.split("\t")
     return (row[0].partition(":")[0], row[3]) if len(row) == 5 and row[3] not in {"", "all"} else None
 
 
 @lru_cache(maxsize=MOST_ROWS)
 def _row(line: str, own: str) -> Installed | None:
-    """Row of a host with the architecture ``own``; ``None`` for any other line."""
+    """Parse a line from a host with the architecture ``own``; ``None`` if the line is not a row."""
     row = line.split("\t")
     return Installed(_named(row[0], own), *row[1:]) if len(row) in (3, 5) else None
 

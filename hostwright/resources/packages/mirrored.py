@@ -1,4 +1,4 @@
-"""The distribution's packages from the mirror: the files that a change needs, or the reason for a refusal."""
+"""Package files from the mirror that a change needs, or the reason why the mirror cannot serve the change."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from hostwright.resources.files.paths import few
 from hostwright.resources.packages.dpkg import dpkg_table
 from hostwright.stack.store.debs import MirroredDeb, PackageMirror
 
-#: probes that ``take`` reads in addition to dpkg's database
+#: probes whose answers ``take`` reads, in addition to dpkg's database
 PROBES: tuple[Probe, ...] = (OS_RELEASE, UNAME)
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Package files of a change from the mirror: the named packages and their possible dependencies.
+    """Files from the mirror for one change: the packages to install, and their possible dependencies.
 
-    Files of which the host has the same version are left out. Without a mirror there are no files, and apt reads the
+    Packages that the host has at the same version are left out. Without a mirror ``files`` is empty, and apt reads the
     host's own sources.
     """
 
     files: tuple[MirroredDeb, ...] = ()
-    #: whether the change installs packages from their own source list, and takes only dependencies from the mirror
+    #: whether only dependencies are from the mirror, and the packages themselves from another source list
     beside: bool = False
     lacking: str = ""  #: reason why the mirror cannot serve the change; empty if it can
 
@@ -38,7 +38,7 @@ class Taken:
 
     @property
     def noted(self) -> str:
-        """Addition to the wanted state in a plan."""
+        """Text about the mirror, to append to the wanted state in a plan; empty without files."""
         number = count(len(self.files), "package")
         how = f", with {number}" if self.beside else f", from {number}"
         return f"{how} of the mirror, without the host's{' other' if self.beside else ''} sources" if self.files else ""
@@ -49,9 +49,9 @@ class Taken:
 
 
 def take_for_others(mirror: PackageMirror | None, facts: Facts, words: Iterable[str]) -> Taken:
-    """Files of the distribution that packages from a repository on the host's own disk may need.
+    """Files of distribution packages that packages from a repository on the host's own disk may need.
 
-    Empty if the mirror has no record of these packages.
+    ``words`` are the latter packages (``name`` or ``name=version``). Empty if the mirror has no record of them.
     """
     names = tuple(word.partition("=")[0] for word in words)
     if mirror is None or not names:
@@ -62,7 +62,7 @@ def take_for_others(mirror: PackageMirror | None, facts: Facts, words: Iterable[
 
 
 def take(mirror: PackageMirror | None, facts: Facts, words: Iterable[str]) -> Taken:
-    """Files for packages (``name`` or ``name=version``) that are missing or are to be reinstalled."""
+    """Files for packages to install or reinstall, given as ``name`` or ``name=version``."""
     chosen = tuple(words)
     if mirror is None or not chosen:
         return Taken()

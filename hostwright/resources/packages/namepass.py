@@ -1,4 +1,4 @@
-"""Pass that searches dpkg's database for package names: one ``grep`` for the patterns of all roles."""
+"""Combined probe (``Pass``) for package names: one ``grep`` in dpkg's database for the patterns of all roles."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _STATUS = "/var/lib/dpkg/status"
 
 
 class NamePass(Pass):
-    """Pass whose words are prefixes of package names; most hosts have no package for most prefixes."""
+    """Runs ``grep`` once for the prefixes of many probes; most hosts have no package for most prefixes."""
 
     def script(self, asked: Sequence[str]) -> str:
-        """``grep`` for all prefixes in dpkg's database and in a copy of the first prefix on standard input.
+        """Command ``grep`` that searches dpkg's database and standard input for all prefixes.
 
-        The match on standard input proves that ``grep`` worked.
+        Standard input is the first prefix: its match proves that ``grep`` worked.
         """
         begins = " ".join(sh("-e %s", f"Package: {word}") for word in asked)
         return "\n".join([f"grep -hF {begins} {_STATUS} - <<'END'", f"Package: {asked[0]}", "END"])
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """Names with any of the prefixes; the same names for each prefix."""
+        """Package names that begin with any of the prefixes, as the result for every prefix."""
         own = f"Package: {asked[0]}\n"
         if not text.endswith(own):
             raise ValueError("grep printed unexpected output")
@@ -34,9 +34,9 @@ NAMES = NamePass()
 
 
 def none_like(patterns: Sequence[str], is_one: Callable[[str], bool]) -> PassPart:
-    """Pass part with an empty answer if ``is_one`` is false for all package names; otherwise it has no answer.
+    """Part of the combined probe: an empty answer if ``is_one`` is false for all package names, otherwise no answer.
 
-    Each name for which ``is_one`` is true must match one of the shell patterns.
+    ``is_one`` may be true only for names that match at least one of ``patterns`` (shell patterns).
     """
 
     def read(found: Mapping[str, str]) -> Answer | None:

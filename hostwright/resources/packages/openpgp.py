@@ -1,4 +1,4 @@
-"""Keys of a keyring and their expiry, parsed here: hosts have only ``gpgv`` or ``sqv``, which cannot list keys."""
+"""Parser for the keys of a keyring and their expiry. Hosts have only ``gpgv`` or ``sqv``, which cannot list keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SIGNS = 0x02  #: flag of a key that signs data (5.2.3.21)
 
 
 def dearmored(key: bytes) -> bytes:
-    """Packets of a key file, ASCII-armored or not (RFC 4880, 6.2). Raises ``ValueError``."""
+    """Binary content of a key file, ASCII-armored or not (RFC 4880, 6.2). Raises ``ValueError``."""
     _, begin, rest = key.partition(b"-----BEGIN PGP PUBLIC KEY BLOCK-----")
     if not begin:
         return key
@@ -25,8 +25,8 @@ def dearmored(key: bytes) -> bytes:
 def fingerprints(ring: bytes) -> tuple[str, ...]:
     """Fingerprint of each primary key in a keyring (RFC 4880, 12.2).
 
-    Raises ``ValueError`` for data that is not a keyring, and for key versions other than 4, whose fingerprints are
-    computed differently.
+    Raises ``ValueError`` for data that is not a keyring, and for keys of a version other than 4, which have another
+    kind of fingerprint.
     """
     found = []
     for tag, body in _packets(ring):
@@ -41,7 +41,7 @@ def fingerprints(ring: bytes) -> tuple[str, ...]:
 def expired_on(ring: bytes, now: datetime) -> datetime | None:
     """Time at which the last signing key of a keyring expired; ``None`` if one is still valid.
 
-    Raises ``ValueError`` if the keyring cannot be parsed: its path comes from a source that anybody may have written.
+    Raises ``ValueError`` if the keyring cannot be parsed: sources may name any file as their keyring.
     """
     try:
         ends = list(_ends(ring))
@@ -84,7 +84,7 @@ def _least(end: int | None, primary: int | None) -> int | None:
 
 
 def _packets(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Tag and body of each packet (RFC 4880, 4.2). Raises ``ValueError`` for any other data."""
+    """Tag and body of each packet (RFC 4880, 4.2). Raises ``ValueError`` for data that is not packets."""
     at = 0
     while at < len(data):
         head = data[at]
@@ -104,7 +104,7 @@ def _packets(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _length(data: bytes, at: int) -> tuple[int, int]:
-    """A length in the new format, and the offset after it."""
+    """Length at offset ``at`` in the format of new packets, and the offset after the length."""
     first = data[at] if at < len(data) else 255
     if first < 192:
         return first, at + 1

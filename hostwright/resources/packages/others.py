@@ -1,6 +1,6 @@
-"""Files in a directory of packages: added by people, changed since they were unpacked, or missing.
+"""Differences of a directory from its packages: files that people added or changed, and missing files.
 
-Added files are kept. Changed files are kept aside before dpkg deletes or replaces them.
+Added files are left in place. Changed files are copied before dpkg deletes or replaces them.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ from hostwright.resources.files.paths import MOVED_ASIDE, moved_aside
 
 INFO = "/var/lib/dpkg/info"  #: dpkg's lists of the files of each package
 
-#: limit of the output, enough if all files of a toolkit are missing (about 8,000 names of 120 bytes)
+#: maximum size in bytes of the probe's output. A toolkit whose files are all missing needs 1 MB: 8,000 lines.
 CAP_BYTES = 4 * 1024 * 1024
-#: limit in bytes for hashing files that are newer than their package but have old mtimes; hashing takes 0.25 s
+#: maximum number of bytes that a probe hashes, to find changed files with old mtimes. Hashing them takes 0.25 s.
 LOOK_BYTES = 128 * 1024 * 1024
-#: ``keep_changed TREE PACKAGE...`` and ``others TREE [LIBRARY...]``
+#: Shell functions. ``others TREE [LIBRARY...]``: print the differences of a directory from its packages.
+#: ``keep_changed TREE PACKAGE...``: copy the changed files of these packages.
 _OTHERS = sh_file(__file__, "sh/others.sh", info=INFO, records=RECORDS, files=originals.FILES, look_bytes=LOOK_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
 class PackageDirectory:
-    """A directory in which only packages should put files."""
+    """A directory that is for the files of packages alone."""
 
     root: str  #: path of the directory
-    libraries: tuple[str, ...] = ()  #: subdirectories with shared objects
+    libraries: tuple[str, ...] = ()  #: paths of its subdirectories with shared objects
 
     @property
     def probe(self) -> Probe:
-        """The probe that all states of this directory share: dpkg's lists are long, and are read once."""
+        """Probe for differences. All states of this directory share it, because reading dpkg's long lists is slow."""
         return _below(self)
 
 
@@ -46,13 +47,13 @@ def _below(tree: PackageDirectory) -> Probe:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """Files of people below a directory of packages."""
+    """Files that people added or changed below a directory of packages."""
 
     tree: str
     added: tuple[str, ...] = ()
     changed: tuple[tuple[str, str], ...] = ()  #: pairs of package and path
-    by_hand: bool = False  #: the directory has programs, and none of its files belongs to a package
-    waiting: bool = False  #: a former directory was moved aside, and its path is free again
+    by_hand: bool = False  #: whether the directory has programs, and no package owns any of its files
+    waiting: bool = False  #: whether the directory is missing, and a former one was moved aside
 
     @classmethod
     def of(cls, facts: Facts, tree: PackageDirectory | None) -> Others:
@@ -71,9 +72,9 @@ class Others:
 
     @property
     def keeping(self) -> str:
-        """Commands that keep the changed files, or a whole installation by hand; run them before the change.
+        """Commands that copy the changed files, or move an installation by hand aside. Run them before the change.
 
-        They work after an interruption too: files that dpkg has unpacked by then do not count as changed.
+        They can be repeated after an interruption: files that dpkg has unpacked since then do not count as changed.
         """
         names = tuple(dict.fromkeys(package for package, _ in self.changed))
         if self.by_hand:
@@ -85,7 +86,7 @@ class Others:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Warnings for a plan that replaces or removes these files."""
+        """Warnings that copies of these files are kept, for a plan that replaces or removes the files."""
         if self.by_hand:
             return (moved_aside("the installation by hand", self.tree),)
         return kept_aside(
@@ -94,5 +95,5 @@ class Others:
 
     @property
     def stays(self) -> tuple[str, ...]:
-        """Warnings for a plan that removes the packages."""
+        """Warnings about files that are left in place or kept, for a plan that removes the packages."""
         return stays(self.tree, self.added)

@@ -1,7 +1,7 @@
-"""Files of packages on the host: all present, with links that have the right targets.
+"""States of the files of packages: all exist, and their links have the right targets.
 
-``dpkg -V`` would hash gigabytes. The usual damage is found without hashing: a missing file, an empty library, a link
-with another target, a program that reports another version. The package that owns the file is reinstalled.
+``dpkg -V`` would hash gigabytes. These states find the usual damage without hashing: a missing file, an empty library,
+a link with another target, a program that reports another version. They reinstall the package that owns the file.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _VERSION = Pattern(r"[0-9]\.[0-9]")
 def reinstall_script(rows: tuple[Installed, ...], source: str, mirrored: tuple[Artifact, ...] = ()) -> str:
     """Commands that reinstall these packages, each at its installed version.
 
-    Held packages stay held. Automatically installed packages keep that mark, although ``apt-get`` receives their names:
-    otherwise they would stay after their dependents are removed.
+    Holds are kept. So are the marks of automatically installed packages, which ``apt-get`` would remove: without the
+    mark a package remains installed after all packages that depend on it are removed.
     """
     lines = [
         "auto=$(apt-mark showauto " + words(tuple(row.name for row in rows)) + ")",
@@ -61,9 +61,9 @@ class PackagedTree(Resource):
 
     In ``libraries``, a packaged link must point to another packaged file of the same stem in the same directory, and a
     packaged file must not be empty. Contents are not compared: ``dpkg -V`` would hash gigabytes. Damaged packages are
-    reinstalled at their installed versions, and keep their holds. If such a link points to a file that no package owns,
-    the file is set aside, because the next ldconfig would change the link again. Other states install and remove the
-    packages (``Debs``).
+    reinstalled at their installed versions, and keep their holds. If a packaged link points to a file that no package
+    owns, the file is moved aside, because the next ldconfig would change the link again. Other states install and
+    remove the packages (``Debs``).
 
     >>> tree = PackagedTree("/usr/local/tool", ("/usr/local/tool/lib",), "/etc/apt/sources.list.d/tool.list")
     >>> listing = "gone\ttool\t/usr/local/tool/bin/tool\n"
@@ -72,7 +72,7 @@ class PackagedTree(Resource):
     """
 
     root: str  #: the directory whose files are checked
-    libraries: tuple[str, ...]  #: subdirectories with shared objects
+    libraries: tuple[str, ...]  #: paths of its subdirectories with shared objects
     source: str  #: source list of the packages; empty for all sources of the host
 
     def probes(self) -> tuple[Probe, ...]:
@@ -80,7 +80,7 @@ class PackagedTree(Resource):
 
     @property
     def tree(self) -> PackageDirectory:
-        """The directory, for other states of the same packages, so that all share one probe."""
+        """The directory as other states of the same packages receive it, so that all states share one probe."""
         return PackageDirectory(self.root, self.libraries)
 
     def plan(self, facts: Facts) -> Change | None:
@@ -120,9 +120,9 @@ class PackagedTree(Resource):
 
 
 def _fault(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Mapping[str, str]) -> str:
-    """The fault of a packaged library, or an empty string.
+    """Short description of a packaged library's fault, else an empty string.
 
-    A dangling link is not at fault itself: the package with the missing target is repaired.
+    A link whose target is missing has no fault here: the missing file is a fault of the package that owns it.
     """
     kind, size, target = libraries[path]
     if kind != "l":
@@ -133,9 +133,9 @@ def _fault(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Map
 
 
 def _stranger(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Mapping[str, str]) -> str:
-    """The unpackaged target of a packaged link, or an empty string.
+    """Path of a packaged link's target if no package owns the target, else an empty string.
 
-    ldconfig changes a link to a file with a higher version number, and would do so again while that file exists.
+    ldconfig pointed the link to that file, which has a higher version number, and would do so again.
     """
     kind, _, target = libraries.get(path, ("", "", ""))
     goal = str(PurePosixPath(path).parent / target)
@@ -157,7 +157,7 @@ class PackagedPrograms(Resource):
     KIND: ClassVar = "programs"
 
     packages: tuple[str, ...]  #: names of the packages
-    #: the mirror, if packages come from it; ``None``: the sources of the host
+    #: mirror that packages are installed from; ``None``: the sources of the host
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -191,24 +191,24 @@ class PackagedPrograms(Resource):
         return Change(what, have, "as packaged" + taken.noted, (step,), artifacts=taken.names)
 
     def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
-        """No packages, because other states install them."""
+        """Return no packages for the mirror, because other states install them."""
         return ()
 
     def from_mirror(self, mirror: PackageMirror, /) -> PackagedPrograms:
-        """Copy that reinstalls packages from the mirror if it has all of them, else from the host's sources."""
+        """Copy that reinstalls packages from the mirror; if it lacks one of them, from the host's sources."""
         return replace(self, mirror=mirror)
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # the packages' states remove them
+        return ()  # the states that install the packages remove them
 
 
 @dataclass(frozen=True, slots=True)
 class CommandReports(Resource):
     r"""A program prints ``expect`` when it is run with ``argument``.
 
-    The check applies once all of ``packages`` are installed at their versions. If the output then differs, other files
-    have replaced files of the packages, and all ``packages`` are reinstalled. A missing program is left to
-    ``PackagedTree``. The program must exit within 10 s. Nothing remains to be removed with the role.
+    The program is run only if all of ``packages`` are installed at their versions. If its output differs, other files
+    have replaced files of the packages, and all ``packages`` are reinstalled. ``PackagedTree`` handles a missing
+    program. The program must exit within 10 s. When the role is removed, nothing is left to remove.
 
     >>> source = "/etc/apt/sources.list.d/tool.list"
     >>> tool = CommandReports("/usr/bin/tool", "--version", "1.2.7", ("tool=1.2.7-1",), source)
@@ -220,10 +220,10 @@ class CommandReports(Resource):
 
     program: str  #: path of the program
     argument: str  #: the only argument of the program
-    expect: str  #: expected word of the output, delimited by white space
+    expect: str  #: word that the output must contain, delimited by white space
     packages: tuple[str, ...]  #: packages of the program, as ``name=version``
     source: str  #: source list of the packages; empty for all sources of the host
-    #: a directory for these packages only: files that people changed there are kept
+    #: directory for these packages only; files that people changed in the directory are kept
     tree: PackageDirectory | None = field(default=None, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:

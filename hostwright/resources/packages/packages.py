@@ -1,7 +1,7 @@
 """States of Debian packages: present at a version, held, or absent; and a dpkg database without interrupted work.
 
-One ``dpkg-query`` per host serves all packages. Steps wait for apt's own lock (``DPkg::Lock::Timeout``) and never
-remove it. Steps of a host that use dpkg share the lock ``dpkg``, so that roles can run in parallel.
+A plan runs one ``dpkg-query`` per host for all packages. Steps wait for apt's own lock (``DPkg::Lock::Timeout``) and
+never remove it. Roles run in parallel, so all steps that use dpkg on a host hold Hostwright's lock ``dpkg``.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def named_like(name: str, patterns: tuple[str, ...]) -> bool:
 class NamedLike:
     """Filter for ``dpkg_rows``: packages whose base name matches ``patterns`` and none of ``unless``.
 
-    The packages must be present; with ``broken``, interrupted ones count too.
+    Only installed packages match. With ``broken``, packages that an interrupted dpkg left incomplete match too.
     """
 
     patterns: tuple[str, ...]
@@ -89,7 +89,7 @@ class NamedLike:
 
 @lru_cache(maxsize=64)
 def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """One regular expression for all patterns: a host has hundreds of packages, and a driver about 36 patterns."""
+    """One regular expression for all patterns, which is faster: hundreds of packages are matched with 36 patterns."""
     return re.compile("|".join(map(fnmatch.translate, patterns)) or r"(?!)")
 
 
@@ -111,17 +111,16 @@ def install_script(
 ) -> str:
     """Commands that install packages, given as ``name``, ``name=version`` or the path of a package file.
 
-    Stale lists are fetched once before another try. A repository that cannot be fetched fails the step only if apt
-    cannot install the packages without it; otherwise the step prints a note.
+    If apt fails because of old lists, they are fetched and apt is run once more. If a repository cannot be fetched, the
+    step prints a note, and fails only if apt cannot install the packages without that repository.
 
-    - ``source``: the source list of the packages; its lists are fetched first, without the other sources.
-    - ``guard``: an extended regular expression. If apt's simulation includes a package whose name matches, the step
-      fails with the names and installs nothing.
+    - ``source``: path of the packages' source list. apt's lists for it are fetched first, and no others.
+    - ``guard``: an extended regular expression. If apt would install a package whose name matches, the step names that
+    package and fails before it installs anything.
     - ``names``: names of the packages, if ``packages`` are paths.
-    - ``mirrored``: package files on the host. apt then installs only from these files and ``source``, and reads no
-      other source of the host.
-    - ``rehearse``: a check that changes no package. ``prepare`` fails if apt cannot install the packages together with
-      the installed ones, ``offered`` if no source has one of them.
+    - ``mirrored``: package files on the host. With them, apt uses only these files and ``source``, and no other source.
+    - ``rehearse``: if not empty, the commands only check. ``prepare`` fails if apt cannot install the packages together
+    with the installed ones; ``offered`` fails if no source has one of the packages.
     """
     flags = "--no-install-recommends --allow-change-held-packages"
     flags += (" --allow-downgrades" if downgrade else "") + (" --reinstall" if reinstall else "")
@@ -142,14 +141,14 @@ def install_script(
 class Debs(Resource):
     r"""These packages are installed, marked as manually installed and, with ``hold``, held.
 
-    All packages that are missing or have another version are one change, since one run of apt is cheaper than many.
-    Stale lists are fetched once. Recommended packages are left out. A package without a given version is never
-    upgraded. An automatically installed package is marked as manual: otherwise ``apt autoremove`` would remove it with
-    its dependents.
+    All packages that are missing or have another version are one change, since one run of apt is cheaper than many. If
+    apt fails because of old lists, they are fetched once. Recommended packages are left out. A package without a given
+    version is never upgraded. An automatically installed package is marked as manual: otherwise ``apt autoremove``
+    would remove it after the packages that depend on it.
 
     When the role is removed, packages that were not installed before are removed, with the dependencies that only they
-    need. A package that others need is kept. Without ``hold`` the packages count as common tools: on a host without a
-    record of its original state they are kept.
+    need. A package that others need is kept. Without ``hold``, packages are also kept on a host without a record of its
+    original state, because other people may use them.
 
     >>> packages = Debs(("gcc", "make=4.3-4.1"), hold=True)
     >>> print(plan_text(packages))
@@ -162,19 +161,18 @@ class Debs(Resource):
     """
 
     packages: tuple[str, ...]  #: ``name``, or ``name=version`` for an exact version
-    hold: bool = False  #: whether the packages are held
-    #: an extended regular expression: if apt would also install a package whose name matches, the change fails before
-    #: it installs anything
+    hold: bool = False  #: whether to hold the packages, so that apt does not upgrade them
+    #: extended regular expression. If apt would install a package whose name matches, the change fails before it
+    #: installs anything.
     guard: str = ""
-    #: source list of the packages: its lists are fetched first, without the other sources
+    #: path of the packages' source list, below ``/etc/apt/sources.list.d``; empty for all sources of the host
     source: str = ""
-    #: a directory for these packages only: before packages are replaced or removed, the plan names other files there,
-    #: which are kept
+    #: directory for these packages only. Other files in the directory are kept, and the plan names them.
     tree: PackageDirectory | None = field(default=None, metadata=NO_IDENTITY)
-    #: the mirror, if packages come from it; ``None``: the sources of the host
+    #: mirror that packages are installed from; ``None``: the sources of the host
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
-    #: whether these packages never change installed ones: plans then skip apt's simulation, which takes one second per
-    #: plan until the packages are installed
+    #: whether the installation of these packages never changes others. Plans then skip apt's simulation, which takes 1
+    #: s.
     leaf: bool = field(default=False, metadata=NO_IDENTITY)
     #: whether a separate step first checks that apt can install the packages
     rehearsed: bool = field(default=False, metadata=NO_IDENTITY)
@@ -186,7 +184,7 @@ class Debs(Resource):
 
     @property
     def _moves(self) -> Probe:
-        """Probe for other packages that apt would change."""
+        """Probe for packages other than these that apt would install, change or remove."""
         return Probe(sh_file(__file__, "sh/moves.sh", words=" ".join(self.packages), source=self.source), shared=True)
 
     def plan(self, facts: Facts) -> Change | Refusal | None:
@@ -233,7 +231,7 @@ class Debs(Resource):
         return Change(what, have_all, want, tuple(steps), artifacts=taken.names, warnings=warnings)
 
     def _moved(self, facts: Facts) -> Iterator[str]:
-        """Warnings about other packages that apt would change."""
+        """Warnings about packages other than these that apt would change or remove."""
         named = {word.partition("=")[0] for word in self.packages}
         rows = [line.split(" ") for line in facts[self._moves].text.splitlines()]
         rows = [row for row in rows if row[1:2] and row[1] not in named]
@@ -245,15 +243,15 @@ class Debs(Resource):
             yield f"apt would also remove {few(removed)}; in that case the change fails and installs nothing"
 
     def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
-        """All packages; none if they have their own source list."""
+        """Packages that the mirror must have: all, or none if they have their own source list."""
         return () if self.source else self.packages
 
     def packages_from(self, list_file: str, /) -> tuple[str, ...]:
-        """All packages, if ``list_file`` is their source list."""
+        """Packages that come from the source list ``list_file``: all or none."""
         return self.packages if self.source == list_file else ()
 
     def from_mirror(self, mirror: PackageMirror, /) -> Debs:
-        """Copy that installs from the mirror; if the packages have their own source list, only their dependencies."""
+        """Copy that installs from the mirror: all packages or, if they have their own source list, the dependencies."""
         return replace(self, mirror=mirror)
 
     def software(self, facts: Facts) -> tuple[Software, ...]:
@@ -269,8 +267,8 @@ class Debs(Resource):
 class DebsAbsent(Resource):
     r"""No package is installed whose name matches one of these patterns.
 
-    Packages of foreign architectures count too (``NAME:i386``). Packages that depend on a removed one are removed with
-    it, held or not, and the plan names them; if apt would then remove more packages than planned, the change fails.
+    Packages of foreign architectures count too (``NAME:i386``). Packages that depend on a removed one are also removed,
+    held or not, and the plan names them. If apt would remove packages that the plan does not name, the change fails.
     When the role is removed, packages from before the first change are reinstalled.
 
     >>> others = DebsAbsent(("chrony", "ntp*"), "two would set the clock", keep=("ntpdate",))
@@ -281,14 +279,16 @@ class DebsAbsent(Resource):
     """
 
     patterns: tuple[str, ...]  #: shell patterns of package names
-    because: str = field(metadata=NO_IDENTITY)  #: reason for the removal, for the plan
+    because: str = field(metadata=NO_IDENTITY)  #: reason for the removal, shown in the plan
     keep: tuple[str, ...] = ()  #: shell patterns of names to keep, although they match ``patterns``
-    purge: bool = True  #: ``False`` leaves configuration files: for a package that owns a file to which others write
-    #: replacements, as ``name=version``: if no source has one of them, nothing is removed
+    #: whether to remove configuration files too. Use ``False`` if other programs write to one of them.
+    purge: bool = True
+    #: packages that replace the removed ones, as ``name=version``. If no source has one of them, the change fails
+    #: first.
     instead: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
 
     def from_mirror(self, _mirror: PackageMirror, /) -> DebsAbsent:
-        """Copy without the check for replacements, because the mirror has them."""
+        """Copy without the check that sources have ``instead``, because the mirror has these packages."""
         return replace(self, instead=())
 
     def probes(self) -> tuple[Probe, ...]:
@@ -296,7 +296,7 @@ class DebsAbsent(Resource):
 
     @property
     def _along(self) -> Probe:
-        """Probe for other packages that apt would remove."""
+        """Probe for packages that apt would remove because they depend on removed ones."""
         kept = f"(?!{_any_of(self.keep).pattern})" if self.keep else ""
         matching = f"{kept}(?:{_any_of(self.patterns).pattern})"
         asked = sh("look %s %s %s %s", self._verb, matching, " ".join(self.patterns), " ".join(self.keep))
@@ -345,11 +345,11 @@ _OWN_APT = sh_file(__file__, "sh/own_apt.sh", files=FILES)
 
 @dataclass(frozen=True, slots=True)
 class DebsBack(ReturnState):
-    r"""Packages whose names match ``patterns``, and that were installed before the first change, are installed again.
+    r"""Packages that were installed before the first change, and whose names match ``patterns``, are installed again.
 
     apt reads only the host's own sources, without Hostwright's sources and preferences. It installs the former version
-    or, if no source has that version, its candidate. Automatic marks and holds are restored. A package that no source
-    has is only named in a note, and its absence does not count as a difference.
+    or, if no source has that version, the version that apt prefers. Automatic marks and holds are restored. A package
+    that no source has is only named in a note, and its absence does not count as a difference.
 
     >>> answers = {"origin/packages": "ntp\t4.2.8\thi \nntpdate\t4.2.8\tii \n", "own_apt": "back ntp 4.2.9\n"}
     >>> print(plan_text(DebsBack(("ntp*",), keep=("ntpdate",)), answers))
@@ -357,7 +357,7 @@ class DebsBack(ReturnState):
     """
 
     patterns: tuple[str, ...]  #: shell patterns of package names
-    keep: tuple[str, ...] = ()  #: shell patterns of names that were not removed, although they match ``patterns``
+    keep: tuple[str, ...] = ()  #: shell patterns of names that match ``patterns`` but were not removed
 
     @property
     def _found(self) -> Probe:
@@ -404,7 +404,7 @@ class DebsBack(ReturnState):
         return tuple(notes)
 
 
-#: text in the plan for each kind of line of ``mending``
+#: kind of line in the output of ``mending`` → text in the plan
 _MENDED = {
     "leave": "%s removed, because the host's roles replace it",
     "lost": "%s compared with dpkg's sums, and unpacked again if a file differs",
@@ -416,7 +416,7 @@ _MENDED = {
 }
 
 
-#: journal of an interrupted dpkg: files in /var/lib/dpkg/updates
+#: probe for the journal of an interrupted dpkg, which consists of files in /var/lib/dpkg/updates
 JOURNAL = Probe(
     'for file in /var/lib/dpkg/updates/*; do [ ! -e "$file" ] || echo "${file##*/}"; done', root=True, shared=True
 )
@@ -426,14 +426,14 @@ JOURNAL = Probe(
 class DpkgInOrder(Resource):
     r"""dpkg is in order: no package is half-installed, half-configured, waiting for a trigger, or lacks a dependency.
 
-    This state precedes all states of packages, since apt refuses to work on a host that is not in order. The change
-    unpacks interrupted packages again and configures the rest. The plan names the other packages that apt's simulation
-    installs (dependencies, never recommendations) or removes. The change never removes more than the plan names. A
-    fault that apt cannot correct is left to the role that installs another version of the package.
+    This state precedes all states of packages, since apt refuses to work while dpkg is not in order. The change unpacks
+    interrupted packages again and configures the rest. The plan names other packages that apt has to install
+    (dependencies, never recommendations) or remove. The change never removes more than the plan names. A fault that apt
+    cannot correct is left to the role that installs another version of the package.
 
-    Packages that a role of the host removes anyway (``leaving``) are not configured or completed first: the change
-    removes them. The maintainer scripts of packages run, even if a role would prevent that later. If such a script may
-    restart a service with somebody's work (``services``), the change counts as disturbing.
+    Packages that a role of the host removes later (``leaving``) are not configured: this change already removes them.
+    The maintainer scripts of the other packages run, even if a later role would prevent that. If such a script may
+    restart a service that somebody's work needs (``services``), the change counts as disturbing.
 
     >>> print(plan_text(DpkgInOrder(), {"dpkg-query": "gcc-10\t10.2.1-1\tiU \n"}))
     ~ dpkg: interrupted (gcc-10) → in order
@@ -448,10 +448,10 @@ class DpkgInOrder(Resource):
     → in order (gcc compared with dpkg's sums, and unpacked again if a file differs)
     """
 
-    #: shell patterns of the packages that roles of the host remove
+    #: shell patterns of the names of packages that roles of the host remove
     leaving: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
-    #: services whose restart ends somebody's work: the name in maintainer scripts, and the condition that finds the
-    #: work
+    #: services whose restart ends somebody's work: name in maintainer scripts, condition that holds while work is
+    #: running
     services: tuple[tuple[str, Condition], ...] = field(default=(), metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -508,7 +508,7 @@ class DpkgInOrder(Resource):
         return frozenset((*names["leave"], *names["Remv"]))
 
     def _names(self, facts: Facts) -> dict[str, list[str]]:
-        """Values in the output of ``mending``, by kind of line."""
+        """Kind of line in the output of ``mending`` → values of these lines."""
         answer = facts[self._mending]
         rows = [line.partition(" ") for line in answer.text.splitlines()] if answer.ok else []
         return {kind: [name for first, _, name in rows if first == kind] for kind in (*_MENDED, "unmet", "restarts")}

@@ -1,7 +1,7 @@
-"""apt repositories: a vendor's repository in a ``.deb``, its key, its source list, and sources to disable.
+"""States of apt repositories: a vendor's repository in a ``.deb``, keys, source lists, and disabled sources.
 
-Each key is in its own file that ``signed-by`` names: such a key is trusted for one repository only. ``apt-key`` is
-never used, because every repository would trust its keys.
+Each key is in its own file, which ``signed-by`` names: apt trusts the key for one repository only. ``apt-key`` is not
+used, because apt trusts its keys for every repository.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from hostwright.resources.packages.sources_gone import (
 from hostwright.stack.stack import AptRepository, Artifact, Stack
 from hostwright.stack.store.hostcache import host_path
 
-#: ``dearmor FILE``: print the binary key, whether FILE is ASCII-armored or not
+#: Shell function ``dearmor FILE``: print the binary key in FILE, which may be ASCII-armored.
 DEARMOR = sh_file(__file__, "sh/dearmor.sh")
 
-NO_SOURCE = 3  #: exit status of a key's probe without a source to compare with
-LOCK_WAIT_S = 600  #: seconds; the same time as in ``dpkg.APT_OPTIONS``
+NO_SOURCE = 3  #: exit status of the probe for a key if the file to compare the key with is missing
+LOCK_WAIT_S = 600  #: seconds to wait for dpkg's lock, as in ``dpkg.APT_OPTIONS``
 
 
 def deb_version(file: str) -> str:
@@ -60,9 +60,9 @@ def deb_version(file: str) -> str:
 class LocalRepo(Resource):
     r"""A package that contains an apt repository is installed: its packages and its key are unpacked on the host.
 
-    dpkg installs the package directly: ``apt-get`` would hash gigabytes that were verified on arrival, and take four
-    times as long (measured). An existing ``list_file`` is not replaced, because the packaged one names no key. When the
-    role is removed, the package is removed, unless it was installed before.
+    dpkg installs the package directly. ``apt-get`` takes four times as long (measured), because it hashes gigabytes
+    that were verified on arrival. An existing ``list_file`` is not replaced, because the packaged one names no key.
+    When the role is removed, the package is removed, unless it was installed before.
 
     >>> file = Artifact(name="repo", file="tool-repo_1.2-1_amd64.deb", sha256="0" * 64)
     >>> repo = LocalRepo("tool-repo", file, "/var/tool-repo/key.pub", "/etc/apt/sources.list.d/tool.list")
@@ -74,8 +74,8 @@ class LocalRepo(Resource):
 
     package: str  #: name of the package
     artifact: Artifact  #: the package file, named ``NAME_VERSION_ARCHITECTURE.deb``
-    key_file: str  #: the key in the package; if the key is missing or empty, the package counts as damaged
-    list_file: str  #: source list in the package, which ``AptSource`` replaces
+    key_file: str  #: path of the key that the package contains; if missing or empty, the package counts as damaged
+    list_file: str  #: path of the source list that the package contains, and that ``AptSource`` replaces
 
     def probes(self) -> tuple[Probe, ...]:
         return (DPKG, Probe(sh("test -s %s", self.key_file), part=passes.filled(self.key_file)))
@@ -114,8 +114,8 @@ class LocalRepo(Resource):
 class RepoDropped(Resource):
     r"""A repository on the host's own disk is removed once all states that need it are reached.
 
-    The removal is planned together with the changes that need the repository, so that the plan of a new host includes
-    it. The packages that were installed from the repository are kept.
+    A plan for a new host includes the removal, together with the changes that need the repository. Packages that were
+    installed from the repository are kept.
 
     >>> from hostwright.resources.packages.packages import Debs
     >>> dropped = RepoDropped("tool-repo", Differs((Debs(("tool",)),)))
@@ -124,7 +124,7 @@ class RepoDropped(Resource):
     """
 
     package: str  #: name of the ``LocalRepo``'s package
-    needed_for: Differs  #: the states that need the repository
+    needed_for: Differs  #: condition that holds while a state still needs the repository
 
     def probes(self) -> tuple[Probe, ...]:
         return (DPKG, *self.needed_for.probes())
@@ -147,19 +147,21 @@ class RepoDropped(Resource):
 class Keyring(Resource):
     r"""A repository's key is at ``path``, where apt reads it, and is the key in ``source``.
 
-    Each plan compares the key at ``path`` with ``fingerprint``. If ``source`` has a key with another fingerprint, the
-    change fails and names the key that it found. A correct key at ``path`` is enough if ``source`` is the missing copy
-    of an artifact. If ``source`` belongs to a missing package, that package is installed again and may have another
-    key, so the key is compared afterwards. When the role is removed, the former file at ``path`` is restored.
+    Each plan compares the key at ``path`` with ``fingerprint`` and with ``source``. If the key in ``source`` has
+    another fingerprint, the change fails and names that key. If ``source`` is the copy of an artifact and is missing, a
+    key at ``path`` with the right fingerprint is enough. If ``source`` is the file of a missing package, that package
+    is installed again and may have another key, so the key is compared afterwards. When the role is removed, the former
+    file at ``path`` is restored.
 
     >>> print(plan_text(Keyring("/usr/share/keyrings/tool.gpg", "/var/tool-repo/key.pub")))
     ~ key /usr/share/keyrings/tool.gpg: absent → the key in /var/tool-repo/key.pub
     """
 
     path: str  #: path of the keyring
-    source: str  #: a key file on the host, ASCII-armored or not: from a package, or the host's copy of ``artifact``
-    fingerprint: str | None = None  #: 40 uppercase hexadecimal digits; if given, the host must have ``gpg``
-    artifact: str = ""  #: name of the artifact that ``source`` is a copy of; empty for a file of a package
+    source: str  #: path of a key file on the host, ASCII-armored or not: a package's file, or the copy of ``artifact``
+    #: fingerprint of the key, as 40 uppercase hexadecimal digits. If set, the host must have ``gpg``.
+    fingerprint: str | None = None
+    artifact: str = ""  #: name of the artifact that ``source`` is a copy of; empty if ``source`` is a file of a package
 
     def probes(self) -> tuple[Probe, ...]:
         folder = self.path.rpartition("/")[0]
@@ -190,7 +192,7 @@ class Keyring(Resource):
             f"key {self.path}",
             f"{held}, but in another file or mode" if held == self.fingerprint else held,
             self.fingerprint or f"the key in {self.source}",
-            (Step(script, DPKG_LOCK),),  # the lock, because roles that share a repository may write it at the same time
+            (Step(script, DPKG_LOCK),),  # several roles may write the key of a shared repository at the same time
             artifacts=(self.artifact,) if self.artifact else (),
         )
 
@@ -199,14 +201,14 @@ class Keyring(Resource):
 
 
 def _held(text: str) -> str:
-    """Fingerprints of the keys in the base64 text of a keyring, or a description of the fault."""
+    """Fingerprints of the keys in a keyring, given in base64, or a description of what is wrong with it."""
     if not text.strip():
         return ABSENT
     if text.startswith(("mode ", "directory of mode ")):
         return f"{text.strip()}, readable only by root"
     try:
         found = fingerprints(base64.b64decode(text, validate=False))
-    # truncated, damaged, or ASCII-armored, which apt reads only from a name with the suffix .asc
+    # truncated, damaged or ASCII-armored. apt reads an armored key only from a file whose name ends with .asc.
     except (ValueError, IndexError):
         found = ()
     return ", ".join(found) or "no OpenPGP key"
@@ -216,9 +218,9 @@ def _held(text: str) -> str:
 class AptSource(Resource):
     r"""A source list names one repository and the key that signs it.
 
-    The change writes the file only; the state that installs from the list fetches apt's lists (``Debs.source``). When
-    the role is removed, the former file at ``path`` is restored, and apt's lists of the repository are removed unless
-    another source names it.
+    The change only writes the file. The state that installs packages from the source fetches apt's lists
+    (``Debs.source``). When the role is removed, the former file at ``path`` is restored. apt's lists of the repository
+    are removed, unless another source names the repository.
 
     >>> path, key = "/etc/apt/sources.list.d/tool.list", "/usr/share/keyrings/tool.gpg"
     >>> source = AptSource(path, "https://example.org/{distribution}", "{codename}", key, ("main",))
@@ -226,20 +228,20 @@ class AptSource(Resource):
     ~ file /etc/apt/sources.list.d/tool.list: absent → 644 root:root
     """
 
-    path: str  #: path of the list, below ``/etc/apt/sources.list.d``
+    path: str  #: path of the source list, below ``/etc/apt/sources.list.d``
     #: URI of the repository. ``{distribution}`` stands for the host's ``ID``, ``{codename}`` for its
     #: ``VERSION_CODENAME``, ``{release}`` for its ``VERSION_ID`` without the dot: ``2404``
     uri: str
-    suite: str  #: suite, with the same placeholders
-    keyring: str  #: the key file (``Keyring``)
-    components: tuple[str, ...] = ()  #: components; empty for a suite that ends with ``/``
+    suite: str  #: suite of the repository, with the placeholders of ``uri``
+    keyring: str  #: path of the key file (``Keyring.path``)
+    components: tuple[str, ...] = ()  #: components of the repository; empty for a suite that ends with ``/``
 
     def probes(self) -> tuple[Probe, ...]:
-        known = "{" not in self.uri + self.suite  # the line is the same for all distributions
+        known = "{" not in self.uri + self.suite  # without placeholders, the line does not depend on the host
         return (OS_RELEASE, *File(self.path, self._line({}) if known else "").probes())
 
     def plan(self, facts: Facts) -> Change | Refusal | None:
-        # the lock, for the same reason as in ``Keyring``
+        # the lock, because several roles may write the list of a shared repository at the same time
         return File(self.path, self._line(os_release(facts)), lock=DPKG_LOCK).plan(facts)
 
     def _line(self, release: Mapping[str, str]) -> str:
@@ -272,10 +274,10 @@ class SourcesDisabled(Resource):
     → not read (one source is enough)
     """
 
-    texts: tuple[str, ...]  #: texts in the lines, such as a host and path
-    because: str = field(metadata=NO_IDENTITY)  #: reason for disabling them, for the plan
+    texts: tuple[str, ...]  #: texts to find in the lines of sources, such as ``example.org/tool``
+    because: str = field(metadata=NO_IDENTITY)  #: reason for disabling the sources, shown in the plan
     keep: str = ""  #: path of the source list that stays enabled
-    others: tuple[str, ...] = ()  #: paths of other roles' source lists, which stay enabled too
+    others: tuple[str, ...] = ()  #: paths of other roles' source lists that stay enabled
 
     @property
     def kept(self) -> frozenset[str]:
@@ -328,26 +330,26 @@ def naming(texts: Sequence[str], files: str) -> str:
 
 
 class SourcePass(Pass):
-    """Pass that searches apt's sources for texts.
+    """Combined probe (``Pass``): one ``grep`` in apt's sources for the texts of many probes.
 
-    For a text in a deb822 stanza, its own probe must run: the stanza may be disabled.
+    If a deb822 file contains the text, the text's own probe must run, because the stanza may be disabled.
     """
 
-    fails_with = 2  #: exit status if a file is missing
+    fails_with = 2  #: exit status of ``grep`` if a file is missing
 
     def script(self, asked: Sequence[str]) -> str:
-        """``grep`` for all texts in apt's sources and in a copy of the first text on standard input.
+        """Command ``grep`` that searches apt's sources and standard input for all texts.
 
-        The match on standard input proves that ``grep`` worked.
+        Standard input is the first text: its match proves that ``grep`` worked.
         """
         return "\n".join([f"{naming(asked, f'{LISTS_READ} {STANZAS_READ} -')} <<'END'", asked[0], "END"])
 
     def differing(self, _word: str, /) -> str:
-        """Text that is in each line that ``grep`` prints from a deb822 file."""
+        """Suffix of a deb822 file's name, which ``grep`` prints with each line of such a file."""
         return ".sources:"
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """Lines with any of the texts, in the order of the files; the same lines for each text."""
+        """Lines that contain any of the texts, in the order of the files, as the result for every text."""
         own = f"(standard input):{asked[0]}\n"
         if not text.endswith(own):
             raise ValueError("grep printed unexpected output")
@@ -358,7 +360,7 @@ SOURCES = SourcePass()
 
 
 def named_in_lists(texts: Sequence[str]) -> PassPart:
-    """Pass part for the lines of lists that contain one of the texts, as ``naming`` prints them."""
+    """Part of the combined probe: lines of source lists that contain one of the texts, as ``naming`` prints them."""
 
     def read(found: Mapping[str, str]) -> Answer:
         lines = found[texts[0]].splitlines(keepends=True)

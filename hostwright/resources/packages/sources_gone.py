@@ -1,4 +1,4 @@
-"""apt sources and lists after a removal: disabled sources are enabled again, and Hostwright's lists are removed."""
+"""States for the removal of a role: disabled apt sources are enabled again, and apt's lists are removed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hostwright.resources.files.paths import ABSENT, few
 from hostwright.resources.originals import FILES, FORGET
 from hostwright.resources.packages.dpkg import DPKG_LOCK
 
-DISABLED = "# disabled by hostwright: "  #: prefix of the lines that ``SourcesDisabled`` disabled
+DISABLED = "# disabled by hostwright: "  #: prefix that ``SourcesDisabled`` puts before a disabled line
 LISTS = "/var/lib/apt/lists"
-#: Finds apt's sources: regular files, and links to them; reading a pipe would never end.
+#: Shell commands that find apt's sources: regular files and links to them, but no pipes, whose end never comes.
 _SOURCE_FILES = (
     "find -L /etc/apt/sources.list /etc/apt/sources.list.d -maxdepth 1 -type f "
     r"\( -name '*.list' -o -name '*.sources' \)"
@@ -29,7 +29,7 @@ def basic_regex(text: str) -> str:
 
 
 def deb822(texts: tuple[str, ...]) -> str:
-    """Shell function ``stanzas HOW FILE...``, for deb822 sources that contain one of the texts."""
+    """Text of the shell function ``stanzas HOW FILE...``, for deb822 sources that contain one of ``texts``."""
     return sh_file(__file__, "sh/deb822.sh", texts=texts, mark=DISABLED)
 
 
@@ -41,7 +41,7 @@ def in_place(how: str, path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SourcesRead(RemovalState):
-    """apt sources that contain one of these texts and that ``SourcesDisabled`` disabled are enabled again."""
+    """apt sources that ``SourcesDisabled`` disabled because of these texts are enabled again."""
 
     texts: tuple[str, ...]  #: the texts of ``SourcesDisabled``
 
@@ -122,9 +122,10 @@ class ListsGone(RemovalState):
 
 
 def _list_name(uri: str) -> str:
-    """Regular expression for the start of the names of apt's list files of a repository (apt's ``URItoFileName``).
+    """Regular expression that matches the start of the names of apt's list files for a repository.
 
-    The scheme is left out, ``/`` becomes ``_``, and some characters become ``%xx``; ``$(ARCH)`` is any architecture.
+    The names are as in apt's ``URItoFileName``: without the scheme, ``_`` for ``/``, and ``%xx`` for some characters.
+    ``$(ARCH)`` in the URI matches any architecture.
     """
     rest = re.sub(r"^[a-z+]+:(//)?([^/@]*@)?", "", uri).rstrip("/")
     parts = (

@@ -1,6 +1,7 @@
-"""Shared parts of layers that are one Python environment: stack section, role variables, states and rules.
+"""Base of roles whose layer is a Python environment: stack section, role variables, states and rules.
 
-The role of such a layer has a section that names the package, and a function that yields ``environment_states``.
+Such a role has a subclass of ``EnvironmentSection`` that names the package, and a function that yields
+``environment_states``.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from hostwright.stack.stackvalues import (
     WithoutNulls,
 )
 
-#: distribution → minor version of its glibc 2.x (package libc6 of each release)
+#: distribution → minor version of its glibc 2.x, from the version of its package libc6
 GLIBC = {
     ("debian", "10"): 28, ("debian", "11"): 31, ("debian", "12"): 36, ("debian", "13"): 41,
     ("ubuntu", "18.04"): 27, ("ubuntu", "20.04"): 31, ("ubuntu", "22.04"): 35, ("ubuntu", "24.04"): 39,
@@ -55,20 +56,20 @@ class Interpreter(StackPart):
 
 
 class EnvironmentSection(Section):
-    """A package in a venv of the first of ``pythons`` that the host has, or of the stack's own ``interpreter``.
+    """A package in a venv. Its Python is the stack's ``interpreter`` or the first of ``pythons`` that the host has.
 
-    ``constraints`` is the text of a pip constraints file by Python version, with or without hashes (in YAML: the name
-    of a file beside the stack). ``wheelhouses`` names an archive of wheels by Python version, for hosts without an
-    index. ``wheels`` is a list of wheels with their sha256, in the format of ``sha256sum``. If all pinned wheels have a
-    hash, pip installs no others. ``libraries`` are the host's libraries that the package loads at run time, each with
-    the layer that installs it; libraries from wheels are not included.
+    ``constraints`` maps Python versions to the text of a pip constraints file, with or without hashes (in YAML: the
+    name of a file beside the stack). ``wheelhouses`` maps Python versions to archives of wheels, for hosts without an
+    index. ``wheels`` is a list of wheels with their sha256, in the format of ``sha256sum``. If the hashes of all pinned
+    packages are known, pip installs only wheels with these hashes. ``libraries`` maps libraries of the host that the
+    package loads at run time to the layers that install them, without the libraries in wheels.
     """
 
-    title: ClassVar[str]  #: name in messages: ``Science``
-    package: ClassVar[str]  #: name in pip: ``science``
+    title: ClassVar[str]  #: name of the package in messages: ``Science``
+    package: ClassVar[str]  #: name of the package in pip: ``science``
     stem: ClassVar[str]  #: prefix of the environments' names: ``science``
     compiles: ClassVar[bool] = False  #: whether the package compiles extensions at run time
-    #: percent of the stack's ``free_bytes``, for pip's unpacked files and for the environment
+    #: directory → its percentage of the stack's ``free_bytes``: pip's unpacked files, and the environment
     percents: ClassVar[Mapping[str, int]] = {WORK: 3, HOMES: 6}
 
     version: ExactVersion
@@ -81,7 +82,7 @@ class EnvironmentSection(Section):
 
     @property
     def opens(self) -> tuple[str, ...]:
-        """Layers that install the ``libraries``."""
+        """Names of the layers that install the ``libraries``."""
         return tuple(dict.fromkeys(self.libraries.values()))
 
     @property
@@ -91,7 +92,7 @@ class EnvironmentSection(Section):
 
     @property
     def series(self) -> str:
-        """Major and minor version: ``2.9``."""
+        """Major and minor version of the package: ``2.9``."""
         return ".".join(self.version.split(".")[:2])
 
     @property
@@ -100,7 +101,7 @@ class EnvironmentSection(Section):
         return f"{self.package}=={self.version}"
 
     def home(self, path: str = "") -> str:
-        """Link to the environment: ``path``, or ``/opt/STEM-SERIES`` if ``path`` is empty."""
+        """Path of the link to the environment: ``path``, or ``/opt/STEM-SERIES`` if ``path`` is empty."""
         return path or f"/opt/{self.stem}-{self.series}"
 
     def pins(self, python: str) -> Mapping[str, str]:
@@ -111,24 +112,24 @@ class EnvironmentSection(Section):
         return {self.package: self.version}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Disk space that the environment needs; pip unpacks in the jobs' work directory."""
+        """Shares of disk space for the environment, and for the work directory in which pip unpacks."""
         return taken(self.title, f"{self.home()}/bin/python", self.percents)
 
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentVariables:
-    """Variables of a role that is one environment; the stack sets version, Pythons, pins and wheelhouses."""
+    """Variables of a role whose layer is a Python environment. The stack sets its versions, pins and wheelhouses."""
 
-    #: link to the environment, used as PATH/bin/python; default: /opt/NAME-SERIES
+    #: link to the environment, so that users run PATH/bin/python; default: /opt/NAME-SERIES
     path: str = ""
-    #: source of wheels for pip: index (from the host's pip settings) or mirror (only files from this machine)
+    #: source of pip's wheels: index (as set in the host's pip settings) or mirror (files from this machine only)
     wheels_from: Literal["index", "mirror"] = "index"
 
 
 def environment_states(
     section: EnvironmentSection, stack: Stack, v: EnvironmentVariables, wheels: str = ""
 ) -> Iterator[Resource]:
-    """States of the interpreter and the venv. ``wheels`` are the role's own hashes of wheels, added to the stack's."""
+    """States of the interpreter and the venv. ``wheels`` is the role's list of wheels, in addition to the stack's."""
     path, brought = section.home(v.path), section.interpreter
     if brought:
         archive, home = stack.artifact(brought.artifact), interpreter_home(brought.python)
@@ -151,7 +152,7 @@ def _recipe(section: EnvironmentSection, stack: Stack, path: str, python: str) -
         name=path.rpartition("/")[2],
         python=python,
         requirement=section.requirement,
-        constraints=section.constraints.get(python, ""),  # rules refuse a stack without constraints
+        constraints=section.constraints.get(python, ""),  # empty only for a stack that ``pins_are_there`` refuses
         wheelhouse=stack.artifact(wheelhouse) if wheelhouse else None,
         interpreter=f"{interpreter_home(python)}/bin/python{python}" if section.interpreter else "",
     )
@@ -160,10 +161,10 @@ def _recipe(section: EnvironmentSection, stack: Stack, path: str, python: str) -
 def environment_values(
     section: EnvironmentSection, v: EnvironmentVariables, packages: Sequence[str]
 ) -> Iterator[AuditValue]:
-    """Values that audits compare: the environment's Python, its version, and the versions of ``packages``."""
+    """Values for audits: the environment's Python, and the versions of the main package and of ``packages``."""
     venv = section.home(v.path)
     python = VenvPython(venv)
-    # the name of the dist-info directory
+    # as in the names of dist-info directories
     versions = {name: VenvVersion(venv, name.replace("-", "_")) for name in packages}
     yield AuditValue("python", python, among=DISTRIBUTION)
     yield AuditValue(section.package, VenvVersion(venv, section.package), section.version)
@@ -171,17 +172,14 @@ def environment_values(
         pins = section.pins(series)
         for name, found in versions.items():
             yield AuditValue(name, found, pins.get(name), given=(python, series))
-    for name, found in versions.items():  # for a Python that is missing or not in the stack
+    for name, found in versions.items():  # for a host whose Python is missing or not in the stack
         yield AuditValue(name, found, among=python)
 
 
 def host_has_a_python(
     pythons: tuple[str, ...], section: EnvironmentSection, interpreters: tuple[str, ...] = ()
 ) -> Misfit | None:
-    """The host has a Python that the stack supports, or the stack has an interpreter.
-
-    On a host without any Python, the role installs one.
-    """
+    """The host has a Python that the stack supports, or no Python (the role installs one), or the stack has its own."""
     usable = sorted(section.pythons, key=Version)
     if section.interpreter or set(usable) & set(pythons):
         return None
@@ -196,7 +194,7 @@ def host_has_a_python(
 
 
 def pins_are_there(section: EnvironmentSection) -> Iterator[Misfit]:
-    """Each Python has constraints that pin the package at the stack's version."""
+    """For each Python version of the stack, constraints pin the package at the stack's version."""
     for python in section.usable:
         pinned = read_constraints(section.constraints.get(python, "")).plain
         if not any(_pins_it(line, section) for line in pinned.splitlines()):
@@ -229,12 +227,12 @@ def wheels_run_on_the_c_library(distribution: str, version: str, section: Enviro
 
 
 def _glibc_needed(constraints: str) -> tuple[int, str]:
-    """Newest glibc 2.x that any wheel in the constraints needs, and that wheel."""
+    """Highest minor version of glibc 2.x that a wheel in the constraints needs, and the name of that wheel."""
     wheels = listed_wheels(read_constraints(constraints).wheels)
     return max(((min(glibc_of(tag.platform) for tag in each.tags), each.file) for each in wheels), default=(0, ""))
 
 
-#: Rules for each layer that is one environment; ``on_section`` binds them to its section.
+#: Rules for every layer that is a Python environment. ``on_section`` binds a rule to the section of one role.
 ENVIRONMENT_RULES: tuple[Callable[..., Any], ...] = (host_has_a_python, wheels_run_on_the_c_library)
 
 

@@ -1,4 +1,4 @@
-"""Environments on a host that have a layer's package: venvs, conda environments, user and system installations."""
+"""Search for Python environments on a host that have a layer's package, whoever made them and with which tool."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hostwright.resources.python.environments import EnvironmentSection
 
 
 def environment_finder(*names: str) -> Finder:
-    """Finder for a layer that is a Python environment; ``names`` are the package's names in pip and in conda."""
+    """Finder of environments that have a layer's package; ``names`` are its names in pip and in conda."""
     return Finder(_values, packages=names, adopted=_adopted)
 
 
@@ -20,7 +20,7 @@ def _values(host: OnHost) -> FoundValues:
 
 
 def _each(packages: Sequence[PythonPackage]) -> tuple[PythonPackage, ...]:
-    """One package per environment; pip's metadata are preferred to conda's, which may use another name."""
+    """One entry per environment. If an environment has metadata of pip and of conda, pip's are used."""
     found: dict[str, PythonPackage] = {}
     for package in sorted(packages, key=lambda one: (one.environment, one.conda, one.name)):
         found.setdefault(package.environment, package)
@@ -28,7 +28,7 @@ def _each(packages: Sequence[PythonPackage]) -> tuple[PythonPackage, ...]:
 
 
 def _adopted(host: OnHost, section: EnvironmentSection) -> Adopted:
-    """Result without adoption: the role makes its own environment in another directory."""
+    """Nothing is adopted from the environment, because the role makes its own in another directory."""
     found = [(one.version.partition("+")[0], one.environment) for one in _each(host.packages)]
     if not found:
         return Adopted(

@@ -1,4 +1,4 @@
-"""Hashes of wheels: pip installs only files with the hashes that were recorded with the pins (``--require-hashes``)."""
+"""Hashes of wheels, with which pip installs only the files that were recorded with the pins (``--require-hashes``)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _HASH = Pattern(r"--hash=sha256:([0-9a-f]{64})")
 class Constraints(NamedTuple):
     """A parsed constraints file."""
 
-    plain: str  #: the text without hashes, for people who install unpinned packages with it
+    plain: str  #: text of the file without hashes, for ``pip install -c`` by people
     hashes: Mapping[str, tuple[str, ...]]  #: canonical package name → the sha256 of its wheels
-    wheels: str  #: the wheels in comments, in the format of ``sha256sum``
+    wheels: str  #: wheels whose names are in comments, in the format of ``sha256sum``
 
 
-@lru_cache(maxsize=64)  # a fleet shares few files, and each host's facts are compared with them
+@lru_cache(maxsize=64)  # many hosts share few files
 def read_constraints(text: str) -> Constraints:
     r"""Parse a constraints file with hashes in pip's format, as ``hostwright pins`` and ``pip-compile`` write it.
 
-    A comment after the hash names the wheel; the mirror cannot find a wheel without its name.
+    A comment after a hash has the name of the wheel, which the mirror needs.
 
     >>> text = f"science==2.9 --hash=sha256:{'5' * 64}  # science-2.9-py3-none-any.whl\n"
     >>> read_constraints(text).plain, read_constraints(text).wheels.replace("5" * 64, "…")
@@ -52,10 +52,10 @@ def read_constraints(text: str) -> Constraints:
 def hashed(
     pins: Iterable[tuple[str, str]], wheels: str, python: str, own: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 ) -> str:
-    r"""Pins as requirements, with the hashes of every wheel that fits this Python; empty if a pin has no such wheel.
+    r"""Requirements for the pins, with the hashes of all wheels that fit this Python; empty if a pin has no such wheel.
 
-    ``wheels`` is text in the format of ``sha256sum``: a hash, two spaces, the name of a wheel. Hashes in ``own``, by
-    package, take precedence.
+    ``wheels`` is text in the format of ``sha256sum``: a hash, two spaces, the name of a wheel. ``own`` maps packages to
+    hashes that replace those from ``wheels``.
 
     >>> print(hashed([("science", "2.9")], f"{'5' * 64}  science-2.9-py3-none-any.whl\n", "3.9").replace("5" * 64, "…"))
     science==2.9 --hash=sha256:…
@@ -74,9 +74,9 @@ def hashed(
     return "".join(f"{line}\n" for line in lines)
 
 
-@lru_cache(maxsize=64)  # a fleet shares few lists, and parsing one takes milliseconds
+@lru_cache(maxsize=64)  # many hosts share few lists, and parsing one takes milliseconds
 def wheel_hashes(wheels: str, python: str) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """Package and version → sha256 of its wheels that fit this Python."""
+    """Package and version → sha256 of each of the package's wheels that fits this Python."""
     known: dict[tuple[str, str], tuple[str, ...]] = {}
     for wheel in listed_wheels(wheels):
         if any(_fits(tag, python) for tag in wheel.tags):
@@ -94,7 +94,7 @@ class ListedWheel(NamedTuple):
 
 
 def listed_wheels(wheels: str) -> Iterator[ListedWheel]:
-    """Wheels in text in the format of ``sha256sum``; other lines are ignored."""
+    """Parse the lines for wheels in text in the format of ``sha256sum``."""
     for line in wheels.splitlines():
         sha256, _, file = line.strip().partition("  ")
         try:
@@ -105,6 +105,6 @@ def listed_wheels(wheels: str) -> Iterator[ListedWheel]:
 
 
 def _fits(tag: Tag, python: str) -> bool:
-    """Whether a wheel may fit this Python; pip checks exactly, and refuses other wheels."""
+    """Whether a wheel may fit this Python, by its tag. The check is rough; pip's own refuses all others."""
     series = python.replace(".", "")
     return tag.interpreter in ("py3", f"py{series}", f"cp{series}") or tag.abi == "abi3"

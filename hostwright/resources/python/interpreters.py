@@ -1,4 +1,4 @@
-"""Python interpreters of a host: the one for a venv, and the distribution's package that it needs to make one."""
+"""Choice of a host's Python interpreter for a venv, and the distribution's package with which it can make venvs."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.packages import Debs
 from hostwright.stack.store.debs import PackageMirror
 
-#: compiler for extensions at run time; an interpreter of the stack has its own headers
+#: packages of a C compiler, for Python packages that compile extensions at run time
 COMPILER = ("gcc", "libc6-dev")
 
 
 def interpreter_home(python: str) -> str:
-    """Directory of a stack's Python interpreter; the next patch release replaces its content."""
+    """Directory of a stack's Python interpreter, which all patch releases of a Python version share."""
     return f"/opt/hostwright/python{python}"
 
 
 def system_interpreter(facts: Facts, wanted: tuple[str, ...]) -> tuple[str, str] | None:
-    """Version and path of the first of these Pythons that the host has; ``None`` if it has none.
+    """Version and path of the first of these Python versions that the host has; ``None`` if the host has none.
 
-    Only interpreters below ``/usr`` count: root runs them, and a user's PATH may have another one first. The path must
-    include the version: a venv of plain ``python3`` would change its Python with a distribution upgrade.
+    Only interpreters below ``/usr`` are used, because root runs them. The path must include the version: a venv of
+    plain ``python3`` would change its Python with a distribution upgrade.
     """
     paths: dict[str, str] = {}
     for path, version in _rows(facts):
@@ -36,7 +36,7 @@ def system_interpreter(facts: Facts, wanted: tuple[str, ...]) -> tuple[str, str]
 
 
 def why_not(facts: Facts, wanted: tuple[str, ...]) -> str:
-    """Text that names the host's interpreters of these versions and why they are not used; empty without any."""
+    """Reasons why the host's interpreters of these versions are not used; empty if the host has no such interpreter."""
     theirs = [(version, path) for path, version in dict.fromkeys(_rows(facts)) if version in wanted]
     named = " and ".join(f"{path} (Python {version})" for version, path in theirs)
     reason = "root runs only interpreters below /usr with the version in their name"
@@ -64,7 +64,7 @@ class VenvPackage(Resource):
     """
 
     pythons: tuple[str, ...]  #: Python versions, such as ``3.9``, in order of preference
-    #: the mirror, if packages come from it; ``None``: the sources of the host
+    #: mirror that packages are installed from; ``None``: the sources of the host
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
     compiles: bool = False  #: whether packages of the venv compile extensions at run time
 
@@ -80,7 +80,7 @@ class VenvPackage(Resource):
         return packages.software(facts) if packages else ()
 
     def packages_for(self, facts: Facts | None, /) -> tuple[str, ...]:
-        """Packages for the chosen Python; without facts, for the distribution's own."""
+        """Packages for the chosen Python; without facts, for the distribution's own Python."""
         if facts is None or PYTHONS not in facts:
             return self._of("python3")
         packages = self._packages(facts)
@@ -103,6 +103,6 @@ class VenvPackage(Resource):
         return (*own, *(COMPILER if self.compiles else ()))
 
     def removal(self) -> tuple[Resource, ...]:
-        """Removes the packages for all ``pythons``, as common tools: others may use them too."""
+        """State that removes the packages for all ``pythons``, or keeps them on a host without a record."""
         pythons = ("python3", *(f"python{version}" for version in self.pythons))
         return (DebsGone(tuple(name for python in pythons for name in self._of(python)), common=True),)

@@ -1,7 +1,7 @@
-"""Constraints with hashes from a requirement: this machine's pip resolves it for any Python, and installs nothing.
+"""Generator of constraints with hashes: this machine's pip resolves requirements for any Python, installing nothing.
 
-pip's own settings apply for index, proxy and certificates. pip fetches only metadata of wheels if the index serves
-metadata separately (PEP 658) or supports range requests.
+Index, proxy and certificates are from pip's own settings. If the index serves metadata separately (PEP 658) or supports
+range requests, pip downloads no whole wheels.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from hostwright.common.text import printable
 from hostwright.common.untrusted import Pattern
 from hostwright.resources.python.wheels import pip_errors, platforms
 
-_RESOLVE_TIMEOUT_S = 3600.0  #: our estimate, for an index without separate metadata: pip then downloads every wheel
+#: seconds for pip, our estimate for an index without separate metadata, from which pip downloads every wheel
+_RESOLVE_TIMEOUT_S = 3600.0
 _SHA256 = Pattern(r"[0-9a-f]{64}")
 
-#: pip as if it ran on the Python in the first argument: pip can fetch wheels for another Python, but evaluates the
-#: markers of requirements (``python_version < "3.12"``) for its own (pypa/pip#11664). Releases before 23.2 also compare
-#: a wheel's ``Requires-Python`` with their own Python, unless the index has that field.
+#: Python program that runs pip as if on the Python version in the first argument. On its own, pip can fetch wheels for
+#: another Python, but evaluates markers (``python_version < "3.12"``) for the running one (pypa/pip#11664). Releases
+#: before 23.2 also compare ``Requires-Python`` with the running one, unless the index has that field.
 _PIP = """\
 import runpy, sys
 from pip._internal.cli.req_command import RequirementCommand as Command
@@ -43,7 +44,7 @@ runpy.run_module("pip", run_name="__main__", alter_sys=True)
 
 
 def pinned(requirements: Sequence[str], python: str, glibc: int) -> str:
-    """Text of a constraints file for these requirements and all their dependencies on this Python (``3.12``).
+    """Text of a constraints file for these requirements and all their dependencies, for one Python (``3.12``).
 
     Each package is pinned at its version, with the hash and the name of its wheel for x86_64 and glibc 2.``glibc``.
     Raises ``InputError``.
@@ -73,7 +74,7 @@ def _line(package: Mapping[str, Any]) -> str:
 
 
 def _resolved(requirements: Sequence[str], python: str, glibc: int) -> Mapping[str, Any]:
-    """pip's report of what it would install."""
+    """Parsed JSON report of pip about the packages that it would install."""
     with tempfile.TemporaryDirectory(prefix="hostwright-pins-") as folder:
         report = Path(folder) / "report.json"
         try:
@@ -101,5 +102,5 @@ def _words(python: str, glibc: int, folder: str) -> Iterator[str]:
     yield "--use-feature=fast-deps"  # otherwise pip downloads whole wheels if the index has no separate metadata
     yield from ("--only-binary=:all:", f"--target={folder}", f"--report={folder}/report.json")
     yield from ("--implementation=cp", f"--python-version={python}", f"--abi=cp{python.replace('.', '')}")
-    # of several wheels, pip prefers the one for the oldest glibc
+    # oldest glibc first, because pip prefers wheels for the first platforms
     yield from (f"--platform={platform}" for platform in platforms(glibc))

@@ -1,8 +1,8 @@
-"""Python environments: a venv with exactly the packages that a stack pins.
+"""State of a venv with exactly the packages that a stack pins, and of the link that people use.
 
-The scripts of a venv contain its absolute path, so it is built at its final path,
-``/opt/hostwright/venvs/NAME-pyX.Y-KEY``, where KEY is a hash of its recipe. At the end, the link that people use is
-switched to it. Jobs in the previous venv keep their files: the next switch removes it.
+The scripts of a venv contain its absolute path, so a venv is built at its final path,
+``/opt/hostwright/venvs/NAME-pyX.Y-KEY``, where KEY is a hash of its recipe. Then the link is switched to the new venv.
+The previous venv is kept for running jobs until the next switch.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ from hostwright.resources.python.venv_scripts import (
 from hostwright.stack.stack import RoleFile
 
 INDEX = "Python Package Index"
-#: packages that ``python -m venv`` itself installs, at any version
+#: names of the packages that ``python -m venv`` installs in every venv
 BUNDLED = {"pip", "setuptools", "pkg-resources"}
-#: listed separately by ``python -m venv`` before Debian 12; its files belong to setuptools, which replaces them
+#: name under which venvs before Debian 12 list a part of setuptools as a separate package
 PART_OF_SETUPTOOLS = "pkg-resources"
 
 
 def venv_software(requirement: str, pins: Mapping[str, str], wheels: str, python: str, venv: FoundVenv) -> Software:
-    """SBOM entry of the main package, with all other packages that are installed or pinned as its parts."""
+    """SBOM entry for a venv: the main package, whose parts are all other installed or pinned packages."""
     hashes = wheel_hashes(wheels, python)
     found: dict[tuple[str, str], Software] = {}
     for dist in venv.dists:
@@ -75,7 +75,7 @@ def venv_software(requirement: str, pins: Mapping[str, str], wheels: str, python
 
 
 def _package(name: str, dist: Dist, pin: str, hashes: Mapping[tuple[str, str], tuple[str, ...]]) -> Software:
-    """SBOM entry of one package, with the hashes of its possible wheels if it is unchanged."""
+    """SBOM entry of one package; if its files are unchanged, with the hashes of the wheels that it may be from."""
     right = bool(pin) and same_version(dist.version, pin)
     known = hashes.get((name, pin), ()) if right else ()
     added = "" if pin or name in BUNDLED else "not of the stack"
@@ -93,19 +93,19 @@ __all__ = ["Recipe", "Venv"]
 
 
 def _step(script: str) -> Step:
-    """Step for a script; a script that contacts a package index is retried after transient failures."""
+    """Step that runs a script, and retries it after transient errors if it contacts a package index."""
     return Step(script, tries=MIRROR_TRIES if " pip install " in script else 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Venv(Resource):
-    r"""A link points to a venv with exactly the pinned packages, of the first recipe whose Python the host has.
+    r"""A link points to a venv with exactly the pinned packages, by the first recipe whose Python the host has.
 
-    The venv is built beside the current one, and the link is switched at the end: running jobs keep their files until
-    the next switch. Checks import nothing. They compare the version of each pin, and the size of each file with pip's
-    record. A package that differs is reinstalled alone; a missing interpreter or pip is restored. Files that users
-    added are kept. When the role is removed, the link and the venvs are removed, and the former file at ``path`` is
-    restored.
+    A new venv is built beside the current one, and the link is switched at the end. The former venv is kept until the
+    next switch, for running jobs. Checks import nothing: they compare versions with the pins, and sizes of files with
+    pip's record. If a package differs, only that package is reinstalled; a missing interpreter or pip is restored.
+    Files that users added are kept. When the role is removed, the link and the venvs are removed, and the former file
+    at ``path`` is restored.
 
     >>> recipe = Recipe("science", "3.9", "science==2.9", "numpy==1.26.4\n")
     >>> venv = Venv("/opt/science", (recipe,))
@@ -115,7 +115,7 @@ class Venv(Resource):
     ? venv /opt/science: no Python to build it with → Python 3.9  (known after python3)
     """
 
-    path: str  #: path of the link that people use; any other file there is moved aside
+    path: str  #: path of the link that people use; a file or directory at this path is moved aside
     recipes: tuple[Recipe, ...]  #: recipes in order of preference, one per Python
 
     def probes(self) -> tuple[Probe, ...]:
@@ -153,16 +153,16 @@ class Venv(Resource):
         recipe = chosen[0] if chosen else self.recipes[0]
         venvs = parse_audit(facts[self.probes()[1]].text)
         venv = venvs.homes.get(recipe.home) if venvs.link == recipe.home else None
-        wheels = recipe.listed if recipe.hashed() else ""  # otherwise pip installs any file that the index has
+        wheels = recipe.listed if recipe.hashed() else ""  # without all hashes, pip may install other wheels
         return (venv_software(recipe.requirement, recipe.pins, wheels, recipe.python, venv or FoundVenv()),)
 
     def removal(self) -> tuple[Resource, ...]:
         return tuple(VenvGone(self.path, HOMES, name) for name in dict.fromkeys(recipe.name for recipe in self.recipes))
 
     def _chosen(self, facts: Facts) -> tuple[Recipe, str] | None:
-        """Recipe and path of its interpreter.
+        """Recipe to use, and the path of its interpreter.
 
-        A recipe with its own interpreter comes first, else the first recipe whose Python the host has.
+        The first recipe with an interpreter from the stack, else the first recipe whose Python the host has.
         """
         brought = next((recipe for recipe in self.recipes if recipe.interpreter), None)
         if brought:
@@ -173,8 +173,8 @@ class Venv(Resource):
     def _without_python(self, facts: Facts) -> Refusal | Deferred:
         """Result for a host without a usable Python.
 
-        A refusal if root must not run its Python. Otherwise the plan is deferred: the host has no Python yet, or only
-        other versions, for which rules refuse the host.
+        A refusal if the host has a Python of a wanted version that root must not run. Otherwise the plan is deferred
+        until a Python is installed; a host that has only other versions is refused by a rule.
         """
         wanted = tuple(recipe.python for recipe in self.recipes)
         theirs = next((path for version, path in pythons(facts).items() if version in wanted), "")
@@ -202,11 +202,11 @@ class Venv(Resource):
         return Refusal(f"venv {self.path}", "wheels without a known hash", want, "wheel-hash", _no_wheel(recipe))
 
     def role_files(self) -> tuple[RoleFile, ...]:
-        """All wheels from the mirror, for all Pythons."""
+        """Wheels from the mirror for all Python versions."""
         return tuple(wheel for recipe in self.recipes for wheel in recipe.from_mirror())
 
     def role_files_for(self, facts: Facts | None, /) -> tuple[RoleFile, ...]:
-        """Wheels from the mirror for the chosen Python, or for all Pythons if the host's are unknown or missing."""
+        """Wheels from the mirror for the chosen Python, or for all versions if none can be chosen yet."""
         recipes = tuple(recipe for recipe in self.recipes if recipe.mirrored)
         if recipes and facts is not None and PYTHONS in facts and pythons(facts):
             chosen = self._chosen(facts)
@@ -217,7 +217,7 @@ class Venv(Resource):
         return tuple(wheel for recipe in recipes for wheel in recipe.from_mirror())
 
     def _warnings(self, recipe: Recipe, venvs: Venvs) -> tuple[str, ...]:
-        """Warnings about people's files that the new link moves, leaves behind or removes."""
+        """Warnings about people's files that the switch of the link moves aside or leaves in a former venv."""
         moved = [moved_aside(f"{venvs.instead} in its place", self.path)] if venvs.instead else []
         for home, paths in venvs.users_files.items():
             stays = home == venvs.link and home != recipe.home
@@ -227,7 +227,7 @@ class Venv(Resource):
     def _due(
         self, recipe: Recipe, interpreter: str, venv: FoundVenv, link: str, instead: str
     ) -> list[tuple[str, str, str]]:
-        """Differences in an existing venv: the current state, the wanted state, and the script that repairs it."""
+        """Differences of an existing venv: tuples of current state, wanted state, and the script that fixes it."""
         due = []
         if venv.lost:
             lost = " and ".join(venv.lost)
@@ -252,7 +252,7 @@ class Venv(Resource):
     def _finish_script(self, recipe: Recipe) -> str:
         """Script that marks the venv as complete and switches the link by one rename.
 
-        It removes all venvs except this one and the previous one.
+        The script also removes older venvs of this name: only the new one and the previous one remain.
         """
         complete = sh("printf 'complete\\n' > %s", f"{recipe.home}/{MARKER}")
         turn = sh_file(__file__, "sh/venv_finished.sh", path=self.path, home=recipe.home, stem=f"{HOMES}/{recipe.name}")
@@ -261,7 +261,7 @@ class Venv(Resource):
 
 
 def _files(recipe: Recipe, *names: str) -> tuple[str, ...]:
-    """Names of the files from which these packages are installed; without names, of all."""
+    """Names of the artifacts that the packages ``names`` are installed from, or all packages without ``names``."""
     return tuple(file.name for file in ([recipe.wheelhouse] if recipe.wheelhouse else recipe.from_mirror(*names)))
 
 
@@ -289,7 +289,7 @@ class VenvGone(RemovalState):
 
     @property
     def _values(self) -> dict[str, str]:
-        """Variables of both scripts; ``stem`` is the common prefix of the venvs' directories."""
+        """Variables of the scripts for checking and removing; ``stem`` is the common prefix of the venvs' paths."""
         stem = f"{self.homes}/{self.name}"
         return {"path": self.path, "homes": self.homes, "stem": stem, "kept": originals.kept(self.path)}
 

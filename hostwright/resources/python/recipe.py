@@ -16,7 +16,7 @@ from hostwright.resources.python.users_files import HOMES
 from hostwright.resources.python.wheels import Wheel, choose_wheels
 from hostwright.stack.stack import Artifact
 
-#: Older releases cannot install wheels with the tags of PEP 600 (pip 20.3). 24.0 is the last release for Python 3.7.
+#: First release of pip that installs wheels with the tags of PEP 600. ``PIP_VERSION`` is the last for Python 3.7.
 PIP_MINIMUM = (20, 3)
 PIP_VERSION = "24.0"
 PIP_SHA256 = "ba0d021a166865d2265246961bec0152ff124de910c5cc39f1156ce3fa7c69dc"  # sha256 of its wheel
@@ -25,19 +25,19 @@ PIP_WHEEL = f"{PIP_SHA256}  pip-{PIP_VERSION}-py3-none-any.whl"
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The recipe of a venv. The source of the wheels is not part of its key: the pins identify them."""
+    """The recipe of a venv. The recipe's key does not include the source of the wheels, because pins identify them."""
 
     name: str  #: prefix of the venvs' names: ``science-2.9``
     python: str  #: version of Python: ``3.9``
     requirement: str  #: the requirement with its version: ``science==2.9.0``
     constraints: str  #: text of a pip constraints file, with or without hashes; every pin in it is installed
-    wheelhouse: Artifact | None = None  #: a tar archive of wheels; without it pip uses the host's own index
-    interpreter: str = ""  #: path of a Python that another state installs; without it the host's own is used
+    wheelhouse: Artifact | None = None  #: tar archive of wheels; ``None``: pip uses the host's index
+    interpreter: str = ""  #: path of a Python that another state installs; empty: a Python of the distribution
     wheels: str = field(
         default="", repr=False, metadata=NO_IDENTITY
-    )  #: hashes of wheels, in the format of ``sha256sum``
+    )  #: list of wheels with their hashes, in the format of ``sha256sum``
 
-    #: whether single wheels come from the mirror, without an index; a ``wheelhouse`` takes precedence
+    #: whether pip installs wheels from the mirror and not from an index; ignored with a ``wheelhouse``
     mirrored: bool = field(default=False, metadata=NO_IDENTITY)
 
     @property
@@ -46,31 +46,31 @@ class Recipe:
 
     @property
     def listed(self) -> str:
-        """All wheels with known names and hashes, in the format of ``sha256sum``."""
+        """All wheels whose name and hash are known, in the format of ``sha256sum``."""
         return f"{PIP_WHEEL}\n{self.wheels}\n{read_constraints(self.constraints).wheels}"
 
     @property
     def home(self) -> str:
-        """Directory of the venv."""
+        """Path of the venv."""
         brought = [self.interpreter] if self.interpreter else []
         text = "\0".join([self.python, self.requirement, self.plain, *brought])
         return f"{HOMES}/{self.name}-py{self.python}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
     @property
     def pins(self) -> dict[str, str]:
-        """Canonical package name → version, for every ``==`` whose marker is true on this Python."""
+        """Canonical package name → version, for every pin with ``==`` whose marker is true for this Python."""
         return dict(_pins(f"{self.plain}\n{self.requirement}", self.python))
 
     def hashed(self, *names: str) -> str:
-        """Requirements with hashes for the pins ``names``, by default all; empty if the hash of a wheel is unknown."""
+        """Requirements with hashes for the packages ``names``, by default all; empty if any hash is unknown."""
         pins = self.pins
         own = read_constraints(self.constraints).hashes
         return hashed(((name, pins[name]) for name in names or pins), self.listed, self.python, own)
 
     def from_mirror(self, *names: str) -> tuple[Wheel, ...]:
-        """Wheels from the mirror for the packages ``names``, by default all pins and pip; only wheels in ``listed``.
+        """Wheels to fetch from the mirror for the packages ``names``, by default all pins and pip.
 
-        Empty if the recipe does not use the mirror.
+        Only wheels in ``listed`` are included. Empty if the recipe does not use the mirror.
         """
         if not self.mirrored or self.wheelhouse:
             return ()
@@ -80,14 +80,14 @@ class Recipe:
 
     @property
     def unlisted(self) -> tuple[str, ...]:
-        """Pins without a listed wheel for this Python, which the mirror cannot serve."""
+        """Pins that the mirror cannot serve, because no wheel in ``listed`` fits this Python."""
         if not self.mirrored or self.wheelhouse:
             return ()
         listed = {wheel.package for wheel in self.from_mirror()}
         return tuple(f"{name} {version}" for name, version in self.pins.items() if name not in listed)
 
 
-@lru_cache(maxsize=64)  # a fleet shares few constraints, and parsing one takes a millisecond
+@lru_cache(maxsize=64)  # many hosts share few files, and parsing one takes a millisecond
 def _pins(lines: str, python: str) -> Mapping[str, str]:
     where = {"python_version": python, "python_full_version": f"{python}.0"}
     pins: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Files that people put into Hostwright's venvs: notebooks, packages, kernels. They are set aside, never deleted."""
+"""Files that people put into Hostwright's venvs: notebooks, packages, kernels. They are moved aside, never deleted."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from hostwright.resources.files.aside import ASIDE, NAMED
 from hostwright.resources.files.paths import few
 
 HOMES = "/opt/hostwright/venvs"
-MARKER = ".hostwright-complete"  #: written last: a venv without this file is incomplete
+MARKER = ".hostwright-complete"  #: name of a file that is written last; a venv without it is incomplete
 
-#: ``users_files HOME`` prints people's files; ``set_aside HOME`` moves them to ``ASIDE``
+#: Shell functions. ``users_files HOME``: print people's files in a venv. ``set_aside HOME``: move them to ``ASIDE``.
 USERS_FILES = sh_file(__file__, "sh/users_files.sh", marker=MARKER)
 
 
 def put_aside(home: str, paths: Sequence[str]) -> str:
-    """Warning for a plan that removes a venv with these files of people."""
+    """Warning that files of people in a venv are moved aside, for a plan that removes the venv."""
     return f"files that people added to {home} are moved to {ASIDE}/DATE: {_listed(paths)}"
 
 
 def left_behind(home: str, paths: Sequence[str]) -> str:
-    """Warning for a plan that switches the link away from a venv with these files of people."""
+    """Warning that files of people remain in a venv, for a plan that switches the link to another venv."""
     return f"files that people added to {home} stay there, and the link no longer points there: {_listed(paths)}"
 
 
 def _listed(paths: Sequence[str]) -> str:
-    """Files and directories by path, packages by name and version."""
+    """The items in one line: paths of files and directories, names and versions of packages."""
     dists = [PurePosixPath(path).name for path in paths if path.endswith(".dist-info")]
     packages = [" ".join(dist.removesuffix(".dist-info").rsplit("-", 1)) for dist in dists]
     stems = {package.partition(" ")[0].lower() for package in packages}

@@ -1,7 +1,7 @@
-"""Cheap check of venvs: versions from the names of ``dist-info`` directories, damage from the sizes in pip's records.
+"""Fast check of venvs: versions are read from the names of ``dist-info`` directories, damage is found by file sizes.
 
-Nothing is imported or hashed: for an environment of 1.5 GB, 5,300 names and sizes take about 20 ms. Headers
-(``include/``, unused at run time) and compiled caches are left out; they are two thirds of all files.
+Nothing is imported or hashed. The check compares sizes with pip's records, which takes 20 ms for the 5,300 files of an
+environment of 1.5 GB. Headers (``include/``) and compiled Python files, two thirds of all files, are not checked.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hostwright.plan.model import Probe
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.python.users_files import MARKER, USERS_FILES
 
-NO_PERL = 3  #: exit status on a host without perl, which compares the sizes
+NO_PERL = 3  #: exit status of the probe on a host without perl, which compares the sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Dist:
 
     @property
     def flaw(self) -> str:
-        """Fault of the package other than its version, to append to name and version."""
+        """Damage of the package as text to append to its name and version; empty if there is none."""
         if not self.recorded:
             return " without pip's record"
         return f" ({self.damage.removeprefix('../../../')} missing or changed)" if self.damage else ""
@@ -49,30 +49,30 @@ class Dist:
 class FoundVenv:
     """A complete venv on the host."""
 
-    constraints: str = ""  #: sha256 of the constraints file
+    constraints: str = ""  #: sha256 of the constraints file in the venv
     dists: tuple[Dist, ...] = ()
     gone: tuple[str, ...] = ()  #: missing parts: ``interpreter``, ``pip`` or ``site-packages``
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """The missing parts, and a damaged pip: nothing else can be repaired without pip."""
+        """Parts to restore before any package can be repaired: the missing ones, and a damaged pip."""
         damaged = [dist.name for dist in self.dists if dist.name == "pip" and dist.flaw]
         return tuple(dict.fromkeys([*self.gone, *damaged]))
 
 
 @dataclass(frozen=True, slots=True)
 class Venvs:
-    """Target of the link (empty without a link), and the complete venvs by directory."""
+    """The venvs of one name on a host: target of the link (empty without a link), and path → complete venv."""
 
     link: str = ""
     homes: Mapping[str, FoundVenv] = field(default_factory=dict)
-    instead: str = ""  #: short description of a file or directory in the place of the link
-    #: venv → paths that people added to it and that a new link or build would remove
+    instead: str = ""  #: short description of a file or directory at the link's path; else empty
+    #: path of a venv → files that people added, and that the next switch of the link or build would move aside
     users_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def audit_probe(link: str, homes: tuple[str, ...], constraints: str) -> Probe:
-    """Probe for a link, its complete venvs, and people's files in other venvs of the same name."""
+    """Probe for the link, the complete venvs among ``homes``, and people's files in other venvs of the same name."""
     stem = homes[0].partition("-py3.")[0]
     values = {"link": link, "homes": homes, "marker": MARKER, "constraints": constraints, "stem": stem}
     return Probe(USERS_FILES + sh_file(__file__, "sh/venv_audit.sh", **values, no_perl=NO_PERL), shared=True)
@@ -82,7 +82,7 @@ def parse_audit(text: str) -> Venvs:
     """Parse the output of ``audit_probe``."""
     link = instead = ""
     users_files: defaultdict[str, list[str]] = defaultdict(list)
-    homes: dict[str, list[tuple[str, str, str]]] = {}  # fields of each venv's lines
+    homes: dict[str, list[tuple[str, str, str]]] = {}  # path of a venv → fields of its lines
     home = ""
     for line in text.splitlines():
         kind, _, rest = line.partition("\t")
@@ -115,7 +115,7 @@ def _found_venv(lines: list[tuple[str, str, str]]) -> FoundVenv:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Difference of a package: installed and wanted version, and ``dist-info`` directories that pip cannot remove."""
+    """A package that differs from its pin: both versions, and ``dist-info`` directories that pip cannot remove."""
 
     name: str
     have: str
@@ -124,7 +124,7 @@ class Drift:
 
 
 def find_drifts(pins: Mapping[str, str], venv: FoundVenv) -> list[Drift]:
-    """Pinned packages with another version, two versions, no installation, or changed files."""
+    """Pinned packages that are missing, damaged, or installed with another version or twice."""
     drifts = []
     by_name: defaultdict[str, list[Dist]] = defaultdict(list)
     for dist in venv.dists:

@@ -9,24 +9,24 @@ from hostwright.resources.python.users_files import HOMES, MARKER, USERS_FILES
 from hostwright.resources.python.venv_audit import Drift
 from hostwright.stack.store.hostcache import host_path
 
-CONSTRAINTS = "constraints.txt"  #: inside the venv, for people's ``pip install -c``
+CONSTRAINTS = "constraints.txt"  #: name of a file in the venv, for people's ``pip install -c``
 
 PIP_HASHED = f"pip=={PIP_VERSION} --hash=sha256:{PIP_SHA256}\n"
-#: Only wheels: no fetched code runs as root during the installation. No cache: it would keep 600 MB that nothing reads.
-#: No compilation: pip compiles one file after another; ``compile_script`` uses several processors.
+#: Options of ``pip install``. Only wheels, so that no fetched code runs as root. No cache, which would keep 600 MB that
+#: nothing reads. No compilation, because ``compile_script`` is faster: it uses several processors.
 _PIP_FLAGS = "--disable-pip-version-check --no-input --progress-bar off --no-cache-dir --only-binary :all: --no-compile"
-#: Overrides for settings in the host's pip.conf that redirect or prevent installations. The index settings stay. An
-#: empty variable changes nothing (pip's parser.py), so directories are set by options.
+#: Environment variables that override settings in the host's pip.conf which redirect or prevent installations. The
+#: index settings are not overridden. pip ignores empty variables, so directories are overridden by options.
 _PIP_HERE = "PIP_USER=0 PIP_REQUIRE_VIRTUALENV=0 PIP_DRY_RUN=0 PIP_NO_DEPS=0"
-_COMPILERS = 8  #: processes; our choice, because all of them write to one disk
-_DEEPEST = 50  #: nesting depth of directories to compile; the default before Python 3.9 is 10
+_COMPILERS = 8  #: maximum number of compiling processes; our choice, because all write to one disk
+_DEEPEST = 50  #: depth of directories to compile; the default of 10 before Python 3.9 is too low
 
 
 def create_script(recipe: Recipe, interpreter: str) -> str:
-    """Script that makes an empty venv with a recent pip and the constraints file."""
+    """Script that makes a venv with pip (at least ``PIP_MINIMUM``), the constraints file, and no other packages."""
     return "\n".join(
         [
-            "umask 022",  # root's own umask may make the venv unreadable for others
+            "umask 022",  # with root's own umask, other users may be unable to read the venv
             sh("mkdir -p -- %s", HOMES),
             *_must_run(recipe, interpreter),
             USERS_FILES + sh("if [ -e %s ]; then set_aside %s; fi", f"{recipe.home}/{MARKER}", recipe.home),
@@ -41,8 +41,8 @@ def create_script(recipe: Recipe, interpreter: str) -> str:
 def _must_run(recipe: Recipe, interpreter: str) -> list[str]:
     """Commands that check the interpreter and print what is wrong with it.
 
-    For an interpreter of another series, processor or C library the shell would print only "not found". For one without
-    the modules of a venv, Python would print a traceback or the name of another Python's package.
+    Without them, errors mislead. For an interpreter for another processor or C library the shell prints only "not
+    found". For an interpreter without the modules that make a venv, Python prints a traceback or a wrong package name.
     """
     brought = (
         f"{interpreter} does not run on this host; set the stack's interpreter to an archive with "
@@ -56,9 +56,9 @@ def _must_run(recipe: Recipe, interpreter: str) -> list[str]:
 
 
 def restore_script(recipe: Recipe, interpreter: str, lost: tuple[str, ...]) -> str:
-    """Script that restores the interpreter or pip of a venv, and leaves its packages."""
+    """Script that restores the parts ``lost`` (interpreter, pip) of a venv, and does not change its packages."""
     lines = ["umask 022"]
-    if "pip" in lost:  # its remains would count as installed
+    if "pip" in lost:  # ensurepip would count remains of pip as installed
         lines.append(sh("rm -rf -- %s/pip %s/pip-*.dist-info", _site(recipe), _site(recipe)))
     lines.append(
         sh("%s -I -m venv", interpreter) + ("" if "pip" in lost else " --without-pip") + sh(" %s", recipe.home)
@@ -92,7 +92,7 @@ def install_script(recipe: Recipe) -> str:
 
 
 def mend_script(recipe: Recipe, drifts: list[Drift]) -> str:
-    """Script that reinstalls only the packages that differ. Packages without pip's record are deleted first."""
+    """Script that reinstalls the packages in ``drifts``, and first deletes ``dist-info`` that pip cannot remove."""
     stale = tuple(f"{_site(recipe)}/{directory}" for drift in drifts for directory in drift.stale)
     names = tuple(drift.name for drift in drifts)
     known = recipe.hashed(*names)
@@ -101,7 +101,7 @@ def mend_script(recipe: Recipe, drifts: list[Drift]) -> str:
         [
             "umask 022",
             sh("rm -rf -- %s/~*", _site(recipe))
-            + "".join(sh(" %s", path) for path in stale),  # ~: remains of an interrupted pip
+            + "".join(sh(" %s", path) for path in stale),  # ~NAME: leftover of an interrupted pip
             *_pip(recipe, f"--force-reinstall --no-deps {words(pins)}".rstrip(), known, *names),
             compile_script(recipe),
         ]
@@ -111,8 +111,8 @@ def mend_script(recipe: Recipe, drifts: list[Drift]) -> str:
 def _pip(recipe: Recipe, arguments: str, known: str, *names: str) -> list[str]:
     """Commands that run ``pip install`` in the venv, from a wheelhouse if the recipe has one.
 
-    ``known`` are requirements with the hashes of their wheels: pip then installs no others. ``names`` are the packages
-    to install; without names, all.
+    ``known`` is the text of requirements with the hashes of their wheels; if it is not empty, pip installs no other
+    wheels. ``names`` are the packages to install, by default all.
     """
     here = sh("--target %s --prefix %s --root /", "", recipe.home)
     install = sh("%s -I -m pip install ", f"{recipe.home}/bin/python") + f"{_PIP_FLAGS} {here}"
@@ -132,21 +132,21 @@ def _pip(recipe: Recipe, arguments: str, known: str, *names: str) -> list[str]:
 
 
 def _fill(recipe: Recipe, wheels: str, names: tuple[str, ...]) -> str:
-    """Command that puts the delivered wheels into pip's ``--find-links`` directory."""
+    """Command that puts the wheels for ``names`` into ``wheels``, a directory for pip's ``--find-links``."""
     if recipe.wheelhouse is None:
         return sh("ln -s -t %s -- ", wheels) + words(tuple(map(host_path, recipe.from_mirror(*names))))
-    # directories in the archive are dropped: each wheel lands directly in this directory, whatever its path
+    # whatever its path in the archive, each wheel is unpacked directly into this directory
     unpack = sh("tar -xf %s -C %s --no-same-owner --transform %s", host_path(recipe.wheelhouse), wheels, "s,.*/,,")
     return unpack + " --wildcards --wildcards-match-slash '*.whl'"
 
 
 def compile_script(recipe: Recipe) -> str:
-    """Script that compiles the venv's modules like pip, in several processes."""
+    """Script that compiles the modules of a venv in several processes, with the same result as pip's."""
     values = {"python": f"{recipe.home}/bin/python", "site": _site(recipe)}
     return sh_file(__file__, "sh/venv_compiled.sh", **values, most=_COMPILERS, deepest=_DEEPEST).rstrip("\n")
 
 
 def write_constraints(recipe: Recipe) -> str:
-    """Script that writes the constraints file."""
+    """Command that writes the constraints file into the venv."""
     path = f"{recipe.home}/{CONSTRAINTS}"
     return write_script(path, recipe.plain, mode="644", owner="root:root", check="", backup=False)

@@ -1,7 +1,7 @@
-"""Wheels of a venv as single files: their choice for a Python, and their download to this machine.
+"""Wheels of a venv as single files: choice for a Python version, and download to this machine.
 
-Wheels are chosen from a list with hashes, without an index, so that a plan can name them. This machine's pip downloads
-them, with the index, proxy and certificates of its own settings (``pip config list``).
+Wheels are chosen from a list with hashes and not from an index, so that a plan can name them. This machine's pip
+downloads them, with the index, proxy and certificates of its own settings (``pip config list``).
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from hostwright.stack.stack import IndexFile
 from hostwright.stack.store.fetching import Unreached
 
 INDEX = "pip's package index"
-#: Minor versions of glibc that wheels are built for. All hosts have at least 2.17 (Ubuntu 18.04: 2.27), so only newer
-#: requirements count. Of several wheels, the one for the oldest glibc is chosen.
+#: Minor versions of glibc 2.x that wheels may need: the oldest, one that all hosts have (Ubuntu 18.04 has 2.27), and
+#: the newest.
 _GLIBC_OLDEST, _GLIBC_COMMON, _GLIBC_NEWEST = 5, 17, 45
-_LEGACY = {5: "manylinux1", 12: "manylinux2010", 17: "manylinux2014"}  #: platform names before PEP 600
+#: minor version of glibc → platform name from before PEP 600
+_LEGACY = {5: "manylinux1", 12: "manylinux2010", 17: "manylinux2014"}
 _MACHINE = "x86_64"
-_BRING_TIMEOUT_S = 3600.0  #: our estimate: 0.5 GB at 0.15 MB/s; pip has its own timeout for a silent server
+_BRING_TIMEOUT_S = 3600.0  #: seconds for the download of a wheel, our estimate: 0.5 GB at 0.15 MB/s
 _AWAY = Pattern(r"Retrying \(Retry\(|Could not fetch URL|Connection(?:Reset)?Error|Read ?[Tt]imed out|ReadTimeout")
 _CAUSE = Pattern(r"\[Errno -?\d+\] [^'\")\[\]]{1,200}|[Tt]imed out|ProxyError|SSLError")
 _OTHER = Pattern(r"(?m)^\s*Got\s+([0-9a-f]{64})\b")
@@ -40,14 +41,14 @@ _CREDENTIALS = Pattern(r"//[^/@\s]{1,500}@")
 
 
 class Wheel(IndexFile):
-    """A wheel in an index, with its package, version and Python (``3.9``)."""
+    """A wheel to fetch from an index, with its package, version and Python version (``3.9``)."""
 
     package: str
     version: str
     python: str
 
     def bring(self, folder: Path) -> Path:
-        """Download exactly this wheel with pip into an empty directory. Raises ``ArtifactError``."""
+        """Download exactly this wheel with pip into an empty directory; return its path. Raises ``ArtifactError``."""
         pinned = f"{self.package}=={self.version} --hash=sha256:{self.sha256}\n"
         try:
             done = subprocess.run(
@@ -58,7 +59,7 @@ class Wheel(IndexFile):
                 errors="replace",
                 timeout=_BRING_TIMEOUT_S,
                 check=False,
-                env={**os.environ, "PIP_REQUIRE_VIRTUALENV": "0"},  # pip only downloads here
+                env={**os.environ, "PIP_REQUIRE_VIRTUALENV": "0"},  # pip only downloads, and needs no venv
             )
         except subprocess.TimeoutExpired:
             raise Unreached(INDEX, f"did not send {self.file} within {_BRING_TIMEOUT_S:.0f} s", _CURE) from None
@@ -68,7 +69,7 @@ class Wheel(IndexFile):
         return brought
 
     def _failure(self, output: str) -> ArtifactError:
-        """Error for pip's standard error output."""
+        """Error with the message from pip's standard error output."""
         if other := _OTHER.search(output):
             return ArtifactError(
                 f"{INDEX} has another file of {self.package} {self.version}: its sha256 is {other[1]}, and the pinned "
@@ -85,7 +86,7 @@ class Wheel(IndexFile):
 
 
 def pip_errors(output: str) -> list[str]:
-    """Errors in pip's standard error output, without credentials; without any, its last line."""
+    """Error lines in pip's standard error output or, if there are none, its last line; without credentials."""
     errors = [line for line in output.splitlines() if line.startswith("ERROR: ")] or output.splitlines()[-1:]
     return [printable(_CREDENTIALS.sub("//", one_line(line.removeprefix("ERROR: "))))[:300] for line in errors]
 
@@ -96,7 +97,7 @@ _CURE = "is this machine online, and does `pip config list` name the right index
 def _pip() -> list[str]:
     """Command of this machine's pip: the module of the running Python, else on the PATH. Raises ``Unreached``."""
     if importlib.util.find_spec("pip"):
-        return [sys.executable, "-P", "-m", "pip"]  # -P: never a module in the working directory
+        return [sys.executable, "-P", "-m", "pip"]  # -P: do not import modules from the working directory
     found = shutil.which("pip3") or shutil.which("pip")
     if found is None:
         raise Unreached("pip", "is not installed on this machine", f"run `{sys.executable} -m ensurepip`;")
@@ -106,8 +107,8 @@ def _pip() -> list[str]:
 def _target(file: str, python: str) -> list[str]:
     """Arguments with which pip downloads exactly this wheel, whatever Python pip runs on.
 
-    An index may not publish hashes. With only this wheel's ABI and platform, pip cannot choose another wheel of the
-    same version.
+    They allow only this wheel's ABI and platform, so that pip cannot choose another wheel of the same version. Hashes
+    are not enough, because an index may not publish them.
     """
     tags = parse_wheel_filename(file)[3]
     return [
@@ -120,9 +121,9 @@ def _target(file: str, python: str) -> list[str]:
 
 
 def choose_wheels(pins: Iterable[tuple[str, str]], listed: str, python: str) -> tuple[Wheel, ...]:
-    r"""Wheel of each pin that has one in the list; of several, the one for the oldest glibc.
+    r"""For each pin with a wheel that fits this Python, the wheel in ``listed`` that needs the oldest glibc.
 
-    ``listed`` is text in the format of ``sha256sum``; of two lines with the same name, the last counts.
+    ``listed`` is text in the format of ``sha256sum``. If two lines have the same name, the last line is used.
 
     >>> stem = "science-2.9-cp39-cp39-manylinux"
     >>> text = f"{'5' * 64}  {stem}_2_28_x86_64.whl\n{'6' * 64}  {stem}2014_x86_64.whl\n"
@@ -147,7 +148,7 @@ def _best(listed: str, python: str) -> Mapping[tuple[str, str], Wheel]:
 
 
 def _wheel(file: str, sha256: str, pin: tuple[str, str], python: str) -> Wheel:
-    """Wheel with its artifact name: lowercase, and without the platform, because a stack has one wheel per name."""
+    """Wheel for a file, with a lowercase artifact name that omits the platform: a stack has one wheel per name."""
     tags = "-".join(file.removesuffix(".whl").split("-")[-3:-1])
     name = f"{pin[0]}-{pin[1]}-{tags}".lower().replace("_", "-")
     return Wheel(name=name, file=file, sha256=sha256, package=pin[0], version=pin[1], python=python)
@@ -155,7 +156,7 @@ def _wheel(file: str, sha256: str, pin: tuple[str, str], python: str) -> Wheel:
 
 @lru_cache(maxsize=16)
 def _places(python: str) -> Mapping[Tag, tuple[int, int]]:
-    """Each tag that this Python accepts → required glibc, and the tag's rank in this Python's order of preference."""
+    """Tag that this Python accepts → required minor version of glibc 2.x, and rank of the tag (0 is preferred)."""
     series = Version(python).release
     known = list(platforms())
     tags = [*cpython_tags(series, _abis(python), known), *compatible_tags(series, f"cp{series[0]}{series[1]}", known)]
@@ -168,7 +169,7 @@ def _abis(python: str) -> list[str]:
 
 
 def platforms(newest: int = _GLIBC_NEWEST) -> Iterator[str]:
-    """Platform tags of wheels that run on x86_64 with glibc 2.``newest``, oldest first."""
+    """Platform tags of wheels that run on x86_64 with glibc 2.``newest``, those for the oldest glibc first."""
     yield f"linux_{_MACHINE}"
     for minor in range(_GLIBC_OLDEST, newest + 1):
         yield f"manylinux_2_{minor}_{_MACHINE}"

@@ -1,13 +1,13 @@
-"""The kernel that a host boots next, and its command line, from the configuration of GRUB or systemd-boot.
+"""Parser for the configuration of GRUB and systemd-boot: the kernel that a host boots next, and its command line.
 
-GRUB uses ``next_entry`` of its environment block once, else the menu's ``default``: usually a constant or
-``saved_entry``. A default is a number, a title or an id, with ``>`` before an entry of a submenu; if no entry matches,
-the first entry is booted. ``update-grub`` generates the menu from /etc/default/grub and /etc/default/grub.d; only the
-menu counts.
+GRUB boots ``next_entry`` of its environment block once, afterwards the menu's ``default``: usually a constant or
+``saved_entry``. Both are a number, a title or an id, with ``>`` before an entry of a submenu. If no entry matches, GRUB
+boots the first one. ``update-grub`` generates the menu from /etc/default/grub and /etc/default/grub.d; GRUB reads only
+the menu.
 
-systemd-boot uses the firmware's variables, else the first entry that matches the ``default`` of loader.conf (a pattern
-of file names), else the first of its entries: sorted by sort-key, then by version, newest first (loader.conf(5), Boot
-Loader Specification). Its files are read only if GRUB has no menu.
+systemd-boot boots the entry in the firmware's variables, else the first that matches ``default`` of loader.conf (a
+pattern of file names), else the first of all. Entries are sorted by sort-key, then by version, newest first
+(loader.conf(5), Boot Loader Specification). systemd-boot's files are read here only if GRUB has no menu.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _ID = Pattern(r"(?:--id|\$\{?menuentry_id_option\}?)[=\s]\s*(?:'([^']*)'|\"([^\"
 _LINUX = Pattern(r"(?:^|\s)linux(?:16|efi)?\s+(\S+)([^;]*)")
 _VERSION = Pattern(
     r"[0-9]{1,3}\.[0-9]{1,4}[\w.+~-]{0,80}"
-)  #: version in ``Debian GNU/Linux, with Linux 6.1.0-9-amd64`` or in an id
-#: a row for systemd-boot's files: path, line, key, value
+)  #: kernel version in a title such as ``Debian GNU/Linux, with Linux 6.1.0-9-amd64``, or in an id
+#: line of the probe's output for a setting in systemd-boot's files: path, line number, key, value
 _ROW = Pattern(r"(/[^:\n]{1,300}):([0-9]{1,7}):([a-z-]{1,20})\s+(.*)")
 MOST_DIGITS = 6  #: maximum number of digits in an entry's number
 NO_LOADER = "/boot/grub has no configuration of GRUB"
@@ -39,12 +39,12 @@ NO_LOADER = "/boot/grub has no configuration of GRUB"
 
 @dataclass(frozen=True, slots=True)
 class NextBoot:
-    """Kernel of the next boot as ``uname -r`` prints it; empty if ``unknown`` has a reason."""
+    """The next boot. ``kernel`` is as ``uname -r`` prints it, or empty if ``unknown`` has a reason."""
 
     kernel: str = ""
-    words: tuple[str, ...] = ()  #: the kernel's command line
-    where: str = ""  #: file and line with the kernel and its command line
-    why: str = ""  #: description of the choice
+    words: tuple[str, ...] = ()  #: words of the kernel's command line
+    where: str = ""  #: ``FILE:LINE`` of the kernel and its command line
+    why: str = ""  #: short description of why this kernel is booted
     unknown: str = ""  #: reason why the kernel is unknown
 
 
@@ -55,13 +55,13 @@ class _Entry:
     title: str
     id: str
     number: int = 0
-    kernel: str = ""  #: path of the kernel's file
+    kernel: str = ""  #: path of the kernel image
     words: tuple[str, ...] = ()
     entries: list[_Entry] = field(default_factory=list)
 
 
 def next_boot(text: str, kernels: Iterable[str]) -> NextBoot:
-    """Parse the output of ``BOOT_LOADER``. ``kernels`` are the host's kernel versions, newest first."""
+    """Parse the output of the probe ``BOOT_LOADER``. ``kernels`` are the host's kernel versions, newest first."""
     rows = [line.partition(" ")[::2] for line in text.splitlines()]
     of = {kind: [value for key, value in rows if key == kind] for kind in ("config", "grub", "env", "default", "link")}
     env = dict(value.partition("=")[::2] for value in of["env"])
@@ -87,10 +87,10 @@ _CMDLINES = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
 
 
 def words_set(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Words for the kernel's command line in the input files of GRUB's menu, each with file and line.
+    """Words of the kernel's command line that /etc/default/grub and grub.d set: pairs of ``FILE:LINE`` and words.
 
-    A later assignment replaces an earlier one, unless it includes the variable itself. Empty if another boot loader is
-    in use.
+    A later assignment replaces an earlier one, unless the assigned value includes the variable itself. Empty if another
+    boot loader is in use.
     """
     lines = text.splitlines()
     if any(line.startswith("other ") for line in lines) and not any(line.startswith("config ") for line in lines):
@@ -123,7 +123,7 @@ def _by_menu(
 
 @dataclass(slots=True)
 class _File:
-    """An entry file of systemd-boot, with its values; ``line`` is the line of its kernel."""
+    """An entry file of systemd-boot with its settings; ``line`` is the number of the line with the kernel."""
 
     path: str
     values: dict[str, str] = field(default_factory=dict)
@@ -141,14 +141,14 @@ class _File:
         return found[0] if found else ""
 
     def key(self) -> tuple[object, ...]:
-        """Sort key of the menu: entries with a sort-key first, then by version, newest first."""
+        """Key for sorting entries in menu order: those with a sort-key first, then by version, newest first."""
         sort = self.values.get("sort-key", "")
         newest = tuple(-int(part[0]) for part in Pattern("[0-9]{1,9}").finditer(self.values.get("version", self.id)))
         return (not sort, sort, self.values.get("machine-id", ""), newest)
 
 
 def _systemd_entries(rows: Sequence[str]) -> list[_File]:
-    """Entries that start a kernel, in menu order."""
+    """Entries of systemd-boot that start a kernel, in menu order."""
     files: dict[str, _File] = {}
     for match in filter(None, map(_ROW.fullmatch, rows)):
         entry = files.setdefault(match[1], _File(match[1]))
@@ -171,7 +171,7 @@ def _by_systemd_boot(rows: Sequence[tuple[str, str]], entries: Sequence[_File]) 
 
 
 def _of_systemd(entries: Sequence[_File], pattern: str, why: str) -> NextBoot:
-    if pattern.startswith("@"):  # @saved refers to a firmware variable, which is not set here
+    if pattern.startswith("@"):  # @saved refers to a firmware variable, which is not set if this code is reached
         pattern = "*"
     exact = pattern.lower().removesuffix(".conf")
     found = [one for one in entries if fnmatchcase(one.id.lower(), pattern.lower())
@@ -185,7 +185,7 @@ def _of_systemd(entries: Sequence[_File], pattern: str, why: str) -> NextBoot:
 
 
 def _named(chosen: str, kernels: tuple[str, ...], where: str, words: tuple[str, ...]) -> NextBoot:
-    """Next boot without a menu: the kernel whose version is in the default; for entry 0, the newest kernel."""
+    """Next boot if the menu cannot be read: the kernel whose version is in ``chosen``; for entry 0, the newest."""
     name, why = chosen.rpartition(">")[2], f"GRUB's default is '{chosen}' ({where})"
     match = _VERSION.search(name)
     version = match[0].partition("-advanced-")[0].partition("-recovery-")[0] if match else ""
@@ -196,7 +196,7 @@ def _named(chosen: str, kernels: tuple[str, ...], where: str, words: tuple[str, 
 
 
 def _chosen(defaults: Sequence[str], env: Mapping[str, str]) -> str:
-    """Effective default: ``next_entry``, else the last default, with ``saved_entry`` resolved."""
+    """Entry to boot: ``next_entry``, else the last of ``defaults``, with ``saved_entry`` replaced by its value."""
     if once := env.get("next_entry"):
         return once
     last = defaults[-1] if defaults else ""
@@ -210,7 +210,7 @@ def _defaults(lines: Sequence[tuple[int, str]]) -> list[str]:
 
 
 def _menu(lines: Sequence[tuple[int, str]]) -> list[_Entry]:
-    """Entries of the menu. A closing brace outside an entry belongs to a function."""
+    """Entries of GRUB's menu. A closing brace outside an entry is the end of a shell function, and is ignored."""
     menu: list[_Entry] = []
     open_: list[_Entry] = []
     for number, line in lines:
@@ -231,13 +231,13 @@ def _menu(lines: Sequence[tuple[int, str]]) -> list[_Entry]:
 
 
 def _start(entry: _Entry, number: int, line: str) -> None:
-    """Record the kernel that a line of the entry starts."""
+    """If this line of the entry starts a kernel, set the kernel, its command line and the line number."""
     if not entry.kernel and (match := _LINUX.search(line)):
         entry.kernel, entry.number, entry.words = match[1], number, tuple(match[2].split())
 
 
 def _entry(menu: Sequence[_Entry], chosen: str) -> _Entry:
-    """The entry that GRUB boots; for a submenu without a further part in ``chosen``, its first entry."""
+    """The entry that GRUB boots. If ``chosen`` is a submenu only, this is the submenu's first entry."""
     path = [part.replace("\0", ">").strip() for part in chosen.replace(">>", "\0").split(">")]
     entry = _pick(menu, path.pop(0))
     while entry.entries:

@@ -1,11 +1,10 @@
-"""The running kernel: its files, its headers, holds of its packages, and its initramfs.
+"""States of kernels: files, headers and initramfs of the running kernel, and holds of kernel packages.
 
 A driver that was built for one kernel does not work with the next. unattended-upgrades may install a new kernel at any
 time, so every installed kernel package is held.
 
-A newer kernel that is only installed does not require a reboot: modules can still be built and loaded for the running
-one, so the host is in the desired state until it boots the newer kernel. After the running kernel's own files are
-removed, a reboot is required.
+If a newer kernel is installed, a host stays in the desired state until it boots that kernel, because modules can still
+be built and loaded for the running one. A reboot is required only if the running kernel's own files were removed.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from hostwright.resources.packages.packages import (
 )
 from hostwright.stack.store.debs import PackageMirror
 
-#: Names of kernel packages: images and headers of one version, and meta packages that depend on the newest.
+#: Prefixes of the names of kernel packages: images and headers of one version, and meta packages for the newest.
 HEADERS_NAME = "linux-headers-"
 KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
 
@@ -70,13 +69,13 @@ class KernelsAsBefore(RemovalState):
         return Change("kernel packages", ", ".join(have), "; ".join(want), steps) if steps else None
 
 
-#: Sets ``$k`` to the output of ``uname -r``, without starting a process.
+#: Shell command that sets ``$k`` to the output of ``uname -r``, without starting a process.
 RUNNING = "read -r k </proc/sys/kernel/osrelease; "
-#: Build directory of the running kernel, where dkms and driver installers expect it.
+#: Probe that succeeds if the running kernel's headers are where dkms and driver installers expect them.
 HEADERS = Probe(f'{RUNNING}test -e "/lib/modules/$k/build/Makefile"', shared=True)
 
-#: Installed kernels, if the running kernel has lost both its modules and its image. No output in a container, which
-#: cannot choose its kernel.
+#: Probe that prints the installed kernels if both the modules and the image of the running kernel are missing. It
+#: prints nothing in a container, which cannot choose its kernel.
 KERNEL_GONE = Probe(
     f'{RUNNING}[ -d "/lib/modules/$k" ] || [ -e "/boot/vmlinuz-$k" ] || systemd-detect-virt --quiet --container ||\n'
     'for i in /boot/vmlinuz-*; do v=${i#/boot/vmlinuz-}; [ ! -d "/lib/modules/$v" ] || echo "$v"; done; :',
@@ -115,9 +114,9 @@ class KernelThere(Resource):
 class KernelPackages(Resource):
     r"""The headers of the running kernel are installed, and every installed kernel package is held.
 
-    Headers and holds are one state, because the headers depend on further kernel packages that must be held as well. If
-    the running kernel was removed, the change waits for the reboot (``KernelThere``). When the role is removed, new
-    holds are removed, and new headers too unless other packages need them; kernels are kept.
+    The headers depend on further kernel packages that must be held too, so headers and holds are one state. If the
+    running kernel was removed, the change waits for the reboot (``KernelThere``). When the role is removed, holds that
+    Hostwright set are removed, and so are headers that it installed, unless other packages need them. Kernels are kept.
 
     >>> answers = {"uname -rm": "6.1.0-9-amd64 x86_64\n", "dpkg-query": "linux-image-amd64\t6.1\tii \n"}
     >>> print(plan_text(KernelPackages(), answers))
@@ -125,7 +124,7 @@ class KernelPackages(Resource):
     → headers of the running kernel, every kernel package held
     """
 
-    #: the mirror, if packages come from it; ``None``: the sources of the host
+    #: mirror that packages are installed from; ``None``: the sources of the host
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -162,14 +161,14 @@ class KernelPackages(Resource):
         return Change(what, have, want + taken.noted, (step,), artifacts=taken.names)
 
     def _parts(self, facts: Facts) -> tuple[Installed, ...]:
-        """Installed packages that contain the headers, according to the mirror."""
+        """Installed packages that the running kernel's headers consist of, according to the mirror."""
         found = self.mirror.closure(distribution_of(facts), (_headers_of(facts),)) if self.mirror else ()
         table = dpkg_table(facts)
         names = (deb.package for deb in found if named_like(deb.package, KERNEL_PACKAGES))
         return tuple(row for name in names if (row := table.get(name)) and row.present)
 
     def _again(self, facts: Facts) -> tuple[str, ...]:
-        """Packages to reinstall, as ``name=version`` at the installed version."""
+        """Packages of the headers to reinstall, as ``name=version`` at the installed version."""
         return tuple(f"{row.name}={row.version}" for row in self._parts(facts)) or (_headers_of(facts),)
 
     def _headers_again(self, headers: str, facts: Facts, taken: Taken) -> str:
@@ -178,7 +177,7 @@ class KernelPackages(Resource):
         return _headers_again(headers)
 
     def packages_for(self, facts: Facts | None, /) -> tuple[str, ...]:
-        """Headers of the running kernel, if the kernel is known and lacks them."""
+        """Package with the headers of the running kernel, if the kernel is known and its headers are missing."""
         if facts is None or UNAME not in facts or (HEADERS in facts and facts[HEADERS].ok):
             return ()
         return (_headers_of(facts),)
@@ -208,7 +207,7 @@ def _headers_again(package: str) -> str:
     return LISTS + sh_file(__file__, "sh/headers_again.sh", **values).rstrip("\n")
 
 
-#: The host lists the packages to hold: only apt knows all dependencies of the headers.
+#: Commands that list kernel packages on the host and hold them. The list cannot be planned: apt chooses dependencies.
 _HOLD = (
     "dpkg-query -W -f='${db:Status-Status} ${Package}\\n' "
     + words(KERNEL_PACKAGES)
@@ -221,15 +220,15 @@ _HOLD = (
 class Initramfs(Resource):
     """The running kernel's initramfs is newer than a file, so that it contains the file.
 
-    The change rebuilds the initramfs of all installed kernels, since the next boot may use another one. A host without
-    an initramfs (a container, a kernel with built-in drivers) has nothing to rebuild. Nothing is left to remove with
-    the role; the state that removes the file rebuilds the initramfs.
+    The change rebuilds the initramfs of all installed kernels, since the next boot may use another kernel. A host
+    without an initramfs (a container, a kernel with built-in drivers) is left unchanged. When the role is removed, the
+    state that removes the file rebuilds the initramfs.
 
     >>> print(plan_text(Initramfs("/etc/modprobe.d/no-floppy.conf")))
     ~ initramfs: older than /etc/modprobe.d/no-floppy.conf → rebuilt
     """
 
-    after: str  #: path of the file
+    after: str  #: path of the file that the initramfs must contain
 
     def probes(self) -> tuple[Probe, ...]:
         script = 'i=/boot/initrd.img-$k; [ ! -e "$i" ] || [ ! %s -nt "$i" ]'
@@ -244,5 +243,6 @@ class Initramfs(Resource):
         return ()
 
 
-#: For all kernels, since the next boot may use another one. Run under dpkg's lock: its triggers rebuild the same files.
+#: Command that rebuilds the initramfs of all kernels. Steps run it under dpkg's lock, because dpkg's triggers run it
+#: too.
 UPDATE_INITRAMFS = "if command -v update-initramfs >/dev/null; then update-initramfs -u -k all; fi"

@@ -1,4 +1,4 @@
-"""The dynamic loader's cache, and names that the alternatives system manages."""
+"""States of the dynamic loader's cache, and of names in the alternatives system."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hostwright.resources.files.aside import OLDEST_BACK
 from hostwright.resources.files.paths import ABSENT, MOVED_ASIDE, moved_aside
 from hostwright.resources.packages.packages import DPKG_LOCK
 
-#: ``found PATTERN HOME``: print name and path of the file that the loader opens for each matching name
+#: Shell function ``found PATTERN HOME``: print each matching library name, and the file that the loader opens for it.
 FOUND = sh_file(__file__, "sh/loader_found.sh")
 
 
@@ -21,9 +21,9 @@ FOUND = sh_file(__file__, "sh/loader_found.sh")
 class LoaderCache(Resource):
     r"""The dynamic loader's cache resolves each of these libraries to a file below ``home``.
 
-    All programs use this cache, whether login shells, ssh, cron, systemd or sudo start them. The change runs
-    ``ldconfig``. If another directory still has priority, the change fails and names that directory. Nothing is left to
-    remove with the role: the states that remove the libraries, or the file that names them, run ``ldconfig``.
+    Unlike environment variables, the cache is used by all programs, also by those that cron, systemd or sudo start. The
+    change runs ``ldconfig``. If another directory still has priority, the change fails and names that directory. When
+    the role is removed, the states that remove the libraries or ``conf`` run ``ldconfig``.
 
     >>> cache = LoaderCache(("libtool.so.2",), "/opt/tool", "/etc/ld.so.conf.d/tool.conf")
     >>> print(plan_text(cache, {"ldconfig": "libtool.so.2 /usr/lib/libtool.so.2\n"}))
@@ -32,7 +32,7 @@ class LoaderCache(Resource):
 
     libraries: tuple[str, ...]  #: library names that programs load (``libtool.so.2``), at least one
     home: str  #: directory of the libraries
-    #: file in ``/etc/ld.so.conf.d`` with the directories, for the error message
+    #: path of the file in ``/etc/ld.so.conf.d`` with ``home``, for the error message
     conf: str = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -55,34 +55,34 @@ class LoaderCache(Resource):
         return ()  # the states that remove the libraries run ldconfig
 
     def _check(self) -> str:
-        """Commands that fail if another directory has priority, and name it; ldconfig alone cannot correct that."""
+        """Commands that fail if another directory than ``home`` has priority after ``ldconfig``, and name it."""
         values = {"libraries": self.libraries, "home": self.home, "conf": self.conf}
         return sh_file(__file__, "sh/loader_check.sh", **values)
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative(Resource):
-    r"""A name of the alternatives system resolves to ``target``, whatever other choices are registered.
+    r"""A name in the alternatives system resolves to ``target``, whatever other choices are registered.
 
-    Only the final target counts: a plain link to the target is correct too. A file in the place of the link that
-    belongs to no package is moved aside; if it belongs to a package, the change fails. When the role is removed, the
-    choice is removed, and the name resolves to its former target.
+    A plain link to the target is correct too. If a file is at the path of the link, the file is moved aside; if a
+    package owns the file, the change fails. When the role is removed, the choice is removed, and the name resolves to
+    its former target.
 
     >>> tool = Alternative("/usr/local/tool", "tool", "/usr/local/tool-1.2", 12)
     >>> print(plan_text(tool, {"readlink -m": "/usr/local/tool-1.1\n"}))
     ~ alternative /usr/local/tool: /usr/local/tool-1.1 → /usr/local/tool-1.2
     """
 
-    link: str  #: path of the link that people use
-    name: str  #: name in ``update-alternatives``
-    target: str  #: path that the name resolves to
-    priority: int  #: priority of the choice in automatic mode: the highest wins
+    link: str  #: path of the link that people use (``/usr/bin/NAME``)
+    name: str  #: name of the alternative in ``update-alternatives``
+    target: str  #: path that the link must resolve to
+    priority: int  #: priority of the choice; in automatic mode the choice with the highest priority is used
 
     def probes(self) -> tuple[Probe, ...]:
         # both paths may contain links, such as a linked /usr/local
         both = sh("both=$(readlink -m -- %s %s); to=${both%%%%\n*}\n", self.link, self.target)
         there = sh('[ "$to" != "${both#*\n}" ] || to=%s\n', self.target)
-        seen = sh("if [ %s -ef %s ]; then to=%s; else\n", self.link, self.target, self.target)  # starts no process
+        seen = sh("if [ %s -ef %s ]; then to=%s; else\n", self.link, self.target, self.target)  # usual case, without a process
         ends = sh('fi\necho "$to"; [ -e %s ] || [ -L %s ]', self.link, self.link)
         return (Probe(f"{seen}{both}{there}{ends}", shared=True),)
 
@@ -113,15 +113,16 @@ class Alternative(Resource):
 class FormerName(Resource):
     r"""The file or link at an alternative's path is kept, before packages replace it.
 
-    A role yields this state before the packages, and ``Alternative`` after them. Nothing is done if the path is not a
-    link or already resolves to the target. When the role is removed, ``Alternative`` restores the kept file or link.
+    A role yields this state before the states of the packages, and ``Alternative`` after them. Nothing is done if the
+    path is not a link or already resolves to the target. When the role is removed, ``Alternative`` restores the kept
+    file or link.
 
     >>> tool = Alternative("/usr/local/tool", "tool", "/usr/local/tool-1.2", 12)
     >>> print(plan_text(FormerName(tool), {"[ -L": "", "readlink -m": "/opt/tool\n"}))
     ~ former /usr/local/tool: /opt/tool → kept
     """
 
-    alternative: Alternative  #: the alternative with this path
+    alternative: Alternative  #: alternative whose link is kept
 
     def probes(self) -> tuple[Probe, ...]:
         link = self.alternative.link
@@ -142,7 +143,7 @@ class FormerName(Resource):
 
 
 def settings_of(name: str) -> tuple[str, str]:
-    """Two paths: the file with a name's choices and mode, and the link to the current choice."""
+    """Paths of an alternative's two files: the choices with the mode, and the link to the current choice."""
     return f"/var/lib/dpkg/alternatives/{name}", f"/etc/alternatives/{name}"
 
 
@@ -150,13 +151,13 @@ def settings_of(name: str) -> tuple[str, str]:
 class AlternativeGone(RemovalState):
     """The choice ``target`` is removed from an alternative, unless it was registered before Hostwright's first change.
 
-    The name resolves to its former target if that is still a choice, else to the automatic choice. A former link that
-    was not an alternative is restored, and a file that was moved aside is moved back if the path is free.
+    The name then resolves to its former target if this is still a choice, else to the automatic choice. A former link
+    outside the alternatives system is restored. A file that was moved aside is moved back if the path is free.
     """
 
     link: str  #: path of the link that people use (``/usr/bin/NAME``)
     name: str  #: name of the alternative
-    target: str  #: path of the choice to remove
+    target: str  #: path of the file whose choice is removed
 
     def probes(self) -> tuple[Probe, ...]:
         return (

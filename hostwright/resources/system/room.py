@@ -1,4 +1,4 @@
-"""Disk space for software that is still to be installed, and only for that: a host that has everything may be full."""
+"""Requirement of disk space for software that is not installed yet. A host with all software may be full."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from hostwright.plan.model import Facts, Probe, Refusal, Resource
 from hostwright.stack.stack import BOOT, WORK, Share
 
 GB = 1_000_000_000
-RULE = "free-disk"  #: refusal rule for too little disk space
-UNUSABLE = "directories"  #: refusal rule for unusable directories
-#: bytes per inode, our estimate: a Python framework of 1.2 GB has 13,000 files, a toolkit of 5 GB 8,000
+RULE = "free-disk"  #: name of the rule that refuses a host with too little disk space
+UNUSABLE = "directories"  #: name of the rule that refuses a host with unusable directories
+#: bytes of software per inode, our estimate: a Python framework has 13,000 files in 1.2 GB
 BYTES_AN_INODE = 100_000
-_PACKAGES = "/var/lib/dpkg/info"  #: where dpkg runs maintainer scripts
-#: directory that every installation needs → start of a sentence about its use, which ends with the directory
+_PACKAGES = "/var/lib/dpkg/info"  #: directory from which dpkg runs maintainer scripts
+#: directory that every installation needs → beginning of a sentence that ends with the directory
 _ALWAYS = {_PACKAGES: "maintainer scripts of packages run from", STATE_DIR: "Hostwright's records go to"}
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 class _Place(NamedTuple):
-    """File system of a directory, or of its nearest existing parent: see ``sh/room.sh``."""
+    """A directory or its nearest existing parent, with the file system, as ``sh/room.sh`` prints them."""
 
     directory: str
     there: str
@@ -47,11 +47,10 @@ class _Place(NamedTuple):
 class FreeSpace(Resource):
     r"""Software that is still to be installed has enough disk space and usable directories; else the host is refused.
 
-    Each part is counted in bytes and inodes on the file system of its directory, after following links; parts on the
-    same file system are summed up. Directories must be writable, and nothing else may be at their path. Directories for
-    programs and maintainer scripts must not be mounted noexec. A part whose ``unless`` path exists is not counted, so
-    that a host that has everything may be full. Nothing changes on the host, so nothing is left to remove with the
-    role.
+    The file system of each part's directory must have enough free bytes and inodes for all parts on it. Links are
+    followed. Directories must be writable, and no other file may be at their path. Directories for programs and
+    maintainer scripts must not be mounted noexec. A part whose ``unless`` path exists counts as installed and needs no
+    space. The state never changes the host, so nothing is left when the role is removed.
 
     >>> space = FreeSpace(10 * GB, (Share("the tool", "/opt/tool/bin", "/opt", 80),))
     >>> row = "/opt\t/opt\tdirectory\t8:1\t/\trw,relatime\t1000000\t600000\t500000\n"
@@ -65,8 +64,8 @@ class FreeSpace(Resource):
 
     KIND: ClassVar = "free-space"
 
-    total_bytes: int  #: space that a new host needs for all parts, in bytes
-    #: percentage of each part, its directory, and a path that exists once the part is installed
+    total_bytes: int  #: number of bytes that all parts need on a new host
+    #: parts of the software, each with its percentage of ``total_bytes``, and a path that exists after the installation
     shares: tuple[Share, ...]
 
     def probes(self) -> tuple[Probe, ...]:
@@ -86,7 +85,7 @@ class FreeSpace(Resource):
             places[WORK] = work
         unusable: dict[str, str] = {}
         for have, sentence in _unusable(due, places):
-            unusable.setdefault(have, sentence)  # one file system may affect several parts
+            unusable.setdefault(have, sentence)  # only the first part that an unusable file system affects
         parts = ", ".join(dict.fromkeys(share.part for share in due))
         if unusable:
             have, want = "; ".join(unusable), f"directories that can take {parts}"
@@ -123,7 +122,7 @@ _INITRAMFS = " to write another initramfs (apt-get autoremove --purge removes un
 
 
 def _place(row: list[str]) -> _Place | None:
-    """Parse a line of the output; ``None`` for any other line. Unknown values are ``-``, or -1 for free bytes."""
+    """Parse the fields of a line of output; ``None`` if invalid. Unknown values are ``-``, or -1 for free bytes."""
     if len(row) != 9:
         return None
     free, inodes, free_inodes = (int(word) if _NUMBER.fullmatch(word) else 0 for word in row[6:])
@@ -134,13 +133,13 @@ def _place(row: list[str]) -> _Place | None:
 
 
 def _work(places: Mapping[str, _Place]) -> _Place | None:
-    """Work directory that ``work.sh`` will probably choose, judged by mount options."""
+    """Work directory that ``work.sh`` will probably choose, predicted from mount options."""
     able = [place for name in WORK_DIRS if (place := places.get(name)) and place.executes]
     return max(able, key=lambda place: min(place.free_bytes, WORK_BYTES), default=None)
 
 
 def _unusable(due: list[Share], places: Mapping[str, _Place]) -> Iterator[tuple[str, str]]:
-    """Obstacles for the parts, each as a short description and a full sentence with the fix."""
+    """Reasons why directories of the parts are unusable: pairs of a short description and a sentence with the fix."""
     if any(name in places for name in WORK_DIRS) and WORK not in places:
         tried = ", ".join(sorted({places[name].mount for name in WORK_DIRS if name in places}))
         yield (
@@ -170,5 +169,5 @@ def _in_the_way(place: _Place, part: str) -> tuple[str, str] | None:
 
 
 def _runs(directory: str) -> bool:
-    """Whether programs or loaded libraries are in the directory, and not only data files."""
+    """Whether the directory is for programs or libraries, which noexec prevents from being executed or loaded."""
     return directory == _PACKAGES or not directory.startswith(("/var/", BOOT))

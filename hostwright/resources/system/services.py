@@ -1,4 +1,4 @@
-"""systemd services: enabled at boot, active, restarted after changes of their files; and changes that disturb work."""
+"""States of systemd units (enabled and active, restarted after changes), and changes that disturb running work."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["Disturbing", "RestartedAfter", "Running", "Service", "parse_show"]
 
 @dataclass(frozen=True, slots=True)
 class Service(Resource):
-    r"""A systemd unit is enabled at boot and active now, or disabled and stopped with ``running=False``.
+    r"""A systemd unit is enabled and active or, with ``running=False``, disabled and stopped.
 
-    A failed unit is started again. When the role is removed, the unit returns to its former state (stopped,
-    disabled); a unit with ``running=False`` is left unchanged.
+    A failed unit is started again. When the role is removed, a unit that Hostwright enabled or started is disabled or
+    stopped; a unit with ``running=False`` is left unchanged.
 
     >>> answers = {"systemctl show": "LoadState=loaded\nActiveState=failed\nUnitFileState=enabled\n"}
     >>> print(plan_text(Service("metrics.service"), answers))
@@ -31,7 +31,7 @@ class Service(Resource):
     """
 
     unit: str  #: name of the unit with its suffix: ``metrics.service``
-    running: bool = True  #: ``False``: the unit must neither run nor start at boot
+    running: bool = True  #: whether the unit must run now and start at boot; ``False``: it must do neither
 
     def probes(self) -> tuple[Probe, ...]:
         return (show_probe(self.unit),)
@@ -59,11 +59,11 @@ class Service(Resource):
 class RestartedAfter(Resource):
     r"""A running unit was started after the last change of its files, so that it uses their current content.
 
-    Use it for units that read their files only at start. A restart is planned together with changes of the files
-    (``inputs``). The step checks again, and restarts only a unit that is older than its files: an interrupted run loses
-    no restart, and none is unnecessary. A stopped unit stays stopped. If a restart disturbs the users of the unit, wrap
-    the state in ``Disturbing``. When the role is removed, the unit is restarted if Hostwright's part was removed from
-    its files.
+    Use it for units that read their files only at start. The plan includes the restart if ``inputs`` change the files
+    or if the files are newer than the start, so an interrupted run loses no restart. The step itself restarts the unit
+    only if the files are newer. A stopped unit stays stopped. If a restart disturbs the users of the unit, wrap the
+    state in ``Disturbing``. When the role is removed, the unit is restarted if Hostwright's part was removed from its
+    files.
 
     >>> restarted = RestartedAfter("metrics.service", ("/etc/metrics.conf",))
     >>> print(plan_text(restarted, {"busctl": "/etc/metrics.conf\n"}))
@@ -71,7 +71,7 @@ class RestartedAfter(Resource):
     """
 
     KIND: ClassVar = "restarted-after"
-    #: texts in the plan: the kind of change; the current state, after or before the files change; the wanted state
+    #: texts in the plan: kind of change, current state after the files changed, current state before that, wanted state
     WORDS: ClassVar = (
         "restart", "started before %s changed", "running with what is about to change", "started after its files",
     )  # fmt: skip
@@ -97,11 +97,11 @@ class RestartedAfter(Resource):
         return Change(f"{what} of {self.unit}", older % names if newer else soon, want, (Step(script),))
 
     def removal(self) -> tuple[Resource, ...]:
-        """Restart the unit if Hostwright's keys were removed from its files; the unit may outlive Hostwright.
+        """Restart the unit if Hostwright's keys were removed from its files.
 
-        The mark of ``mark_changed`` has the time of that removal. A file that changed without a mark was changed by an
-        administrator, who may have reasons not to restart. Files of packages in dpkg's own directory do not count
-        either. If the unit's own file is among ``files``, the unit itself is removed and is not restarted.
+        The mtime of the mark ``changed(path)`` is the time of that removal. A file without a mark was changed by an
+        administrator, who may have reasons not to restart the unit. Files in dpkg's own directory do not count either.
+        If the unit's own file is among ``files``, the unit is removed with the role and is not restarted.
         """
         if f"/etc/systemd/system/{self.unit}" in self.files:
             return ()
@@ -110,7 +110,7 @@ class RestartedAfter(Resource):
         return (RestartedAfter(self.unit, marks, gone),)
 
     def _lines(self) -> tuple[str, ...]:
-        """Commands that restart the unit, so that it reads its files."""
+        """Commands that make the unit use its changed files: a restart."""
         failed = sh("systemctl reset-failed -- %s 2>/dev/null || true", self.unit)
         return failed, sh("systemctl restart -- %s || { journalctl -u %s -n 30 --no-pager; exit 1; }", *[self.unit] * 2)
 
@@ -150,10 +150,10 @@ class Running(Condition):
 
 @dataclass(frozen=True, slots=True)
 class Disturbing(Resource):
-    r"""Another state holds, and its change counts as disturbing running work if a condition holds.
+    r"""The state ``resource`` is reached by a change that counts as disturbing running work if a condition holds.
 
-    A disturbing change waits for an idle host, or for an operator who allows it. Removal of the other state's results
-    disturbs work too; restoring a former state does not.
+    A disturbing change waits until the host is idle, or until an operator allows it. When the role is removed, the
+    removal of ``resource`` counts as disturbing too, but the restoration of a former state does not.
 
     >>> restarted = RestartedAfter("metrics.service", ("/etc/metrics.conf",))
     >>> careful = Disturbing(restarted, "interrupts the metrics", Running("metrics.service"))
@@ -162,9 +162,9 @@ class Disturbing(Resource):
       disturbs work: interrupts the metrics
     """
 
-    resource: Resource  #: the other state
-    what: str = field(metadata=NO_IDENTITY)  #: effect of the change on running work, as in "restarts a service"
-    #: condition under which the change disturbs work; it may list the affected users (``users``), as a resource may
+    resource: Resource  #: state whose change disturbs work
+    what: str = field(metadata=NO_IDENTITY)  #: effect of the change on running work, such as "restarts a service"
+    #: condition under which the change disturbs work; its ``users``, if any, are the affected users
     when: Condition = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:

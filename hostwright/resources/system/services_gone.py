@@ -1,4 +1,4 @@
-"""Removal of services and accounts: stopped, disabled or deleted, as before the first change."""
+"""States for the removal of a role: services and accounts are as they were before Hostwright's first change."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _RUNS = {"active", "activating", "reloading"}
 
 @dataclass(frozen=True, slots=True)
 class ServiceGone(RemovalState):
-    """A unit that Hostwright enabled and started is disabled and stopped, as it was before.
+    """A unit that Hostwright enabled or started is disabled or stopped again.
 
-    Its state was recorded before it was enabled. Without a record, a unit whose file is in ``/etc/systemd/system``
-    belongs to Hostwright; a package's unit is left to the package.
+    The unit's former state is in Hostwright's record. Without a record, a unit whose file is in ``/etc/systemd/system``
+    is disabled and stopped, because Hostwright added it. A unit of a package is left unchanged.
     """
 
     unit: str  #: name of the unit with its suffix (``chrony.service``)
@@ -39,7 +39,7 @@ class ServiceGone(RemovalState):
         disable = now.get("UnitFileState") in _ENABLED and before.get("UnitFileState") not in _ENABLED
         if not stop and not disable:
             return None
-        # ``disable`` also reloads systemd: leave it out if the unit was enabled before or is not enabled now.
+        # ``disable`` reloads systemd, so it is run only for a unit that is enabled and was not before.
         script = [sh("systemctl disable -- %s", self.unit)] if disable else []
         script += [sh("systemctl stop -- %s", self.unit)] if stop else []
         have = f"{now.get('ActiveState', 'unknown')}, {now.get('UnitFileState', 'unknown')}"
@@ -72,7 +72,7 @@ class UserGone(RemovalState):
         if not kinds:
             return None
         script = [sh("userdel -- %s", self.name)] if "user" in kinds else []
-        if "group" in kinds:  # userdel also removes a group of the same name that has no other members
+        if "group" in kinds:  # userdel has already removed a group of the same name without other members
             script.append(sh("if getent group -- %s >/dev/null; then groupdel -- %s; fi", self.name, self.name))
         have = " and ".join(kinds)
         return Change(f"user {self.name}", have, f"as before: {ABSENT}", (Step("\n".join(script)),))

@@ -1,4 +1,4 @@
-"""States of systemd units, queried for all units in one call."""
+"""Probes for systemd units, combined into one query for all units (``Pass``)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def parse_show(text: str) -> dict[str, str]:
 
 
 class UnitPass(Pass):
-    """Pass for the states of units, and whether their processes are newer than their files.
+    """Queries the states of the units of many probes, and whether units were started after their files changed.
 
-    A word is ``UNIT``, or ``UNIT:PATH`` for one of its files.
+    An argument of a probe is ``UNIT``, or ``UNIT:PATH`` for one of the unit's files.
     """
 
     def script(self, asked: Sequence[str]) -> str:
@@ -34,12 +34,16 @@ class UnitPass(Pass):
         return sh_file(__file__, "sh/units.sh", **values)
 
     def differing(self, word: str, /) -> str:
-        """Line for a unit that may be older than one of its files."""
+        """Line in the output for a unit that may have been started before its file changed."""
         unit, _, path = word.partition(":")
         return f"ask {unit}" if path else ""
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
-        """Properties of each unit, and ``old`` for each file of a unit that was started after its files changed."""
+        """Properties of the unit for an argument ``UNIT``.
+
+        For ``UNIT:PATH``, the text ``old`` (the files are old) if the unit was started after its files changed, else
+        none.
+        """
         units, lines = tuple(_rows(asked)), text.splitlines()
         kept = [line for line in lines if line.startswith(("old ", "ask "))]
         shown = "\n".join(line for line in lines if line not in kept).strip().split("\n\n")
@@ -54,7 +58,7 @@ class UnitPass(Pass):
 
 
 def _rows(asked: Sequence[str]) -> dict[str, list[str]]:
-    """Each unit with its files."""
+    """Unit → paths of its files, from arguments of probes."""
     rows: dict[str, list[str]] = {}
     for unit, _, path in (word.partition(":") for word in asked):
         rows.setdefault(unit, []).extend([path] if path else [])
@@ -65,12 +69,12 @@ UNITS = UnitPass()
 
 
 def show_probe(unit: str) -> Probe:
-    """Probe for the load state, the active state and the file state of a unit."""
+    """Probe that prints LoadState, ActiveState and UnitFileState of a unit."""
     script = sh("systemctl show -p %s -- %s", ",".join(_SHOWN), unit)
     return Probe(script, part=PassPart(UNITS, (unit,), lambda found: Answer(0, found[unit])))
 
 
 def started(unit: str, files: Sequence[str]) -> PassPart:
-    """Pass part whose answer is empty if no file is newer than the unit's process."""
+    """Part of the combined probe: an empty answer if the unit was started after all of its files changed."""
     asked = tuple(f"{unit}:{path}" for path in files)
     return PassPart(UNITS, asked, lambda found: Answer(0, "") if found.keys() >= set(asked) else None)
