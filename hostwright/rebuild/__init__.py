@@ -1,5 +1,6 @@
-"""Rebuild of hosts: a diagnosis, the least invasive way that works, and the time of each phase.
+"""Rebuild of hosts that are out of order: diagnosis, the least invasive repair that works, and durations of its phases.
 
-``diagnosis`` has the findings, ``ways.decide`` chooses the way, ``clock`` measures the phases, ``records`` stores every
-rebuild on this machine and ``report`` summarizes them. None of these modules connects to a host.
+``ways.diagnosis`` has the findings, ``ways.ways`` chooses the repair (``rebuild.Way``), ``host.clock`` measures the
+phases, ``records`` stores every rebuild on this machine, and ``report`` summarizes rebuilds. None of these modules
+connects to a host.
 """

@@ -1,4 +1,4 @@
-"""New host keys of reinstalled hosts, recorded after a source has confirmed them."""
+"""``trust`` and ``forget``: record new host keys of reinstalled hosts after confirmation, and delete recorded keys."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ LEFT_SETTLED = "interrupted. The changes shown above are complete; the keys of a
 
 @dataclass(frozen=True, slots=True)
 class OfferedKey:
-    """The key that a host presents, and its recorded keys."""
+    """The key that a host presents, with the keys that known_hosts has for the host."""
 
     host: str
     offered: HostKey
-    before: tuple[KnownHost, ...]  #: the host's entries in known_hosts
-    confirmed: Confirmed | None = None  #: confirmation that the key is genuine; ``None`` if no source has confirmed it
+    before: tuple[KnownHost, ...]  #: entries for the host in known_hosts
+    confirmed: Confirmed | None = None  #: confirmation of the presented key; ``None`` if there is none
 
     @property
     def as_known(self) -> bool:
@@ -39,9 +39,9 @@ class OfferedKey:
 class Told:
     """Result of ``trust`` or ``forget`` for one host."""
 
-    result: str  #: ``trusted``, ``known`` (the key was recorded before) or ``forgotten``
-    replaced: Replaced  #: the former and current keys, and the changed files
-    source: str = ""  #: source that confirmed the key, for ``trusted``
+    result: str  #: ``trusted``, ``known`` (the key was already recorded) or ``forgotten``
+    replaced: Replaced  #: former keys, current keys and changed files
+    source: str = ""  #: source that confirmed the key; empty unless ``trusted``
 
     def to_json(self) -> dict[str, Any]:
         """Return the host's result as JSON values."""
@@ -58,7 +58,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class KeyResults:
-    """Results of the hosts that succeeded, and errors of the others."""
+    """Results of ``trust`` or ``forget`` for many hosts, and the errors of hosts for which it failed."""
 
     told: tuple[Told, ...]
     errors: tuple[HostError, ...]
@@ -71,7 +71,7 @@ def trust(
     ask: Callable[[str], str] | None = None,
     tell: Callable[[Told], None] = lambda _: None,
 ) -> KeyResults:
-    """Replace the recorded keys of hosts by the keys that they present, if a source confirms them.
+    """Replace the recorded keys of hosts by the keys that the hosts present, if a source confirms those.
 
     ``fingerprint`` is the new key's fingerprint, for a single host. ``ask`` shows a question to the operator and
     returns the answer. ``tell`` is called with each result as soon as its key is recorded.
@@ -90,7 +90,7 @@ def trust(
     except Interrupted as stop:
         stop.ended = KeyResults((), stop.results.errors)
         raise
-    # one host at a time: the operator answers one question at a time
+    # one host at a time, because each may need an answer of the operator
     return _one_by_one(
         [partial(_settle, by_name[offered_key.host], offered_key, ask) for offered_key in looked.values],
         tell,
@@ -99,7 +99,7 @@ def trust(
 
 
 def forget(targets: Targets, *, tell: Callable[[Told], None] = lambda _: None) -> KeyResults:
-    """Delete the recorded keys of hosts. No host is contacted."""
+    """Delete the recorded keys of hosts from known_hosts. No host is contacted."""
     read_console_commands(targets)
     return _one_by_one([partial(_forget, target) for target in targets], tell)
 
@@ -107,7 +107,7 @@ def forget(targets: Targets, *, tell: Callable[[Told], None] = lambda _: None) -
 def _one_by_one(
     works: Sequence[Callable[[], Told]], tell: Callable[[Told], None], before: Sequence[HostError] = ()
 ) -> KeyResults:
-    """Run each task and collect results and errors; ``before`` are earlier errors.
+    """Run the tasks one after another; collect results and, in addition to ``before``, errors.
 
     Raises ``Interrupted`` with the results so far.
     """
@@ -130,7 +130,7 @@ def _one_by_one(
 
 
 def read_console_commands(targets: Targets) -> dict[str, str]:
-    """Read each host's console command. Raises ``InputErrors`` with all mistakes, before any host is contacted."""
+    """Host → command for its console, read before any host is contacted. Raises ``InputErrors`` with all mistakes."""
     mistakes, commands = Mistakes(), dict[str, str]()
     for name, target in targets.by_name.items():
         with mistakes:
@@ -140,7 +140,7 @@ def read_console_commands(targets: Targets) -> dict[str, str]:
 
 
 def _look(target: TargetHost, sources: Sources) -> OfferedKey:
-    """Scan a host's key and query the sources that need no person."""
+    """Scan a host's key, and query the fingerprint and the console, the sources that need no answer."""
     _refuse_local(target)
     before = known(target.host, target.options)
     looked = OfferedKey(target.name, scan_key(target.host, target.options), before)
@@ -164,7 +164,7 @@ def _forget(target: TargetHost) -> Told:
 
 
 def _settle(target: TargetHost, looked: OfferedKey, ask: Callable[[str], str] | None) -> Told:
-    """Record the key; if no other source has confirmed it, ask the operator first."""
+    """Record the key, after a question to the operator if no other source has confirmed it."""
     if looked.as_known:
         return Told("known", Replaced(target.name, looked.before, (looked.offered,), ()))
     confirmed = looked.confirmed or confirm(target.host, looked.offered, looked.before, Sources(ask=ask))

@@ -1,4 +1,4 @@
-"""Power orders to the BMCs of hosts (on, off, cycle, status), refused if they would disturb work."""
+"""``power``: orders to the BMCs of hosts (on, off, cycle, status), refused if they would disturb work."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class Powered:
 
     host: str
     order: str
-    before: Power  #: the power state before the order
+    before: Power  #: power state before the order
     status: Status  #: the BMC's status after the order
-    notes: tuple[str, ...] = ()  #: notes for the operator
-    console: str = ""  #: how to access the host's console
+    notes: tuple[str, ...] = ()  #: notes for the operator, such as work that ends
+    console: str = ""  #: text on how to access the host's console
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON values."""
@@ -69,7 +69,7 @@ class Powered:
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """Boot source of the next start only: one of ``BOOTS``, or empty for the firmware's setting."""
+    """Boot source for the next start only: one of ``BOOTS``, or empty for the firmware's setting."""
 
     source: str = ""
     image: str = ""  #: URL of the image, for ``media``
@@ -82,7 +82,8 @@ class Boot:
 class Order:
     """An order to a host's BMC, one of ``ORDERS``, with the boot source of the next start.
 
-    ``force`` overrides locks and users, and powers off without a shutdown of the operating system.
+    With ``force``, the order is carried out in spite of locks and users, and ``off`` does not shut the system down
+    first.
     """
 
     name: str
@@ -90,7 +91,7 @@ class Order:
     force: bool = False
 
     def check(self) -> None:
-        """Raise ``InputError`` for an unknown order and for an invalid combination."""
+        """Raise ``InputError`` for an unknown order, or an invalid combination of order, boot source and ``force``."""
         if self.name not in ORDERS:
             raise InputError(f"there is no order {self.name!r:.40}; {suggestion(self.name, ORDERS)}", "power")
         if self.boot.source and self.boot.source not in BOOTS:
@@ -106,7 +107,7 @@ class Order:
 
 
 def power(run: Run, order: Order) -> RunResults[Powered]:
-    """Carry an order out on each host of a run; all but ``status`` are recorded."""
+    """Carry out an order on each host of a run. The journal records the run, unless the order is ``status``."""
     order.check()
     by_name, bmcs = run.targets.by_name, read_bmcs(run.targets)
 
@@ -116,14 +117,14 @@ def power(run: Run, order: Order) -> RunResults[Powered]:
             raise Refused(name, f"Hostwright runs on this host: `power {order.name}` would end this run")
         if order.name in DISTURBING and not order.force:
             ends = _allowed(run.connections, by_name[name], order.name)
-            for note in ends:  # warned now, because results are shown only after the orders
+            for note in ends:  # shown before the orders, because they are in results only afterwards
                 run.view.warn(f"{name}: {note}")
             notes += ends
         with open_bmc(bmcs[name]) as controller:
             return _powered(controller, order, notes)
 
     own = {"order": order.name, "boot": order.boot.source, "image": order.boot.image}
-    recorded = order.name != "status"  # the record answers later who switched a host off
+    recorded = order.name != "status"  # so that people can find out who switched a host off
     with run.begun(LEFT_ORDERED, LEADS_ON, own, shown=False) if recorded else nullcontext():
         try:
             results: Results[Powered] = on_each(tuple(by_name), power, stop=run.connections.close)
@@ -139,7 +140,7 @@ def power(run: Run, order: Order) -> RunResults[Powered]:
 
 
 def read_bmcs(targets: Targets) -> dict[str, Bmc]:
-    """Read every host's BMC settings. Raises ``InputErrors`` for hosts without a BMC, before any host is changed."""
+    """Host → settings of its BMC, read before any host is changed. Raises ``InputErrors`` for hosts without a BMC."""
     mistakes, bmcs = Mistakes(), dict[str, Bmc]()
     for name, target in targets.by_name.items():
         with mistakes:
@@ -152,7 +153,7 @@ def read_bmcs(targets: Targets) -> dict[str, Bmc]:
 
 
 def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Powered:
-    """Carry out an order; with ``force``, the power is cut without a shutdown of the operating system."""
+    """Carry out an order by an open BMC; return its result with ``notes``."""
     before, boot = controller.power(), order.boot
     if boot.source and order.name == "on" and before is Power.ON:
         cycle = Command("power", "cycle", boot=boot.source, image=boot.image)
@@ -172,7 +173,7 @@ def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Po
         _apply(controller, order)
     except BaseException:
         if boot.source:
-            with suppress(HostError):  # otherwise a later start would use the override
+            with suppress(HostError):  # do not leave the boot source for a later start
                 controller.boot_from_disk()
         raise
     if order.name == "on" and before is Power.ON:
@@ -193,8 +194,8 @@ def _apply(controller: Controller, order: Order) -> None:
 def _allowed(connections: Connections, target: TargetHost, order: str) -> tuple[str, ...]:
     """Check on the host whether an order would disturb work; return notes for the operator.
 
-    Raises ``Refused`` if it would, or if a host that answers cannot be checked. For a host that does not answer, the
-    order is allowed with a note.
+    Raises ``Refused`` if the order would disturb work, or if the host answers but cannot be checked. For a host that
+    does not answer, the order is allowed, with a note.
     """
     try:
         with connections.connect(target) as shell:
@@ -218,7 +219,7 @@ def _unseen(target: TargetHost, error: HostError, order: str) -> Refused:
 
 
 def refuse(host: str, facts: Facts, at_work: AtWork, order: str, now: datetime) -> None:
-    """Raise ``Locked`` or ``Refused`` if a lock, a run or work on the host forbids an order."""
+    """Raise ``Locked`` if an operator or a run has locked the host, and ``Refused`` if work on it forbids an order."""
     forbidden = locks.forbids(locks.operator_lock(facts), operator(), now)
     if forbidden:
         raise Locked(host, forbidden)

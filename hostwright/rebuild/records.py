@@ -19,8 +19,8 @@ from hostwright.common.places import place_of
 from hostwright.rebuild.rebuild import Rebuild
 
 FILE = "rebuilds.sqlite"
-VERSION = 1  #: version of the schema below, stored as SQLite's user_version
-KEEP = timedelta(days=400)  #: the same as for the history of audits: a year, and the month before for comparison
+VERSION = 1  #: version of the database schema, stored as SQLite's user_version
+KEEP = timedelta(days=400)  #: age at which records are deleted, as for the history of audits
 
 _FORM = (
     "CREATE TABLE rebuild (id INTEGER PRIMARY KEY, place TEXT NOT NULL, host TEXT NOT NULL, at REAL NOT NULL, "
@@ -32,8 +32,8 @@ _FORM = (
 class Records:
     """Rebuilds of one inventory's hosts. Usable from any thread and process; no file stays open between calls.
 
-    ``root`` is ``journal.state_root()``. Every method raises ``HostwrightError`` with a fix if the file is unusable.
-    Before the first rebuild is written, all results are empty and no file is created.
+    ``root`` is the state directory (``journal.state_root()``). If the file is unusable, methods raise
+    ``HostwrightError`` with a fix. If the file does not exist, reads return nothing and do not create it.
     """
 
     def __init__(self, root: Path, inventory: str | Path):
@@ -41,7 +41,7 @@ class Records:
         self._place = place_of(inventory)
 
     def add(self, rebuild: Rebuild) -> None:
-        """Write a rebuild and flush it to disk. Deletes records older than 400 days."""
+        """Write a rebuild and flush it to disk; also delete records that are older than ``KEEP``."""
         at = rebuild.at.timestamp()
         row = (self._place, rebuild.host, at, adapter(Rebuild).dump_json(rebuild, ensure_ascii=True).decode())
         with _opened(self.path, write=True) as db:
@@ -65,7 +65,7 @@ class Records:
 
 
 def _prepare(db: sqlite3.Connection) -> None:
-    """Create the tables in a new file. Raises ``InputError`` for a newer version's or another program's file."""
+    """Create the tables in a new file. Raises ``InputError`` for a file of another program or a newer version."""
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version > VERSION:
         raise InputError(
@@ -74,7 +74,7 @@ def _prepare(db: sqlite3.Connection) -> None:
         )
     if version < VERSION:
         _give_form(db)
-    db.execute("PRAGMA synchronous=FULL")  # few rows per day: each is flushed before its caller continues
+    db.execute("PRAGMA synchronous=FULL")  # slow but safe: only a few rows are written per day
 
 
 def _give_form(db: sqlite3.Connection) -> None:
@@ -82,7 +82,7 @@ def _give_form(db: sqlite3.Connection) -> None:
         raise InputError(
             "the file is a database of another program; move it away, and the next rebuild creates a new one"
         )
-    db.execute("PRAGMA journal_mode=WAL")  # readers and a writer do not block each other
+    db.execute("PRAGMA journal_mode=WAL")  # readers and the writer do not block each other
     db.execute("BEGIN IMMEDIATE")
     for statement in _FORM:
         db.execute(statement)

@@ -1,8 +1,8 @@
-"""``invoke rebuild --report``: times of rebuilds by phase and way, compared with the target of ten minutes.
+"""``rebuild --report``: durations of rebuilds by phase and way, compared with the target of ten minutes.
 
-Only successful rebuilds are timed: an early failure would look fast. The median of an even number of values is the mean
-of the middle two. p95 is ``statistics.quantiles`` (inclusive, 20 parts), or the slowest value if there are fewer than
-twenty, because no value lies beyond it then.
+Only successful rebuilds are included, because early failures would make rebuilds look fast. The median of an even
+number of values is the mean of the middle two. p95 is ``statistics.quantiles`` (inclusive, 20 parts); with fewer than
+20 values it is the slowest value.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 
 from hostwright.rebuild.rebuild import OUTCOMES, PHASES, TARGET_S, Outcome, Rebuild
 
-SCHEMA = 1  #: schema version of ``document``
-FEW = 20  #: with fewer values, p95 is the slowest value
+SCHEMA = 1  #: version of the JSON schema of ``document``
+FEW = 20  #: minimum number of values to compute p95; with fewer, it is the slowest value
 METHOD = "median; p95 by statistics.quantiles (inclusive), with fewer than 20 values the slowest"
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Durations in seconds over ``number`` rebuilds. ``slowest`` is the name of a host."""
+    """Statistics in seconds of a phase or way, over ``number`` rebuilds. ``slowest`` is the name of a host."""
 
     name: str
     number: int
@@ -34,7 +34,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Summary of a fleet's rebuilds. ``slow`` are the hosts that took longer than ten minutes, by way."""
+    """Summary of a fleet's rebuilds. ``slow`` maps ways to hosts whose rebuild took longer than ten minutes."""
 
     outcomes: tuple[tuple[Outcome, int], ...]
     phases: tuple[Times, ...]
@@ -45,7 +45,7 @@ class Summary:
 
 
 def summarise(records: Iterable[Rebuild]) -> Summary:
-    """Summarize rebuilds, in any order."""
+    """Summarize rebuilds; their order does not matter."""
     known = sorted(records, key=lambda rebuild: rebuild.at)
     done = [rebuild for rebuild in known if rebuild.outcome == "rebuilt"]
     totals = {way: [(rebuild.total_s, rebuild.host) for rebuild in done if rebuild.way == way] for way in _ways(done)}
@@ -67,7 +67,7 @@ def summarise(records: Iterable[Rebuild]) -> Summary:
 
 
 def times(name: str, timed: Sequence[tuple[float, str]]) -> Times:
-    """Compute the times of at least one pair of seconds and host."""
+    """Compute the statistics for ``name`` from pairs of seconds and host, at least one."""
     values = sorted(seconds for seconds, _ in timed)
     p95_s = values[-1] if len(values) < FEW else statistics.quantiles(values, n=20, method="inclusive")[-1]
     longest_s, slowest = max(timed)

@@ -1,4 +1,4 @@
-"""Rebuild of many hosts as one run: all are diagnosed first, then each is rebuilt in its turn and recorded.
+"""Rebuild of many hosts as one run. All hosts are diagnosed first, and then rebuilt, as many at a time as allowed.
 
 Before any host is changed, the operator consents to the work that ends and the disks that are overwritten.
 """
@@ -49,7 +49,7 @@ ENDED: Mapping[Outcome, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Decision for each host, by name; ``errors`` are from hosts that are not rebuilt."""
+    """Host → decision on its rebuild; ``errors`` are from hosts without a decision, which are not rebuilt."""
 
     of: Mapping[str, Decision]
     errors: tuple[HostError, ...] = ()
@@ -57,7 +57,7 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """Result of a run of rebuilds; ``errors`` are from the decisions and from the rebuilds."""
+    """Result of a run of rebuilds; ``errors`` are from hosts without a decision and from failed rebuilds."""
 
     run: str
     decisions: Mapping[str, Decision]
@@ -67,17 +67,17 @@ class Rebuilt:
 
 
 def decide(run: Run, start: Start | None) -> Decisions:
-    """Diagnose all hosts of a run and decide the way of each; nothing is changed or recorded."""
+    """Diagnose all hosts of a run, and decide how to rebuild each. Nothing is changed or recorded."""
     with SeedServers() as servers:
         rebuilds = _Rebuilds(run, servers)
         return rebuilds.decide(rebuilds.of_hosts(start))
 
 
 def rebuild(run: Run, start: Start | None, ask: Ask | None, decided: Callable[[Decisions], None]) -> Rebuilt:
-    """Rebuild the hosts of a run, each by the way that was decided for it.
+    """Diagnose the hosts of a run, decide how to rebuild each, and rebuild them.
 
-    Before any host is changed, ``decided`` receives all decisions, and ``ask`` asks for consent to everything beyond
-    repair. With ``prove`` in the request, a host returns to service only after its proofs of that level pass.
+    Before any host is changed, ``decided`` receives all decisions, and ``ask`` asks for consent to ways that end work.
+    With ``prove`` in the request, a host returns to service only after the proofs of that level pass.
     """
     refuse_overwriting(run.targets.by_name if start == "reinstall" else (), run.request, ask)
     limits, accept = read_limits(run.request, len(run.targets)), ProofsPass.of(run)
@@ -115,7 +115,7 @@ def rebuild(run: Run, start: Start | None, ask: Ask | None, decided: Callable[[D
 
 @dataclass(frozen=True)
 class _Rebuilds:
-    """Shared state of the rebuilds of one run."""
+    """The rebuilds of one run, with the values that they share."""
 
     run: Run
     servers: SeedServers
@@ -127,7 +127,7 @@ class _Rebuilds:
         return Records(state_root(), self.run.roster.path)
 
     def of_hosts(self, start: Start | None) -> dict[str, HostRebuild]:
-        """A rebuild for each host, not yet started."""
+        """Host → its rebuild, which has not begun."""
         return {target.name: HostRebuild(self.tools(target), start) for target in self.run.targets}
 
     def decide(self, rebuilds: Mapping[str, HostRebuild]) -> Decisions:
@@ -144,7 +144,7 @@ class _Rebuilds:
         return Decisions(dict(looked.values), looked.errors)
 
     def tools(self, target: TargetHost) -> Tools:
-        """Tools for the rebuild of one host."""
+        """Functions and values for the rebuild of one host."""
         ways = _ways(target)
         return Tools(
             run=self.run,
@@ -158,7 +158,7 @@ class _Rebuilds:
         )
 
     def diagnose(self, rebuild: HostRebuild) -> tuple[str, Decision]:
-        """Diagnose a host and decide. Raises ``Locked`` if the host is kept out of service on this machine."""
+        """Diagnose a host and decide how to rebuild it. Raises ``Locked`` if this machine has a lock for the host."""
         self.run.refuse(rebuild.name)
         return rebuild.name, rebuild.diagnose()
 
@@ -169,7 +169,7 @@ class _Rebuilds:
             self._finish_installation(self.run.targets.by_name[rebuild.name])
         try:
             self.records.add(done)
-        except HostwrightError as error:  # the rebuild itself has ended, with or without its record
+        except HostwrightError as error:  # only the record is missing: the rebuild itself is complete
             self.run.emit(Note(rebuild.name, f"the times of this rebuild were not recorded: {error}"))
         self.run.emit(HostEnded(rebuild.name, ENDED[done.outcome], done.sentence))
         return done
@@ -178,16 +178,16 @@ class _Rebuilds:
         return Installer(self.run, target, ways.open_bmc, self.servers, Clock())
 
     def _finish_installation(self, target: TargetHost) -> None:
-        """Complete an installation of this run or an earlier one; the host is in service without it."""
+        """Replace a seed's host key that the host still uses after an installation. A failure only adds a note."""
         try:
             self._installer(target, _ways(target)).finish()
         except HostError as error:
             self.run.emit(Note(target.name, f"the host still uses the host key of its seed: {error.sentence}"))
 
     def _trust(self, target: TargetHost, error: HostKeyMismatch) -> None:
-        """Record the new key if the console confirms it; the operator is not asked during a run."""
+        """Record the new host key if the console confirms it. The operator is not asked during a run."""
         if error.offered is None:
-            raise error  # the key of a jump host, which this rebuild does not handle
+            raise error  # the mismatch is of a jump host, which is not rebuilt
         before = known(target.host, target.options)
         sources = Sources(console=read_means(target.host).console_command)
         confirmed = confirm(target.host, error.offered, before, sources)
@@ -197,16 +197,16 @@ class _Rebuilds:
 
 
 def _ways(target: TargetHost) -> Ways:
-    """A host's ways to switch its power and to reinstall it, from the inventory."""
+    """How a host's power can be switched and how the host can be reinstalled, from the inventory."""
     if target.host.local:
-        return Ways(None, "")  # a power cycle would end this run
+        return Ways(None, "")  # this machine: a power cycle would end the run
     means = read_means(target.host)
     open_: Callable[[], Controller] | None = Opener(means.bmc) if means.bmc is not None else None
     how: Reinstall = "redfish" if means.install else "command" if means.reinstall else ""
     return Ways(open_, how)
 
 
-#: effects of the ways that need consent
+#: way that needs consent → its effect, with a placeholder for the hosts
 _WAYS = {
     "reinstall": "installs a new operating system on {}: their disks are overwritten",
     "relayer": "removes all layers from {}, and provisions them again",
@@ -215,7 +215,7 @@ _WAYS = {
 
 
 def consent(decisions: Mapping[str, Decision], request: Request, ask: Ask | None) -> None:
-    """Ask once for consent to everything beyond repair. Without ``ask``, or with ``--yes``, no question is asked.
+    """Ask the operator once for consent to ways that end work; not if ``ask`` is ``None`` or ``--yes`` is given.
 
     Raises the errors of ``ask``, and ``InputError`` if disks may be overwritten without consent.
     """
@@ -228,14 +228,14 @@ def consent(decisions: Mapping[str, Decision], request: Request, ask: Ask | None
 
 
 def refuse_overwriting(hosts: Iterable[str], request: Request, ask: Ask | None) -> None:
-    """Raise ``InputError`` if a rebuild may overwrite disks of these hosts, without ``--yes`` and without ``ask``."""
+    """Raise ``InputError`` if disks of these hosts may be overwritten, without ``ask`` and without ``--yes``."""
     if (names := [*hosts]) and ask is None and not request.yes:
         what = f"this rebuild may install a new operating system, which overwrites disks ({counted(names)})"
         raise unasked(what)
 
 
 def consequences(decisions: Mapping[str, Decision]) -> Iterator[str]:
-    """Effects of the rebuilds beyond repair, and hosts on which a new operating system may follow."""
+    """Sentences for the question: effects of ways that end work, and hosts that may be reinstalled if a way fails."""
     hosts_by_way: dict[str, list[str]] = {}
     for host, decision in decisions.items():
         if decision.refusal:
@@ -248,6 +248,6 @@ def consequences(decisions: Mapping[str, Decision]) -> Iterator[str]:
 
 
 def overwritten(decisions: Mapping[str, Decision]) -> list[str]:
-    """Hosts whose disks a rebuild overwrites or may overwrite."""
+    """Names of hosts whose disks the decided way, or one that may follow, overwrites."""
     ways = {host: (each.way, *each.escalation) for host, each in decisions.items() if not each.refusal}
     return [host for host, each in ways.items() if "reinstall" in each]

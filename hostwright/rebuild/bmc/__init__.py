@@ -43,7 +43,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import sushy only when a BMC is contacted: every verb reads the settings, and few need more."""
+    """Import the names that need sushy at their first use, because most commands only read a BMC's settings."""
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

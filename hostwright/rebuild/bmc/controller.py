@@ -1,7 +1,7 @@
 """Requests and orders to a BMC: power, next boot, and status of the machine.
 
-Every order is verified by reading the state again, within the BMC's time limit. An order whose state is already reached
-is not sent.
+After every order, the BMC's state is read until the order has taken effect, up to a time limit. If the ordered state is
+already reached, no order is sent.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from hostwright.rebuild.bmc.explaining import explained
 from hostwright.rebuild.bmc.link import CONNECT_S, BmcLink
 from hostwright.rebuild.bmc.settings import Bmc
 
-POLL_S = 2.0  #: seconds between two reads while waiting for a state
-NAMED = 8  #: maximum number of systems or boot sources in a message
+POLL_S = 2.0  #: seconds between two queries of the BMC while waiting for a state
+NAMED = 8  #: maximum number of systems or boot sources that a message lists
 _NO_OVERRIDE = (sushy.BootSource.NONE, sushy.BootSource.HDD, None)
 
 
 class Power(StrEnum):
-    """Power state that a BMC reports for its system."""
+    """Power state of a host, as its BMC reports it."""
 
     ON = "on"
     OFF = "off"
@@ -48,20 +48,20 @@ _POWER = {
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Printable status of a BMC's machine; a field is empty if the BMC reports nothing."""
+    """Status of a host for display, as its BMC reports it; fields that the BMC does not report are empty."""
 
     power: Power
     model: str = ""
     manufacturer: str = ""
     serial: str = ""
     bios: str = ""
-    health: str = ""  #: OK, Warning or Critical, for the machine with all its parts
-    boot_override: str = ""  #: ``Pxe (Once)``; empty: the firmware's setting applies
-    media: tuple[str, ...] = ()  #: inserted images
+    health: str = ""  #: health of the machine with all its parts: OK, Warning or Critical
+    boot_override: str = ""  #: source of the next boot (``Pxe (Once)``); empty: the firmware's setting
+    media: tuple[str, ...] = ()  #: names of the images in the virtual drives
 
 
 class Controller:
-    """An open BMC. Each method raises ``BmcError``, within ``Bmc.timeout_s`` for each order that it sends."""
+    """Session with a BMC. Methods raise ``BmcError``; each order of a method has the time limit ``Bmc.timeout_s``."""
 
     def __init__(self, bmc: Bmc, link: BmcLink, system: Any, clock: Clock):
         self.bmc = bmc
@@ -74,12 +74,12 @@ class Controller:
         self.close()
 
     def close(self) -> None:
-        """Log out; never raises."""
+        """Log out. Never raises."""
         self._link.close()
 
     @property
     def console_hint(self) -> str:
-        """The inventory's text on how to access the host's console; empty without one."""
+        """Text from the inventory on how to access the host's console; empty if the inventory has none."""
         return self.bmc.console
 
     def power(self) -> Power:
@@ -88,7 +88,7 @@ class Controller:
             return self._look()
 
     def turn_on(self) -> None:
-        """Power on, and wait until the BMC reports it. Raises ``BmcStuck`` if it does not."""
+        """Power on, and wait until the BMC reports "on". Raises ``BmcStuck`` after the time limit."""
         now = self.power()
         if now is Power.TURNING_OFF:
             self._await(Power.OFF, "power off")
@@ -97,7 +97,7 @@ class Controller:
         self._await(Power.ON, "power on")
 
     def turn_off(self, *, gracefully: bool = False) -> None:
-        """Cut the power, and wait until the BMC reports it. Raises ``BmcStuck`` if it does not.
+        """Cut the power, and wait until the BMC reports "off". Raises ``BmcStuck`` after the time limit.
 
         ``gracefully``: first request a shutdown of the operating system, which may take ``timeout_s``.
         """
@@ -123,7 +123,7 @@ class Controller:
         return self._await(Power.ON, "restart")
 
     def boot_once(self, source: Literal["network", "media"], *, image_url: str = "") -> None:
-        """Boot from the network or from an image at the next start only. Does not restart the system.
+        """Set the boot source for the next start only. Does not restart the system.
 
         Network: PXE, else UEFI HTTP as DHCP directs. Image: the BMC fetches ``image_url`` and attaches it as a CD.
         """
@@ -140,12 +140,12 @@ class Controller:
         try:
             self._override("the image", sushy.BootSource.CD, sushy.BootSource.USB_CD)
         except BmcError:
-            with suppress(BmcError):  # otherwise a later boot would use the image and wipe the disk
+            with suppress(BmcError):  # a later boot from the inserted image would wipe the disk
                 self._eject(drive)
             raise
 
     def boot_from_disk(self) -> None:
-        """Cancel an unused ``boot_once`` and eject images: the next boot is from the disk."""
+        """Make the next boot use the disk: cancel a ``boot_once`` that was not used, and eject images."""
         with self._asking("clear its boot override"):
             self._system.refresh()
             if self._overridden:
@@ -159,7 +159,7 @@ class Controller:
             self._eject(drive)
 
     def status(self) -> Status:
-        """Read all status fields of the machine."""
+        """Query the BMC for all fields of ``Status``."""
         with self._asking("show its system"):
             power, system = self._look(), self._system
             health = system.status and (system.status.health_rollup or system.status.health)
@@ -186,7 +186,7 @@ class Controller:
         return _POWER.get(self._system.power_state, Power.UNKNOWN)
 
     def _reset(self, order: str, *kinds: Any) -> None:
-        """Send the first of these orders that the BMC supports."""
+        """Send the first of these kinds of reset that the BMC supports."""
         with self._asking(order):
             known = self._system.get_allowed_reset_system_values()
             kind = next((kind for kind in kinds if kind in known), None)
@@ -196,7 +196,7 @@ class Controller:
             self._system.reset_system(kind)
 
     def _await(self, wanted: Power, order: str) -> None:
-        """Wait for a power state. A BMC that does not answer meanwhile is queried again until the time limit."""
+        """Wait for a power state. If the BMC does not answer, it is queried again until the time limit."""
         try:
             self._await_state(lambda: self._look() is wanted, "")
         except BmcStuck:
@@ -210,9 +210,9 @@ class Controller:
             ) from None
 
     def _await_state(self, reached: Callable[[], bool], otherwise: str) -> None:
-        """Wait until ``reached`` is true.
+        """Wait until ``reached`` returns true.
 
-        Raises ``BmcStuck`` after the time limit, or the last error of the BMC. A refused login ends the wait at once.
+        After the time limit, raises ``BmcStuck`` or the BMC's last error. ``BmcDenied`` is raised at once.
         """
         deadline_s = self._clock.now_s() + self.bmc.timeout_s
         error: BmcError | None
@@ -232,7 +232,7 @@ class Controller:
             self._clock.sleep(min(POLL_S, left_s))
 
     def _override(self, what: str, *targets: Any) -> None:
-        """Boot once from the first of these sources that the BMC offers."""
+        """Set the source of the next boot to the first of ``targets`` that the BMC offers."""
         with self._asking(f"boot from {what} once"):
             self._system.refresh()
             offered = self._system.get_allowed_system_boot_source_values()
@@ -244,7 +244,7 @@ class Controller:
 
         def taken() -> bool:
             self._system.refresh()
-            # sushy orders UsbCd instead of Cd from Supermicro; a pending setting appears only after the restart
+            # a pending setting is visible only after the restart; for Supermicro, sushy orders UsbCd instead of Cd
             return bool(self._system._settings) or self._system.boot.target in targets
 
         self._await_state(taken, f"accepted the order to boot from {what} once but does not report it")
@@ -271,7 +271,7 @@ class Controller:
 
     @contextmanager
     def _asking(self, what: str, left_s: float = 0.0) -> Iterator[None]:
-        """Set the time limit for the requests inside, and convert their errors to ``BmcError``."""
+        """Set the time limit for requests in the context, and convert their errors to ``BmcError``."""
         self._link.deadline_s = self._clock.now_s() + (left_s or self.bmc.timeout_s)
         with explained(self.bmc, self._link, what):
             yield
@@ -282,21 +282,21 @@ _LOGIN = re.compile(r"//[^/@]*@")
 
 
 class Drive:
-    """A virtual drive for discs. Raises sushy's errors, which the caller converts."""
+    """A BMC's virtual drive for CDs or DVDs. Raises sushy's errors, which the caller converts."""
 
     def __init__(self, device: Any):
         self._device = device
 
     @property
     def inserted(self) -> bool | None:
-        """Whether an image is inserted, read again; ``None`` if the BMC does not report it."""
+        """Whether an image is inserted, by a new query; ``None`` if the BMC does not report it."""
         self._device.refresh()
         reported: bool | None = self._device.inserted
         return bool(self._device.image) or None if reported is None else reported
 
     @property
     def image(self) -> str:
-        """Printable name of the inserted image, without credentials."""
+        """Name of the inserted image for display, without credentials."""
         return _LOGIN.sub("//", bmc_text(self._device.image or self._device.image_name)) or "an image without a name"
 
     def insert(self, url: str) -> None:
@@ -309,9 +309,9 @@ class Drive:
 
 
 def drives(system: Any) -> tuple[Drive, ...]:
-    """Virtual disc drives of a system; empty if the BMC has none.
+    """Virtual drives for CDs or DVDs; empty if the BMC has none.
 
-    They belong to the system or, before ComputerSystem 1.13 (2020), to its managers.
+    In Redfish they belong to the system or, before ComputerSystem 1.13 (2020), to its managers.
     """
     for holder in (system, *_managers(system)):
         try:

@@ -1,4 +1,4 @@
-"""Errors of a BMC, and conversion of its texts for messages."""
+"""Errors of a BMC, and conversion of texts from a BMC for messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hostwright.common.errors import HostError
 from hostwright.common.secret import MASK, Secret
 
-SAID_CHARACTERS = 300  #: limit for a BMC's own text in a message: the messages of DMTF's Base registry are shorter
+SAID_CHARACTERS = 300  #: maximum length of a BMC's own text in a message; messages of DMTF's Base registry are shorter
 
 
 class BmcError(HostError):
@@ -15,9 +15,9 @@ class BmcError(HostError):
 
 
 class BmcUnreachable(BmcError):
-    """The BMC does not respond: name, connection, certificate or timeout.
+    """The BMC cannot be reached: an error of name, connection, certificate or time limit.
 
-    ``passing``: the connection was lost, and a retry may succeed.
+    ``passing`` is true if the connection was lost, so that a retry may succeed.
     """
 
     def __init__(self, host: str, message: str, *, passing: bool = False):
@@ -26,7 +26,7 @@ class BmcUnreachable(BmcError):
 
 
 class BmcDenied(BmcError):
-    """The BMC refuses the login or the permission. Never retried, because BMCs lock accounts."""
+    """The BMC refused the login or the permission. Do not retry: BMCs lock accounts after failed logins."""
 
 
 class BmcRefused(BmcError):
@@ -34,11 +34,11 @@ class BmcRefused(BmcError):
 
 
 class BmcStuck(BmcError):
-    """The BMC accepted an order but does not reach its state."""
+    """The BMC accepted an order but did not reach the ordered state in time."""
 
 
 def bmc_text(text: object, secrets: Iterable[Secret] = ()) -> str:
-    """A BMC's text as one printable line of limited length, with our secrets masked.
+    """A BMC's text as one printable line of limited length, with ``secrets`` masked.
 
     Empty for a value that is not text.
     """

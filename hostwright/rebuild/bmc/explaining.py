@@ -15,7 +15,7 @@ from hostwright.rebuild.bmc.settings import Bmc
 
 @contextmanager
 def explained(bmc: Bmc, link: BmcLink, what: str) -> Iterator[None]:
-    """Convert all errors that sushy raises inside to ``BmcError``."""
+    """Convert all errors that sushy raises in the context to ``BmcError``."""
     place = f"the BMC at {bmc.url}"
     try:
         yield
@@ -26,13 +26,13 @@ def explained(bmc: Bmc, link: BmcLink, what: str) -> Iterator[None]:
         raise BmcRefused(bmc.host, f"{place} refuses to {what}: {words}") from None
     except sushy_errors.SushyError as error:
         raise BmcRefused(bmc.host, f"{place} cannot {what}: {bmc_text(str(error), link.secrets)}") from None
-    except Exception as error:  # noqa: BLE001 - sushy trusts that an answer has Redfish's form
+    except Exception as error:  # noqa: BLE001 - sushy does not validate answers
         kind = type(error).__name__
         raise BmcError(bmc.host, f"{place} did not {what}: its answer is not Redfish ({kind})") from None
 
 
 def _messages(error: Any, link: BmcLink) -> str:
-    """The BMC's own text about a refused request; extended messages are preferred to the general one."""
+    """The BMC's own text about a refused request: its extended messages if there are any, else the general one."""
     extended = error.extended_info if isinstance(error.extended_info, list) else [error.extended_info]
     texts = [entry.get("Message") for entry in extended if isinstance(entry, dict)]
     words = [bmc_text(text, link.secrets) for text in dict.fromkeys(text for text in texts if isinstance(text, str))]

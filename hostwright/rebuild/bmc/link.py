@@ -27,26 +27,27 @@ from hostwright.rebuild.bmc.settings import ADDRESS, CA, PASSWORD, PASSWORD_COMM
 from hostwright.rebuild.bmc.trust import Pinned, authorities, only_certificate, path_on
 
 ROOT = "/redfish/v1/"
-CONNECT_S = 10.0  #: seconds; management networks are local, so a slower BMC is off or missing
-ANSWER_S = 60.0  #: seconds for one answer: iDRAC and iLO take up to 30 s on a busy system
+CONNECT_S = 10.0  #: seconds for a connection; management networks are local, so a slower BMC is off or missing
+ANSWER_S = 60.0  #: seconds for one answer; iDRAC and iLO take up to 30 s on a busy system
 LOGOUT_S = 5.0
-CAP_BYTES = 4 * 1024 * 1024  #: limit of one answer; the largest expected one, a ComputerSystem, has about 50 KiB
-TRIES = 3  #: attempts of a read (never of an order) while the BMC is busy
+CAP_BYTES = 4 * 1024 * 1024  #: maximum size of one answer; the largest expected one, a ComputerSystem, has about 50 KiB
+TRIES = 3  #: maximum number of attempts of a read while the BMC is busy; orders are never repeated
 PAUSE_S = 2.0
-_BUSY = (429, 500, 502, 503, 504)  #: iDRAC answers 500 (SYS518), others 503, while they carry out an order
+#: statuses of a busy BMC. While it carries out an order, iDRAC answers 500 (SYS518); others answer 503.
+_BUSY = (429, 500, 502, 503, 504)
 _BAD, _DENIED, _FORBIDDEN = 400, 401, 403
 _CHUNK_BYTES = 64 * 1024
 _REDIRECTIONS = 5
-#: redirections that keep the method; older Supermicro BMCs also answer a login with them
+#: statuses of redirections that keep the method. Older Supermicro BMCs answer a login with one.
 _SAME_METHOD = (301, 307, 308)
 
 
 class BmcLink:
-    """Connection to one BMC. ``deadline_s``, a time of the clock, limits all requests."""
+    """Connection to one BMC. No request continues after ``deadline_s``, a time of the clock."""
 
     def __init__(self, bmc: Bmc, password: Secret, clock: Clock):
         self.deadline_s = clock.now_s() + bmc.timeout_s
-        self.headers: dict[str, str] = {}  #: sushy reads this attribute; the login is sent separately
+        self.headers: dict[str, str] = {}  #: for sushy; each request's login is added later
         self.auth = None
         self._bmc, self._password, self._clock = bmc, password, clock
         self._token: Secret | None = None
@@ -54,7 +55,7 @@ class BmcLink:
         self._basic = False
         self._verify = authorities(bmc)
         self._http = requests.Session()
-        self._http.trust_env = False  # ignores proxies, ~/.netrc and other CA bundles
+        self._http.trust_env = False  # ignore settings of proxies, ~/.netrc and CA bundles in the environment
         # some BMCs fail on persistent connections, according to sushy's authors
         self._http.headers["Connection"] = "close"
 
@@ -64,9 +65,9 @@ class BmcLink:
         return (self._password, *((self._token,) if self._token else ()))
 
     def log_in(self) -> None:
-        """Start a session, or use HTTP Basic authentication if the BMC has no sessions.
+        """Start a session or, if the BMC has no sessions, use HTTP Basic authentication.
 
-        Raises ``BmcDenied`` if the login is refused; no other method is tried then.
+        Raises ``BmcDenied`` if the login is refused, and then does not try another method.
         """
         self._token, self._basic = None, False
         sessions = self._sessions_path()
@@ -75,7 +76,7 @@ class BmcLink:
             answer = self._bounded("POST", sessions, body, {})
             if answer.status_code in (_DENIED, _FORBIDDEN):
                 raise self._denied()
-            # some BMCs answer 400 for a wrong password; another attempt might lock the account
+            # some BMCs answer 400 for a wrong password, and another attempt might lock the account
             if answer.status_code == _BAD:
                 raise self._denied(self._said_in(answer))
             token = answer.headers.get("X-Auth-Token", "")
@@ -88,7 +89,7 @@ class BmcLink:
     def url_of(self, link: object) -> str:
         """URL for a link from the BMC: the BMC's own address with the path of the link.
 
-        Raises ``BmcError`` for any other link.
+        Raises ``BmcError`` for a link to another server.
         """
         path = path_on(self._bmc.url, link)
         if not path:
@@ -104,7 +105,7 @@ class BmcLink:
     ) -> requests.Response:
         """Send a request of sushy, whose own timeouts and CA settings are ignored. Raises ``BmcError``."""
         answer = self._patiently(method, url, json, headers or {})
-        if answer.status_code == _DENIED and self._token:  # the session has expired: the password was accepted before
+        if answer.status_code == _DENIED and self._token:  # the session has expired
             self.log_in()
             answer = self._patiently(method, url, json, headers or {})
         if answer.status_code == _DENIED:
@@ -119,7 +120,7 @@ class BmcLink:
         return answer
 
     def close(self) -> None:
-        """End the session, because BMCs allow few; never raises."""
+        """End the session, because BMCs allow only few. Never raises."""
         self.deadline_s = self._clock.now_s() + LOGOUT_S
         try:
             if self._token and self._session_path:
@@ -131,7 +132,7 @@ class BmcLink:
             self._http.close()
 
     def _sessions_path(self) -> str:
-        """Path of the sessions collection, from the service root; empty if the root lacks it or requires a login."""
+        """Path of the sessions, as the service root names it; empty if the root lacks it or requires a login."""
         answer = self._patiently("GET", ROOT, None, {})
         if answer.status_code in (_DENIED, _FORBIDDEN):
             return ""
@@ -157,9 +158,10 @@ class BmcLink:
         raise silent(self._bmc)
 
     def _bounded(self, method: str, link: str, body: Any, headers: Mapping[str, str]) -> requests.Response:
-        """Send a request in its own thread, which is abandoned after the time limit.
+        """Send a request in a separate thread, which is abandoned after the time limit.
 
-        Name resolution and a server that sends single bytes ignore timeouts.
+        Timeouts of sockets are not enough: they do not limit name resolution, or a server that sends single bytes
+        slowly.
         """
         url = self.url_of(link)
         limit_s = min(self._left_s(), CONNECT_S + ANSWER_S)
@@ -188,19 +190,19 @@ class BmcLink:
         except requests.RequestException as error:
             failed = error
         fingerprint = only_certificate(self._bmc.ca) if other_name(failed) else ""
-        if fingerprint:  # no request was sent: the handshake failed
+        if fingerprint:  # the handshake failed, so no request was sent and it can be repeated
             self._http.mount("https://", Pinned(fingerprint))
             try:
                 return self._once(method, url, body, headers, limit_s)
             except requests.exceptions.SSLError:
-                pass  # not the pinned certificate: report the first error
+                pass  # the certificate is not the pinned one: raise the first error
             except requests.RequestException as error:
                 failed = error
         failed.request = None  # the request contains the login and would stay in the exception chain
         raise unreachable(self._bmc, failed)
 
     def _once(self, method: str, url: str, body: Any, headers: Mapping[str, str], limit_s: float) -> requests.Response:
-        """Send a request and follow the BMC's redirections to itself. The answer's content has been read."""
+        """Send a request, follow redirections of the BMC to itself, and read the answer's content."""
         for _ in range(_REDIRECTIONS + 1):
             answer = self._asked(method, url, body, headers, limit_s)
             if not answer.is_redirect:
@@ -225,7 +227,7 @@ class BmcLink:
             verify=self._verify,
             timeout=(min(CONNECT_S, limit_s), min(ANSWER_S, limit_s)),
             stream=True,
-            allow_redirects=False,  # requests would parse the address differently
+            allow_redirects=False,  # requests parses addresses in another way than ``path_on``
         )
         with answer:
             content = bytearray()
@@ -237,7 +239,7 @@ class BmcLink:
                         f"the BMC at {self._bmc.url} sent more than {CAP_BYTES >> 20} MiB where a few lines were "
                         "expected; its answer was discarded",
                     )
-        # sushy reads the content from here, as without ``stream``. It logs the text of errors, so secrets are masked.
+        # sushy reads the content from this attribute, and logs the text of errors, so secrets are masked
         answer._content = bytes(content) if answer.ok else self._scrubbed(bytes(content))
         return answer
 
@@ -268,7 +270,7 @@ class BmcLink:
         )
 
     def _said_in(self, answer: requests.Response) -> str:
-        """First message of a Redfish error (an extended one if present), else the HTTP status."""
+        """Text of a failed request: the first (extended) message of the Redfish error, else the HTTP status."""
         try:
             error = json.loads(answer.content)["error"]
             message = (error.get("@Message.ExtendedInfo") or [{}])[0].get("Message") or error.get("message")
@@ -283,18 +285,18 @@ class BmcLink:
 def quiet() -> None:
     """Disable the log messages of sushy and urllib3.
 
-    They log a BMC's answers unmodified; errors become messages of Hostwright instead.
+    The log messages contain unmodified answers of a BMC. Hostwright reports the errors itself.
     """
     for name in ("sushy", "urllib3.connection", "urllib3.connectionpool", "urllib3.util.retry"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
-_OTHER_NAME = (62, 64)  #: X509_V_ERR_HOSTNAME_MISMATCH and …IP_ADDRESS_MISMATCH (openssl/x509_vfy.h)
+_OTHER_NAME = (62, 64)  #: OpenSSL's codes X509_V_ERR_HOSTNAME_MISMATCH and …IP_ADDRESS_MISMATCH
 _NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN)
 
 
 def unreachable(bmc: Bmc, error: BaseException) -> BmcUnreachable:
-    """Error for a failed request, by its cause."""
+    """Convert the error of a failed request to one that names the cause."""
     causes = tuple(_causes(error))
     place = f"the BMC at {bmc.url}"
     sentence = next((sentence for cause in causes if (sentence := _sentence(place, cause))), "")
@@ -309,7 +311,7 @@ def unreachable(bmc: Bmc, error: BaseException) -> BmcUnreachable:
 
 
 def _sentence(place: str, cause: BaseException) -> str:
-    """Message for one cause; empty if the cause is not specific."""
+    """Message for one exception in a chain of causes; empty if its type does not explain the failure."""
     if isinstance(cause, socket.gaierror):
         return f"the name of {place} cannot be resolved: {cause.strerror} (see {ADDRESS})"
     if isinstance(cause, ssl.SSLCertVerificationError):
@@ -326,7 +328,7 @@ def _sentence(place: str, cause: BaseException) -> str:
 
 
 def silent(bmc: Bmc) -> BmcUnreachable:
-    """Error for a BMC that does not answer, whether or not it is on the network."""
+    """Error for a BMC that sent no answer within the time limit."""
     sentence = f"the BMC at {bmc.url} does not answer in time: is it on the network? A BMC that hangs needs a reset"
     return BmcUnreachable(bmc.host, sentence)
 

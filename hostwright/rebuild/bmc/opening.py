@@ -1,4 +1,4 @@
-"""Login to a BMC, and selection of the system that is the host."""
+"""Login to a BMC, and selection of the Redfish system that is the host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hostwright.rebuild.bmc.settings import PASSWORD_COMMAND, SYSTEM, Bmc
 
 
 def password_of(bmc: Bmc, timeout_s: float = TIMEOUT_S) -> Secret:
-    """Password of the BMC, or the first line that its command prints. Raises ``BmcError`` without a password."""
+    """Password from the inventory, or the first line that the inventory's command prints. Raises ``BmcError``."""
     if bmc.password is not None:
         return bmc.password
     try:
@@ -35,7 +35,7 @@ def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
         with explained(bmc, link, "show its systems"):
             link.log_in()
             connector = _Connector(bmc.url)
-            connector._session = link  # all requests of sushy go through this attribute
+            connector._session = link  # sushy sends all requests through this attribute
             root = sushy.Sushy(bmc.url, auth=_LoggedIn(), connector=connector, server_side_retries=0)
             system = _system(bmc, root)
     except BaseException:
@@ -45,7 +45,7 @@ def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
 
 
 class Opener:
-    """Opens one BMC repeatedly. After a refused login it raises that error again, because BMCs lock accounts."""
+    """Opens one BMC any number of times. After a refused login it only raises that error: BMCs lock accounts."""
 
     def __init__(self, bmc: Bmc):
         self._bmc = bmc
@@ -63,14 +63,14 @@ class Opener:
 
 
 class _Connector(sushy.connector.Connector):  # type: ignore[misc]  # sushy has no types
-    """Checks the path of each link before sushy resolves it: sushy would resolve some texts to another server."""
+    """sushy's connector with a check of each link, because sushy would resolve some links to another server."""
 
     def _op(self, method: str, path: str = "", *args: Any, **options: Any) -> Any:
         return super()._op(method, self._session.url_of(path), *args, **options)
 
 
 class _LoggedIn:
-    """sushy's authentication interface without any action: ``BmcLink`` handles the login."""
+    """Implementation of sushy's authentication that does nothing, because ``BmcLink`` handles the login."""
 
     def set_context(self, root: object, connector: object) -> None:
         """Do nothing; sushy calls this once."""
@@ -83,7 +83,7 @@ class _LoggedIn:
 
 
 def _system(bmc: Bmc, root: Any) -> Any:
-    """The system with the id, name or UUID from the inventory; without a setting, the only system."""
+    """The system whose id, name or UUID is in the inventory; if the inventory has none, the BMC's only system."""
     paths = root.get_system_collection().members_identities
     ids = {path.rstrip("/").rpartition("/")[2]: path for path in paths}
     if not bmc.system and len(paths) == 1:

@@ -1,4 +1,4 @@
-"""BMC settings of a host, from the inventory's variables."""
+"""Settings of a host's BMC, from variables of the inventory (``hostwright_bmc…``)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CA, SYSTEM, TIMEOUT, CONSOLE = f"{ADDRESS}_ca", f"{ADDRESS}_system", f"{ADDRESS}
 INSECURE = f"{ADDRESS}_insecure"
 NAMES = (ADDRESS, USER, PASSWORD, PASSWORD_COMMAND, CA, SYSTEM, TIMEOUT, CONSOLE, INSECURE)
 
-#: seconds for one order: large servers report "on" within seconds, but "off" only a minute after a shutdown begins
+#: seconds for one order to take effect; large servers report "off" only a minute after a shutdown begins
 TIMEOUT_S = 120.0
 _PATHS = ("", "/redfish", "/redfish/v1")
 _HOST = re.compile(r"[a-z0-9_](?:[a-z0-9._-]{0,252}[a-z0-9])?")
@@ -32,17 +32,17 @@ _TEMPLATE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 @dataclass(frozen=True, slots=True)
 class Bmc:
-    """BMC of one host. ``timeout_s`` is for one order, including the wait for its power state."""
+    """Settings of one host's BMC. ``timeout_s`` limits one order, including the wait until it takes effect."""
 
     host: str
-    url: str  #: https://NAME[:PORT], or http:// if the inventory allows it explicitly
+    url: str  #: https://NAME[:PORT]; http:// only if the inventory allows it explicitly
     user: str
     password: Secret | None = None
     password_command: str = ""
-    ca: str = ""  #: path of a PEM file; empty: the certificate authorities of this machine
-    system: str = ""  #: id of the Redfish system; empty: the only system
+    ca: str = ""  #: path of a PEM file with trusted certificates; empty: this machine's authorities
+    system: str = ""  #: id, name or UUID of the Redfish system; empty: the only one
     timeout_s: float = TIMEOUT_S
-    console: str = ""  #: how to access the console, in the site's own words
+    console: str = ""  #: text on how to access the host's console
 
     @property
     def insecure(self) -> bool:
@@ -51,20 +51,20 @@ class Bmc:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes for the operator about these settings."""
+        """Warnings for the operator about insecure settings."""
         plain = f"the BMC at {self.url} is used without TLS: its password can be read in transit ({INSECURE})"
         return (plain,) if self.insecure else ()
 
 
 class _Bad(Exception):
-    """Error text about a value, without the variable's name."""
+    """Error text about a variable's value; the caller adds the variable's name."""
 
 
 def read_bmc(host: Host) -> Bmc | None:
-    """BMC from a host's variables, or ``None``. Raises ``InputError`` with all mistakes.
+    """Settings of a host's BMC, or ``None`` if the host has none. Raises ``InputError`` with all mistakes.
 
-    Templates of ``{{ inventory_hostname }}`` and of plain variables are filled in, so that one line in a group's file
-    can set the BMCs of all its hosts.
+    Templates such as ``{{ inventory_hostname }}`` are filled in if they name a plain variable, so that one line in a
+    group's file can set the BMCs of all hosts in the group.
     """
     variables = _Variables(host)
     values = {name: variables.read(name) for name in host.vars if name.startswith(ADDRESS)}
@@ -110,7 +110,7 @@ class _Variables:
             return None
 
     def check_together(self, values: Mapping[str, Any]) -> None:
-        """Check that required variables are set and that no exclusive ones are combined."""
+        """Record mistakes: missing required variables, and combinations of variables that exclude each other."""
         if self._host.get(ADDRESS) is None:
             return
         if self._host.get(USER) is None:
@@ -131,7 +131,7 @@ class _Variables:
         self.mistakes.append(InputError(f"{name}: {sentence}", self._host.vars[name].origin.exact))
 
     def _filled(self, value: Any) -> Any:
-        """The value with templates filled in; a secret stays a ``Secret``."""
+        """The value with templates filled in. The result for a ``Secret`` is a ``Secret``."""
         if isinstance(value, Vaulted):
             raise _Bad(f"{value.sentence}; {PASSWORD_COMMAND} can query a password manager instead")
         if isinstance(value, Secret):
@@ -179,7 +179,7 @@ def _password(value: Any) -> Secret:
 
 
 def _flag(value: Any) -> bool:
-    if not isinstance(value, bool) and str(value).lower() not in ("true", "false"):  # text on the command line
+    if not isinstance(value, bool) and str(value).lower() not in ("true", "false"):  # command line: text
         raise _Bad(f"found {describe(value)}, expected true or false")
     return str(value).lower() == "true"
 

@@ -1,4 +1,4 @@
-"""Identity of a BMC: its address, and the certificates that are accepted."""
+"""Checks of a BMC's identity: links that lead to its own address, and accepted certificates."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from hostwright.common.userpaths import expanded
 from hostwright.rebuild.bmc.errors import BmcError
 from hostwright.rebuild.bmc.settings import CA, Bmc
 
-LONGEST_LINK = 2048  #: characters; the longest path in use has about 100
-#: No encoded slash, backslash or control character: a decoder might produce another path.
+LONGEST_LINK = 2048  #: maximum number of characters of a link; the longest in use has about 100
+#: Pattern for encoded characters, except a slash, backslash or control character, which might change the path.
 _ENCODED = "%(?!2[Ff]|5[Cc]|[01]|7[Ff])[0-9A-Fa-f]{2}"
-_CHARACTER = f"[A-Za-z0-9_~!$&'()*+,;=:@./-]|{_ENCODED}"  #: RFC 3986, section 3.3
+_CHARACTER = f"[A-Za-z0-9_~!$&'()*+,;=:@./-]|{_ENCODED}"  #: pattern for a character of a path (RFC 3986, section 3.3)
 _LINK = re.compile(
     r"(?P<place>(?i:https?)://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?=/|\Z))?"
     rf"(?P<path>/(?!/)(?:{_CHARACTER})*)?(?P<query>\?(?:{_CHARACTER}|\?)*)?(?:#[!-~]*)?"
@@ -26,23 +26,23 @@ _DOTS = (".", "..")
 
 
 class Pinned(HTTPAdapter):
-    """Accepts one certificate, whatever name it has: BMCs use self-signed ones, with names like ``iDRAC``."""
+    """Accepts one certificate by its fingerprint. The name is ignored, because BMCs have certificates for ``iDRAC``."""
 
     def __init__(self, fingerprint: str):
         self._fingerprint = fingerprint
         super().__init__()
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
-        """Override of ``HTTPAdapter`` that pins the fingerprint."""
+        """Override the method of ``HTTPAdapter`` to pin the fingerprint."""
         super().init_poolmanager(*args, **options, assert_fingerprint=self._fingerprint)
 
 
 def path_on(url: str, link: object, *, any_name: bool = False) -> str:
-    """Path and query of a BMC's link, if the link is on the BMC at ``url``; empty for any other link.
+    """Path and query of a link, if the link leads to the BMC at ``url``; else empty.
 
-    A link is never joined or resolved: it must be a path, optionally after the BMC's own address, character by
-    character. URL parsers disagree on the server in some texts. ``any_name`` accepts any host name, because many BMCs
-    use a name for themselves that others cannot resolve.
+    URL parsers disagree on the server in some texts, so links are not resolved: a link must be a path, optionally after
+    exactly the BMC's address. ``any_name`` accepts any host name in this address, because many BMCs have a name for
+    themselves that cannot be resolved.
     """
     if not isinstance(link, str) or len(link) > LONGEST_LINK:
         return ""
@@ -58,16 +58,16 @@ def path_on(url: str, link: object, *, any_name: bool = False) -> str:
 
 
 def _place(url: str) -> str:
-    """Scheme, name and port of a URL, with the default port filled in."""
+    """Scheme, name and port of a URL; a missing port is the scheme's default."""
     url = url.lower()
     default = ":443" if url.startswith("https:") else ":80"
     return url if re.search(r":\d+$", url) else url + default
 
 
 def authorities(bmc: Bmc) -> str | bool:
-    """Value of ``verify`` for requests: the inventory's PEM file, else this machine's certificate authorities.
+    """Value for the parameter ``verify`` of requests: the inventory's PEM file, else this machine's authorities.
 
-    The bundle of requests itself is not used, because it lacks a site's own authority.
+    The authorities in the package requests are not used, because a site's own authority is not among them.
     """
     if not bmc.ca:
         paths = ssl.get_default_verify_paths()
@@ -82,7 +82,7 @@ def authorities(bmc: Bmc) -> str | bool:
 
 
 def only_certificate(ca: str) -> str:
-    """SHA-256 fingerprint of the certificate in a PEM file; empty without a file or for several certificates."""
+    """SHA-256 fingerprint of the only certificate in a PEM file; empty without a file or with several certificates."""
     if not ca:
         return ""
     text = expanded(ca).read_text(encoding="ascii", errors="replace")

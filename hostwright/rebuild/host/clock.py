@@ -1,4 +1,4 @@
-"""Durations of a rebuild's phases."""
+"""Clock for the phases of a rebuild (``rebuild.PHASES``)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _CLOCK = Clock()
 
 
 class Phases:
-    """Durations of one rebuild's phases; the rebuild begins when this object is created.
+    """Measures the phases of one rebuild, which begins when this object is created.
 
-    For one thread; phases do not nest. ``on_begin`` is called when a phase begins, and ``on_end`` with its seconds when
-    it ends, with or without an error.
+    Use it in one thread. Phases do not nest. ``on_begin`` is called with a phase when it begins, and ``on_end`` with
+    the phase and its seconds when it ends, with or without an error.
     """
 
     def __init__(
@@ -35,9 +35,9 @@ class Phases:
 
     @contextmanager
     def phase(self, name: Phase) -> Iterator[None]:
-        """Count the time inside the context as this phase; repeated phases add up.
+        """Context manager that adds the time in the context to the phase.
 
-        Raises ``ValueError`` for an unknown name, and inside another phase.
+        Raises ``ValueError`` for an unknown name, and if another phase has not ended.
         """
         if name not in PHASES or self._open is not None:
             raise ValueError(f"the phase {name!r} cannot begin: {self._open or 'it is none of ' + ', '.join(PHASES)}")
@@ -53,7 +53,7 @@ class Phases:
             self._on_end(name, took_s)
 
     def rest(self) -> None:
-        """Stop the clock until ``go_on``, while the host waits for its turn behind others."""
+        """Stop the clock until ``go_on``, while the host waits until the rebuilds of other hosts are complete."""
         self._resting_since_s = self._clock.now_s()
 
     def go_on(self) -> float:
@@ -64,9 +64,9 @@ class Phases:
         return rested_s
 
     def move(self, source: Phase, target: Phase, seconds: float) -> None:
-        """Move seconds from an ended phase to another, such as the reboot within a provisioning run.
+        """Subtract seconds from an ended phase and add them to another, such as those of a reboot during provisioning.
 
-        At most the whole duration of ``source`` is moved, so that the sum stays the same.
+        At most the duration of ``source`` is moved, so that the sum of all phases stays the same.
         """
         moved_s = max(0.0, min(seconds, self._taken.get(source, 0.0)))
         if moved_s:
@@ -80,6 +80,6 @@ class Phases:
 
     @property
     def total_s(self) -> float:
-        """Seconds since the rebuild began, including time between phases but not the wait for its turn."""
+        """Seconds since the rebuild began, including time between phases but not time with a stopped clock."""
         now_s = self._clock.now_s() if self._resting_since_s is None else self._resting_since_s
         return now_s - self._begun_s

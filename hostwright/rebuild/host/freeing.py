@@ -1,6 +1,6 @@
-"""Draining of a host before its power is cut or its disks are wiped, after another check of its users.
+"""Draining of a host before its power is cut or its disks are wiped, after a new check of its locks and users.
 
-The decision may be hours old by then, because hosts wait for their turn.
+Earlier checks may be hours old, because a host waits until the rebuilds of other hosts are complete.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hostwright.rebuild.host.tools import Tools
 
 
 def refuse_locked(tools: Tools, facts: Facts) -> None:
-    """Raise ``Locked`` for a host that an operator has locked, or that another run is changing."""
+    """Raise ``Locked`` if an operator has locked the host, or if another run is changing it."""
     name = tools.target.name
     sentence, held = locks.refusal(facts, datetime.now(UTC)), locks.living(facts, tools.run.holder(name))
     if sentence or held is not None:
@@ -28,7 +28,10 @@ def refuse_locked(tools: Tools, facts: Facts) -> None:
 
 
 def probe_again(tools: Tools, phases: Phases) -> Facts:
-    """Probe the locks, runs and users of a host. Raises ``Locked``, and ``HostError`` if it does not answer."""
+    """Probe the locks, runs and users of a host.
+
+    Raises ``Locked`` for a locked host, and ``HostError`` for a host that does not answer.
+    """
     with phases.phase("diagnose"), tools.connect() as shell:
         facts = usage.probe_usage(shell, tools.target.occupancy)
     refuse_locked(tools, facts)
@@ -36,11 +39,11 @@ def probe_again(tools: Tools, phases: Phases) -> Facts:
 
 
 def free(tools: Tools, phases: Phases, effect: str, *, boots: bool) -> None:
-    """Drain a host that answers, if the inventory has a command for that, and wait until it is idle.
+    """Drain a host that answers with the site's command, if there is one, and wait until the host is idle.
 
-    ``effect`` is the action that follows ("cuts its power"); ``boots`` is whether the installed system starts again
-    afterwards. All errors are raised before anything is disturbed: ``Locked``, ``Refused`` if somebody is at work or a
-    job of an earlier run continues, else ``HostError``.
+    ``effect`` names the action that follows ("cuts its power"); ``boots`` is whether the installed system starts again
+    after that action. All errors are raised before any work is disturbed: ``Locked``, ``Refused`` if somebody is at
+    work or a job of an earlier run continues, and ``HostError``.
     """
     facts, request, name = probe_again(tools, phases), tools.run.request, tools.target.name
     left = usage.jobs_left(facts)
@@ -69,7 +72,7 @@ def drain(tools: Tools, phases: Phases, reason: str, *, wait: Callable[[], tuple
 
 
 def keep_away(tools: Tools, phases: Phases, reason: str) -> None:
-    """Drain a host that is not drained yet, for example because only a file differed. Raises ``HostError``."""
+    """Drain a host, unless it is already drained. Raises ``HostError``."""
     with tools.connect() as shell:
         facts = ask(shell, (hostdrained.DRAINED,), timeout_s=usage.PROBE_TIMEOUT_S)
     if hostdrained.drained(facts) is None:
@@ -77,7 +80,7 @@ def keep_away(tools: Tools, phases: Phases, reason: str) -> None:
 
 
 def context(tools: Tools, reason: str) -> draining.Context:
-    """Host and reason for the site's commands."""
+    """Values that the site's drain command and return command receive: the host and the reason."""
     return draining.Context(tools.target.name, reason, tools.run.id, tools.run.stamp.operator)
 
 

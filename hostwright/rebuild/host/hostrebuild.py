@@ -1,8 +1,8 @@
-"""Rebuild of one host: the decided way, the ways that follow it, and the end, with the time of each phase.
+"""Rebuild of one host: the repair that was decided, further repairs if it fails, and the time of each phase.
 
-After a failed way only the next way that the decision announced is taken. After a power cycle the host is diagnosed
-again and a new decision is made. Refusals are raised before any change. A host is locked with the reason if an order to
-a BMC or an installer fails, since it may be half installed or unreachable.
+If a repair (``rebuild.Way``) fails, only the repairs that the decision announced may follow. After a power cycle the
+host is diagnosed again and a new decision is made. Refusals are raised before any change. If an order to a BMC or an
+installer fails, the host may be half installed or unreachable, so it is locked with the reason.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from hostwright.rebuild.ways.probing import ProbedHost, probe_host
 from hostwright.rebuild.ways.ways import Decision, decide, decide_again
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 
-MAX_WAYS = 8  #: power on, cycle twice, trust, repair, relayer, reinstall and a last way; more would be a loop
-FRESH_S = 60.0  #: seconds; an older diagnosis is repeated before any change, because the host waited for its turn
+MAX_WAYS = 8  #: maximum number of ways in one rebuild, our choice; a rebuild that needs more is in a loop
+FRESH_S = 60.0  #: age in seconds above which a diagnosis is repeated before any change
 POWER: tuple[Way, ...] = ("power on", "power cycle")
-#: ways that end all work on the host → their effect, for messages
+#: way that ends all work on the host → effect on the host, for messages
 DISTURBS: Mapping[Way, str] = {"power cycle": "cuts its power", "reinstall": "wipes its disks"}
 
 
@@ -56,8 +56,8 @@ class HostRebuild:
         self._began = datetime.now(UTC)
         self._phases = Phases(on_end=lambda name, took_s: self._emit(events.Phase(self.name, name, took_s)))
         self._probed: ProbedHost | None = None
-        self._went_down = False  #: whether the host did not return from a reboot of the last way
-        self._half_done = False  #: whether an order to a BMC or an installer is incomplete
+        self._went_down = False  #: whether the host did not answer again after the last reboot
+        self._half_done = False  #: whether the host has not answered since an order to a BMC or an installer began
 
     @property
     def name(self) -> str:
@@ -65,7 +65,7 @@ class HostRebuild:
         return self._tools.target.name
 
     def diagnose(self) -> Decision:
-        """Diagnose the host and decide; nothing is changed. The clock is stopped until ``run``."""
+        """Diagnose the host and decide how to rebuild it, without a change. Stops the clock until ``run``."""
         decision = decide(self._look(), self._start)
         self._phases.rest()
         return decision
@@ -82,10 +82,10 @@ class HostRebuild:
         return self._probed.diagnosis
 
     def run(self, decision: Decision) -> Rebuild:
-        """Take the decided way, and the ways that follow, to the end; return the record.
+        """Carry out the decided way, and those that follow if it fails; return the record.
 
-        A failed rebuild raises only ``Stopped``; other errors are in its record. ``Locked`` is raised if a lock
-        prevents the first way: nothing was changed then, and nothing is recorded.
+        Errors are in the record, with two exceptions. ``Stopped`` is raised if the operator stops the run. ``Locked``
+        is raised if a lock prevents the first way: then nothing is changed, and there is no record.
         """
         try:
             outcome, sentence = self._run(decision)
@@ -100,7 +100,7 @@ class HostRebuild:
         return self._record(outcome, sentence)
 
     def _run(self, first: Decision) -> tuple[Outcome, str]:
-        """Outcome and its sentence. Raises if no further way is to be tried."""
+        """Carry out ways until one succeeds; return the outcome and a sentence. Raises the error of the last way."""
         if self._phases.go_on() > FRESH_S:
             first = self._as_it_is_now(first)
         decision = first
@@ -121,9 +121,9 @@ class HostRebuild:
         )
 
     def _as_it_is_now(self, shown: Decision) -> Decision:
-        """Decide again from a new diagnosis; return the same way, or ``nothing`` if the host is as desired by now.
+        """Decide again from a new diagnosis: the way that was shown, or ``nothing`` if the host is as desired by now.
 
-        Raises ``Refused`` if the host needs another way than the operator was shown.
+        Raises ``Refused`` if the host now needs another way than the operator was shown.
         """
         now = decide(self._look(), self._start)
         if now.way == shown.way:
@@ -134,7 +134,7 @@ class HostRebuild:
         raise Refused(self.name, f"{was}; run the same command again")
 
     def _require_free(self, way: Way) -> None:
-        """Check everything that may forbid a way, before any change."""
+        """Raise an error if anything forbids this way: locks, users, missing files. Changes nothing."""
         probed = self._probed
         if probed is not None and probed.facts is not None:
             freeing.refuse_locked(self._tools, probed.facts)
@@ -146,15 +146,15 @@ class HostRebuild:
             freeing.free(self._tools, self._phases, DISTURBS[way], boots=way != "reinstall")
 
     def _took(self, decision: Decision) -> bool:
-        """Take one way; return whether the host is in service. If it is not, it must be diagnosed again."""
+        """Carry out one way; return whether the host is in service. If it is not, it must be diagnosed again."""
         self._went_down = False
         try:
             return self._take(decision.way, decision)
         except (Refused, Stopped, NotAccepted, powering.OrderFailed):
-            raise  # other ways would be refused too, and no way corrects a host that computes wrong results
+            raise  # refusals apply to all ways, and no way fixes a host that computes wrong results
         except HostError as error:
             if decision.way == "reinstall":
-                raise  # an answer now may come from the installer: only people can decide
+                raise  # if the host answers, this may be the installer: only people can decide
             self._went_down = isinstance(error, NotBack)
             self._failures.append(f"{decision.way}: {error.sentence}")
             self._emit(events.Note(self.name, f"{decision.way} failed: {error.sentence}"))
@@ -186,14 +186,14 @@ class HostRebuild:
         return True
 
     def _require_files(self) -> None:
-        """Check, before any removal, that all files for reprovisioning are here. Raises ``ArtifactError``."""
+        """Before layers are removed, check that this machine has all files for them. Raises ``ArtifactError``."""
         target = self._tools.target
         if read_file_settings(target.host).way != DIRECT:
             for artifact in target.files_for(self._probed.facts if self._probed else None):
                 self._tools.run.locate(artifact)
 
     def _clean(self) -> None:
-        """Free disk space: delete Hostwright's unneeded files and apt's cache."""
+        """Free disk space on the host: delete files that Hostwright no longer needs, and apt's cache."""
         with self._phases.phase("remove"), self._tools.connect() as shell:
             departure.clean(shell, self._tools.target.artifacts)
 
@@ -203,7 +203,7 @@ class HostRebuild:
         self._verify()
 
     def _converge(self, desired: Desired, phase: Phase) -> None:
-        """Bring the host to these states; reboots in between count as their own phase."""
+        """Bring the host to these states. Time for reboots counts as the phase ``reboot`` and not as ``phase``."""
         target = self._tools.target
         host = applying.HostApply(self._tools.run, applying.HostJob(target, desired, rebuilds=True))
         try:
@@ -218,7 +218,7 @@ class HostRebuild:
             self._phases.move(phase, "reboot", host.rebooted_s)
 
     def _verify(self) -> None:
-        """Run every layer's checks. Raises ``HostError`` if one fails."""
+        """Run the checks of every layer. Raises ``HostError`` if one fails."""
         with self._phases.phase("verify"):
             bad = sorted(
                 (check for check in self._tools.check() if not check.holds), key=lambda check: not check.checked
@@ -234,7 +234,7 @@ class HostRebuild:
             raise HostError(self.name, f"the host matches its stack, but {what}")
 
     def _accept(self) -> None:
-        """Run the requested proofs before the host returns to service. Raises ``NotAccepted``."""
+        """Run the proofs that the operator requested (``--prove``). Raises ``NotAccepted`` if one fails."""
         tools = self._tools
         if tools.accept is not None:
             try:
@@ -245,21 +245,21 @@ class HostRebuild:
                 raise
 
     def _keep_away(self, reason: str) -> None:
-        """Keep new work off the host; a failure to drain it is only noted."""
+        """Drain the host; if that fails, only add a note."""
         try:
             freeing.keep_away(self._tools, self._phases, reason)
         except HostError as error:
             self._emit(events.Note(self.name, f"the host could not be drained: {error.sentence}"))
 
     def _power(self, way: Way, decision: Decision) -> None:
-        """Switch the power or reboot, and wait until the host answers in another boot."""
+        """Switch the power or reboot, and wait until the host answers with another boot id."""
         before = self._probed.diagnosis.boot_id if self._probed else ""
         self._begin()
         powering.switch(self._tools, self._phases, way, by_bmc=decision.by != "ssh", boot_id=before)
         self._half_done = False
 
     def _begin(self) -> None:
-        """Mark the start of an order: a failure before the host answers again locks the host."""
+        """Record that an order has begun, so that the host is locked if it does not answer again."""
         self._half_done = True
 
     def _trust(self) -> None:
@@ -269,7 +269,10 @@ class HostRebuild:
         self._tools.trust(error)
 
     def _back_to_work(self, *, changed: bool) -> None:
-        """Return the host to service if it is drained or ``changed``; a scheduler may have marked it down."""
+        """Run the site's command that returns the host to service, if the host is drained or ``changed``.
+
+        A changed host may need it without a drain, because a scheduler may have marked the host as down.
+        """
         hooks = self._tools.hooks
         facts = self._probed.facts if self._probed else None
         drained = facts is not None and hostdrained.drained(facts) is not None
@@ -279,7 +282,7 @@ class HostRebuild:
             draining.undrain(shell, hooks, freeing.context(self._tools, "rebuilt"), self._emit)
 
     def _hand_over(self, decision: Decision) -> str:
-        """Drain and lock the host, with the reason for the people who take over."""
+        """Drain and lock the host for people; return the reason for the lock."""
         self._taken.append("hand over")
         reason = "; ".join([*decision.reasons, *self._failures])
         if self._probed and self._probed.diagnosis.reach == "answers":
@@ -293,7 +296,7 @@ class HostRebuild:
         return self._lock(reason)
 
     def _lock(self, reason: str) -> str:
-        """Lock the host; return the reason and where the lock is."""
+        """Lock the host; return a sentence with the reason and the place of the lock."""
         tools = self._tools
         answers = self._probed is not None and self._probed.diagnosis.reach == "answers"
         return keep_locked(tools, reason, answers=answers)
@@ -303,7 +306,7 @@ class HostRebuild:
             raise Stopped(self.name, f"stopped by the operator after {', '.join(self._taken) or 'the diagnosis'}")
 
     def _note(self, decision: Decision, *, shown: bool) -> None:
-        """Record the reasons of a decision. ``shown``: also show them to the operator, who has seen only the first."""
+        """Record the reasons of a decision; with ``shown``, also report them to the operator."""
         self._reasons += [entry for entry in decision.reasons if entry not in self._reasons]
         self._rules += [entry for entry in decision.rules if entry not in self._rules]
         if shown:
@@ -318,15 +321,15 @@ class HostRebuild:
         )  # fmt: skip
 
 
-#: enough time to replace a card; the person who returns the host to service removes the lock earlier
+#: duration of a lock, enough to replace a card. People remove the lock when they return the host to service.
 FOR = timedelta(weeks=4)
-REASON_CHARACTERS = 200  #: limit of a lock's reason
+REASON_CHARACTERS = 200  #: maximum length of a lock's reason
 
 
 def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
-    """Lock the host itself if it ``answers``, else on this machine; return the reason and where the lock is.
+    """Lock a host: on the host if it ``answers``, else on this machine.
 
-    Raises nothing: if locking fails, the returned text includes that.
+    Returns a sentence with the reason and the place of the lock. Never raises: the sentence includes a failure.
     """
     now = datetime.now(UTC).replace(microsecond=0)
     name = tools.target.name
@@ -338,7 +341,7 @@ def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
                 operatorlock.put_lock(shell, lock)
             where = "the host is locked"
         except HostError:
-            answers = False  # the host stopped answering
+            answers = False  # the host no longer answers, so the lock is stored on this machine
     if not answers:
         try:
             locallocks.put(state_root(), tools.run.roster.path, lock, now=now)

@@ -12,11 +12,11 @@ from hostwright.rebuild.rebuild import Way
 
 
 class OrderFailed(HostError):
-    """A BMC failed to carry out an order; no other order is tried."""
+    """A BMC failed to carry out an order. No other way may follow, because the state of the host is unknown."""
 
 
 def switch(tools: Tools, phases: Phases, way: Way, *, by_bmc: bool, boot_id: str) -> None:
-    """Take the way ``power on`` or ``power cycle``; return when the host answers in another boot than ``boot_id``.
+    """Carry out ``power on`` or ``power cycle``; return when the host answers with another boot id than ``boot_id``.
 
     Raises ``OrderFailed`` if the BMC fails, and ``HostError`` if the host does not answer in time.
     """

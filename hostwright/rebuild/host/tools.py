@@ -1,4 +1,4 @@
-"""Dependencies of the steps of a rebuild."""
+"""Functions and values that a run provides for rebuilds."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from hostwright.verify.verdict import Check
 
 @dataclass(frozen=True)
 class Tools:
-    """Dependencies of one host's rebuild, provided by its run."""
+    """Functions and values that a run provides for the rebuild of one host."""
 
     run: Run
     target: TargetHost
     ways: Ways
-    #: installs a new operating system; takes the reason, the phases, and a function that is called at the start;
-    #: returns when SSH answers
+    #: installs a new operating system; returns when SSH answers. Parameters: reason, phases, and a function that is
+    #: called before the first change.
     install: Callable[[str, Phases, Callable[[], None]], None]
-    trust: Callable[[HostKeyMismatch], None]  #: records the new host key if it is confirmed, else raises
-    check: Callable[[], Sequence[Check]]  #: runs the layers' checks
+    trust: Callable[[HostKeyMismatch], None]  #: records the new host key if the console confirms it, else raises
+    check: Callable[[], Sequence[Check]]  #: runs the checks of all layers
     history: tuple[Rebuild, ...]
     accept: Accept | None = None
 
     @property
     def hooks(self) -> Hooks | None:
-        """The site's commands that drain the host and return it to service."""
+        """The site's commands that drain the host and return it to service; ``None`` if the inventory has none."""
         return read_hooks(self.target.host)
 
     def connect(self) -> RootShell:

@@ -1,1 +1,1 @@
-"""Installation of a new operating system on a host: seeds, their server, and the new host key."""
+"""Installation of a new operating system on a host: seeds for installers, servers of seeds, and new host keys."""

@@ -1,7 +1,7 @@
 """Installation of a new operating system on one host: by Hostwright's seed over its BMC, or by the site's command.
 
-The new system's host key is generated here and delivered with the seed, so that it is known before the host first
-answers. It replaces the old key only once the host presents it.
+The new system's host key is generated on this machine and delivered with the seed, so that it is known before the host
+first answers. It replaces the old key in known_hosts only once the host presents the new key.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from hostwright.transport.identity.keyscan import scan_key
 from hostwright.transport.identity.trusting import known, replace
 from hostwright.transport.root.rootshell import RootShell
 
-POLL_S = 2.0  #: seconds between two checks of the new system
-CONSOLE_POLL_S = 10.0  #: seconds between two queries of the console: a BMC needs as long for a login
-#: seconds from power-on to the first fetched file: twice the duration of firmware and memory tests on a large server
+POLL_S = 2.0  #: seconds between two checks whether the new system answers
+CONSOLE_POLL_S = 10.0  #: seconds between two queries of the console; a BMC's login takes about as long
+#: maximum seconds from power-on to the first fetched file, twice what firmware and memory tests of large servers take
 FETCH_TIMEOUT_S = 1200.0
-LOOK_TIMEOUT_S = 30.0  #: seconds for one probe
-SHOWN = 40  #: limit for a host's own name and version
+LOOK_TIMEOUT_S = 30.0  #: time limit in seconds for one probe of the new system
+SHOWN = 40  #: maximum length of the name and version that a system reports, in a message
 SYSTEMS = {"ubuntu": "Ubuntu", "debian": "Debian"}
 
 
 @dataclass(frozen=True)
 class Installer:
-    """Installation of one host: its connection, its BMC, and the seed servers."""
+    """Installs a new operating system on one host, by its BMC and the seed servers or by the site's command."""
 
     run: Run
     target: TargetHost
@@ -61,13 +61,13 @@ class Installer:
 
     @cached_property
     def means(self) -> Means:
-        """Settings in the inventory for the host's installation."""
+        """Settings for the host's rebuild in the inventory."""
         return read_means(self.target.host)
 
     def __call__(self, reason: str, phases: Phases, begun: Callable[[], None]) -> None:
-        """Reinstall the host; return when it answers over SSH with its new key, which is then recorded.
+        """Reinstall the host, and record its new key; return when SSH answers with that key.
 
-        ``begun`` is called before the first order with an effect. Raises ``HostError`` with the last observation.
+        ``begun`` is called before the first order that changes the host. ``HostError`` has the last observation.
         """
         if install := self.means.install:
             self._by_seed(install, phases, begun)
@@ -77,7 +77,7 @@ class Installer:
             raise HostError(self.target.name, "no way to reinstall the host is configured; set hostwright_install")
 
     def finish(self) -> None:
-        """Complete an installation that was interrupted after its seed was fetched: generate the host's own key."""
+        """Complete an interrupted installation: replace the seed's key, if the host still uses it, by a new one."""
         name = self.target.name
         seeded = pending.recall(name)
         if seeded is None:
@@ -85,7 +85,7 @@ class Installer:
         if seeded.blob in {entry.blob for entry in known(self.target.host, self.target.options)}:
             with self.connect() as shell:
                 self._rotate(shell, seeded)
-        else:  # the host has another key by now
+        else:  # the host has another key already, so the record of the seed's key is obsolete
             pending.forget(name)
 
     def _by_seed(self, install: Install, phases: Phases, begun: Callable[[], None]) -> None:
@@ -101,7 +101,7 @@ class Installer:
                 stopped = partial(_going_on, install, place)
                 self._await_key([keys.public], install.timeout_s, began_s=began_s, stopped=stopped)
         with phases.phase("install"):
-            # the host is installed: an error of the BMC no longer matters
+            # the host is installed, so an error of the BMC does not matter
             with suppress(HostError), self._bmc() as bmc:
                 bmc.boot_from_disk()
             with self._await_login(install.timeout_s) as shell:
@@ -111,9 +111,9 @@ class Installer:
     def _start_installer(
         self, install: Install, place: Place, seed: Seed, phases: Phases, begun: Callable[[], None]
     ) -> float:
-        """Boot the installer; return the clock time of power-on, once the installer has fetched its seed.
+        """Boot the installer, and wait until it has fetched its seed; return the clock time of power-on.
 
-        If it does not, the host boots from its disk again: no pending boot setting can wipe it later.
+        If the seed is not fetched, the BMC is set to boot from the disk again, so that no later boot wipes the disk.
         """
         ordered = False
         try:
@@ -173,7 +173,7 @@ class Installer:
         raise HostError(host.name, f"the command of hostwright_reinstall {how}{output}")
 
     def _await_fetch(self, place: Place, first: str, timeout_s: float, boot: str) -> None:
-        """Wait until the installer fetches its seed."""
+        """Wait until the installer has fetched the file ``first``. Raises ``HostError`` after the time limit."""
         name = self.target.name
         self.run.emit(Waiting(name, "the installer, which has not fetched its seed yet"))
         end_s = self.clock.now_s() + timeout_s
@@ -200,10 +200,10 @@ class Installer:
     ) -> None:
         """Wait until the host presents its new key, and record the key.
 
-        ``wanted`` are the keys that were delivered to the host. Without them the console is queried, once the host
-        presents a key that is neither recorded nor ``before``. The old key means that the old system runs; any other
-        key may be the installer's, and the wait goes on. ``timeout_s`` counts from ``began_s``, else from now.
-        ``stopped`` returns the consequence of a stop by the operator.
+        ``wanted`` are the keys that were delivered to the host. If it is ``None``, the console is queried as soon as
+        the host presents a key that is neither recorded nor ``before``. The wait continues while the host presents the
+        old key (of the old system) or an unknown one (perhaps of the installer). ``timeout_s`` counts from ``began_s``,
+        by default from the call. ``stopped`` returns the consequence of a stop by the operator, for the message.
         """
         name, options = self.target.name, self.target.options
         old = {entry.blob for entry in known(self.target.host, options)}
@@ -229,9 +229,9 @@ class Installer:
         self.run.emit(Note(name, f"the new host key {keys[0]} is recorded in {', '.join(map(str, replaced.files))}"))
 
     def _from_console(self, shown: HostKey) -> tuple[list[HostKey], str]:
-        """Keys that the console prints now, and a description for messages.
+        """Host keys that the console prints, and a text about them for messages.
 
-        No keys if the command fails: during the installation the console may print nothing, or the installer's keys.
+        Empty if the command fails: during an installation the console may not print keys, or print the installer's.
         """
         command = self.means.console_command
         if not command:
@@ -247,23 +247,23 @@ class Installer:
         return keys, f"it showed an unknown key {shown}, and its console shows {', '.join(map(str, keys))}"
 
     def _shown(self) -> HostKey | None:
-        """Key that the host presents now; ``None`` while nothing answers."""
+        """Scan the key that the host presents; ``None`` if nothing answers."""
         try:
             return scan_key(self.target.host, self.target.options)
         except Unreachable:
             return None
 
     def _await_login(self, timeout_s: float) -> RootShell:
-        """Wait until a login succeeds and systemd has settled: the first boot may not be complete."""
+        """Wait until a login succeeds and systemd has finished booting the host."""
         return rebooting.await_boot(
             self.target.host, self.connect, after="its installation", timeout_s=timeout_s, emit=self.run.emit,
             clock=self.clock,
         )  # fmt: skip
 
     def _rotate(self, shell: RootShell, seeded: HostKey) -> None:
-        """Replace the host's key by one that was in no seed, which others may have read on the network.
+        """Replace the host's key, which others may have read in the seed on the network, by a new one.
 
-        If that fails, the note includes what to do.
+        If that fails, a note says what to do.
         """
         name = self.target.name
         try:
@@ -275,7 +275,7 @@ class Installer:
             self.run.emit(Note(name, f"the host generated the host key {made}, which is now the only recorded key"))
 
     def _require_system(self, shell: RootShell, install: Install) -> None:
-        """Raise unless the system and release of the settings were installed: the site's PXE may choose others."""
+        """Raise ``HostError`` if another system or release was installed, because the site's PXE chose it."""
         name = self.target.name
         answers = os_release(ask(shell, (OS_RELEASE,), timeout_s=LOOK_TIMEOUT_S))
         system, release = (printable(answers.get(key, ""))[:SHOWN] for key in ("ID", "VERSION_ID"))
@@ -296,7 +296,7 @@ class Installer:
 
 
 def _going_on(install: Install, place: Place) -> str:
-    """End of a message that this run stops waiting: how the installer continues without the seed server."""
+    """Text for a run that stops waiting: how the installer continues without the seed server."""
     left = set(FETCHED) - place.fetched() if install.os == "debian" else set()
     if left:
         return f": its installer continues by itself and will fail at its end, without {', '.join(sorted(left))}"

@@ -1,6 +1,7 @@
-"""Record of hosts that still use the key of a seed; written before the seed is served.
+"""Records of hosts that still use the host key of a seed, which others may have read.
 
-If a run is killed before it has replaced the key, the record stays, and the next rebuild of the host replaces the key.
+A record is written before the seed is served, and deleted when the key has been replaced. If a run is killed between
+the two, the next rebuild of the host replaces the key.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from hostwright.common.errors import HostError
 from hostwright.common.places import ANOTHER_STATE, make_folder, plain_name, refused, state_root, write_whole
 from hostwright.transport.identity.keys import HostKey
 
-FOLDER = Path("seeds", "given")  #: below the state directory; one file per host with the public key of its seed
+#: directory of the records, below the state directory; one file per host with the public key of the seed
+FOLDER = Path("seeds", "given")
 
 
 def remember(host: str, seeded: HostKey) -> None:
@@ -34,7 +36,7 @@ def recall(host: str) -> HostKey | None:
 
 
 def forget(host: str) -> None:
-    """Delete the record: the host has its own key."""
+    """Delete the record of a host that has replaced the seed's key."""
     _file(host).unlink(missing_ok=True)
 
 

@@ -1,7 +1,7 @@
-"""Replacement of a host key that was delivered in a seed, which others may have read on the network.
+"""Replacement of a host key from a seed, which others may have read on the network.
 
-Both keys are recorded during the change: the host stays reachable after any interruption, and a repetition completes
-the change. Concurrent runs are safe: the host generates one key for all of them.
+During the replacement both keys are in known_hosts. So the host stays reachable after an interruption, and another run
+can complete the replacement. Several runs at the same time are safe, because the host generates only one key for all.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from hostwright.transport.root.rootshell import RootShell
 
 KEY, PID = "/etc/ssh/ssh_host_ed25519_key", "/run/sshd.pid"
 STEP_TIMEOUT_S = 60.0
-SHOW_TIMEOUT_S = 60.0  #: time limit for the restarted sshd to present its new key; it normally takes 1 s
+SHOW_TIMEOUT_S = 60.0  #: seconds for the restarted sshd to present the new key, which normally takes 1 s
 POLL_S = 1.0
 
 
 def rotate(
     shell: RootShell, target: Target, options: Options, seeded: HostKey, clock: Clock, *, key: str = KEY, pid: str = PID
 ) -> HostKey:
-    """Generate a new host key on the host, replace the seed's key, and record the new one alone; return it.
+    """Generate a new key on the host, and record it in place of the seed's key; return the new key.
 
-    Raises ``HostError``: either before anything is recorded, or with both keys recorded and a fix in the message.
+    Raises ``HostError``. Then either no new key is recorded, or both are and the message has the fix.
     """
     script = sh_file(__file__, "newkey.sh", key=key, seeded=seeded.line)
     output = shell.run(script, timeout_s=STEP_TIMEOUT_S, failure="it cannot generate its own host key")
@@ -50,10 +50,10 @@ def rotate(
 
 
 def _shows(target: Target, options: Options, made: HostKey, clock: Clock) -> bool:
-    """Wait until the host presents the new key; return whether it did."""
+    """Wait until the host presents the new key; return whether it did within ``SHOW_TIMEOUT_S``."""
     end_s = clock.now_s() + SHOW_TIMEOUT_S
     while clock.now_s() < end_s:
-        with suppress(Unreachable):  # the port is closed while sshd restarts
+        with suppress(Unreachable):  # sshd is restarting
             if scan_key(target, options) == made:
                 return True
         clock.sleep(POLL_S)

@@ -1,4 +1,4 @@
-"""Seed servers of one run: one for each address and port, started when the first host needs it."""
+"""Seed servers of one run, one for each address and port. A server starts when the first host needs it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Location of one host's seed; ``url`` is empty without a server (for a site's command that needs none).
+    """Where one host's seed is served: below ``url``, or nowhere if it is empty (the site's command needs no seed).
 
-    With an ``authority`` the seed is served over HTTPS.
+    With an ``authority``, the seed is served over HTTPS.
     """
 
     host: str
@@ -36,20 +36,20 @@ class Place:
     authority: Authority | None = None
 
     def publish(self, seed: Seed) -> None:
-        """Start serving the seed."""
+        """Start to serve the seed."""
         if self.server is not None:
             self.server.publish(self.host, seed, only_from=self.only_from)
 
     def fetched(self) -> frozenset[str]:
-        """Files that were fetched completely."""
+        """Names of the seed's files that were fetched completely."""
         return self.server.fetched(self.host) if self.server is not None else frozenset()
 
     def withdraw(self) -> frozenset[str]:
-        """Stop serving the seed; return the files that were fetched completely."""
+        """Stop serving the seed; return the names of the files that were fetched completely."""
         return self.server.withdraw(self.host) if self.server is not None else frozenset()
 
     def on_the_wire(self, seed: Seed) -> str:
-        """Note on who can read and change the seed in transit, and the protection against that."""
+        """Note for the operator on who can read and change the seed in transit, and how to prevent that."""
         if self.authority:
             part = self.authority.part
             return (
@@ -60,7 +60,7 @@ class Place:
         return PLAIN
 
     def came(self) -> str:
-        """Clients that requested the seed in vain, for a message; empty if there are none."""
+        """Text about clients that requested the seed but did not receive it, for a message; empty if there are none."""
         if self.server is None:
             return ""
         if others := ", ".join(sorted(self.server.refused(self.host))):
@@ -71,7 +71,7 @@ class Place:
 
 
 class SeedServers:
-    """Serves seeds at the addresses in the inventory, while the context is open."""
+    """Starts seed servers at the addresses in the inventory, and stops them when the context ends."""
 
     def __init__(self) -> None:
         self._open = ExitStack()
@@ -86,7 +86,7 @@ class SeedServers:
 
     @contextmanager
     def place(self, host: str, settings: Install | Reinstall) -> Iterator[Place]:
-        """Context manager for the location of a host's seed; serving stops when the context ends."""
+        """Context manager for the ``Place`` of a host's seed. When it ends, the seed is no longer served."""
         if not settings.serve:
             yield Place(host)
             return

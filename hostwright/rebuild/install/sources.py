@@ -1,7 +1,7 @@
-"""Confirmation that a host's presented key is genuine, by sources other than the connection itself.
+"""Confirmation that the key which a host presents is genuine, by sources other than the connection itself.
 
-In order: the operator's fingerprint, the host's console, the operator's answer to a question with the old and the new
-key. The first available source decides; after a refusal no weaker source is queried.
+The sources in order are a fingerprint from the operator, the host's console, and a question to the operator that shows
+the old and the new key. The first available source decides. After a refusal the later sources are not queried.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from hostwright.transport.identity.hostkeys import KnownHost
 from hostwright.transport.identity.keys import HostKey, parse_many
 
 VARIABLE = "hostwright_host_keys"
-TIMEOUT_S = 120.0  #: seconds for the command: a BMC takes tens of seconds for a login and an answer
+TIMEOUT_S = 120.0  #: seconds for the console's command; a BMC takes tens of seconds for a login and an answer
 YES = "yes"  #: the answer that the operator must type in full
-_ALIKE = "hostwright_host_key"  #: prefix of a misspelled variable
-_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")  #: 32 bytes in base64 without padding, as ssh-keygen -l prints
-#: Templates that Ansible would fill in. Other braces may be meant for the BMC's own tool.
+_ALIKE = "hostwright_host_key"  #: prefix of variables that are probably misspelled
+_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")  #: pattern for a fingerprint as ``ssh-keygen -l`` prints it
+#: templates that Ansible would fill in, but Hostwright does not; other braces may be for the BMC's own tool
 _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
 
 GIVEN = "the fingerprint that was given"
@@ -34,7 +34,7 @@ OPERATOR = "the operator's answer"
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """Genuine keys of the host, the presented one first, and the source (``GIVEN``, ``CONSOLE``, ``OPERATOR``)."""
+    """Keys of a host that a source confirmed, the presented key first; ``source`` is GIVEN, CONSOLE or OPERATOR."""
 
     keys: tuple[HostKey, ...]
     source: str
@@ -42,9 +42,9 @@ class Confirmed:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Available sources: a fingerprint, the console's command, and a question to the operator.
+    """The sources: a fingerprint, the console's command, and a function that asks the operator.
 
-    An empty text or ``None`` means that a source is not available.
+    A source is not available if the value is an empty text or ``None``.
     """
 
     fingerprint: str = ""
@@ -53,7 +53,7 @@ class Sources:
 
 
 def read_fingerprint(text: str) -> str:
-    """Validate a fingerprint from the command line. Raises ``InputError``."""
+    """Return a fingerprint from the command line if it is valid. Raises ``InputError``."""
     if not _FINGERPRINT.fullmatch(text):
         raise InputError(
             f"found {text[:80]!r}, expected SHA256: and 43 characters, as the host's console shows it "
@@ -64,7 +64,7 @@ def read_fingerprint(text: str) -> str:
 
 
 def read_console_command(host: Host) -> str:
-    """Command that prints the host's public keys from its console; empty if the inventory has none.
+    """Command in the inventory that prints a host's public keys from its console; empty if there is none.
 
     Raises ``InputError`` with all mistakes.
     """
@@ -77,7 +77,7 @@ def read_console_command(host: Host) -> str:
 
 
 def _wrong(name: str, value: Any) -> str:
-    """Error text for one variable; empty if its value is valid."""
+    """Error text for one variable about the console's command; empty if the variable is valid."""
     if name != VARIABLE:
         return unknown_name(name, (VARIABLE,))
     if not isinstance(value, str) or not value.strip() or "\0" in value:
@@ -88,9 +88,9 @@ def _wrong(name: str, value: Any) -> str:
 
 
 def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: Sources) -> Confirmed:
-    """Check whether a host's presented key is genuine; ``before`` are its recorded keys.
+    """Check whether ``offered``, the key that a host presents, is genuine; ``before`` are its recorded keys.
 
-    Raises ``Refused`` if it is not, or if no source is available; the message has both fingerprints.
+    Raises ``Refused`` if the key is not genuine, or if no source is available. The message has both fingerprints.
     """
     if sources.fingerprint:
         if sources.fingerprint != offered.fingerprint:
@@ -115,9 +115,9 @@ def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: 
 
 
 def console_keys(host: Host, command: str) -> tuple[HostKey, ...]:
-    """Public keys that the console's command prints; the command runs on this machine.
+    """Run the console's command on this machine; return the public keys that it prints.
 
-    Raises ``Refused`` if it fails or prints anything else.
+    Raises ``Refused`` if the command fails or prints no keys.
     """
     environment = {"HOSTWRIGHT_HOST": host.name, "HOSTWRIGHT_ADDRESS": host.address or host.name}
     ended = hooks.run_here(command, environment, TIMEOUT_S)
@@ -157,7 +157,7 @@ def _asked(host: Host, offered: HostKey, before: Sequence[KnownHost], ask: Calla
 
 
 def _written(before: Sequence[KnownHost]) -> str:
-    """Recorded keys, for a message."""
+    """Text that lists the recorded keys, for a message."""
     if not before:
         return "no key is recorded for it"
     return "recorded: " + ", ".join(f"{key.key_type} {key.fingerprint} ({key.where})" for key in before)

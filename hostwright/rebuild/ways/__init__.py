@@ -1,1 +1,1 @@
-"""Choice of the way to rebuild a host: the diagnosis, and the rules that decide."""
+"""Choice of the way to rebuild a host (``rebuild.Way``): the diagnosis, and the rules that decide."""

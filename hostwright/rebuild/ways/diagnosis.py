@@ -1,4 +1,4 @@
-"""Diagnosis of a host before its rebuild, as values, and the conversion of errors to them."""
+"""Diagnosis of a host before its rebuild, as values that rules can read, and conversion of errors to such values."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from hostwright.rebuild.rebuild import Rebuild, Way
 from hostwright.resources.system import room
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 
-#: answers: login and probes succeeded · key changed: the host key differs from the recorded one · silent: nothing
-#: answers at its address · refused login: it answers but refuses the login, or its key or name is unknown · no root:
-#: sudo failed · unreadable: its answer is invalid · no way: this machine, its name service or a jump host failed, which
-#: does not indicate the host's state
+#: How a host can be reached. answers: login and probes succeeded · key changed: the host key differs from the recorded
+#: one · silent: nothing answers at the host's address · refused login: the host refuses the login, or its key or name
+#: is unknown · no root: sudo failed · unreadable: the host's answer is invalid · no way: this machine, its name service
+#: or a jump host failed, so the host's state is unknown
 Reach = Literal["answers", "key changed", "silent", "refused login", "no root", "unreadable", "no way"]
-#: power state from the BMC; unknown if it failed or does not report it
+#: power state that the BMC reports; unknown if the BMC failed or does not report it
 Power = Literal["on", "off", "turning on", "turning off", "unknown"]
 #: how a host can be reinstalled: over its BMC, by the site's own command, or not at all
 Reinstall = Literal["redfish", "command", ""]
 
-#: Period in which an equal failure counts as a repetition. Our choice: a card that falls off the bus three times in a
-#: month is broken; one that does so every other year is not.
+#: Period in which equal failures are counted, our choice: a card that falls off the bus three times in a month is
+#: broken, a card that does so every other year is not.
 LATELY = timedelta(days=30)
 
-_OUR_NETWORK = (errno.ENETUNREACH, errno.ENETDOWN)  #: this machine has no route or no network
+_OUR_NETWORK = (errno.ENETUNREACH, errno.ENETDOWN)  #: error numbers if this machine has no route or no network
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Findings on a host. ``sentence`` is the error of its probes, and ``power_sentence`` the error of its BMC.
+    """State of a host before a decision. ``sentence`` is the error of its probes, ``power_sentence`` that of its BMC.
 
     ``power`` is ``None`` if the inventory has no BMC. ``audit`` and ``plan`` are ``None`` if the host could not be
-    probed. ``history`` has the rebuilds of this host within ``LATELY``, in any order, and ``tried`` the ways that this
-    rebuild has taken. ``treatments`` has the treatment of each known failure, by name. ``running`` are the users at
-    work on the host, and ``disturbed`` those whom ``plan`` would disturb.
+    probed. ``history`` has the rebuilds of this host within ``LATELY``, in any order, and ``tried`` the ways that the
+    current rebuild has carried out. ``treatments`` maps the names of known failures to treatments. ``running`` are the
+    users at work on the host, and ``disturbed`` the users whom ``plan`` would disturb.
     """
 
     host: str
@@ -89,18 +89,18 @@ class Diagnosis:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Recognised known failures."""
+        """Known failures that the audit recognised on the host."""
         return self.audit.findings if self.audit else ()
 
     @property
     def reboots(self) -> bool:
-        """Whether the planned changes include a reboot."""
+        """Whether the plan includes a reboot."""
         after = (isinstance(change, Deferred) and change.until == "reboot" for change in self.changes)
         return any(isinstance(change, Reboot) for change in self.changes) or any(after)
 
     @property
     def changes(self) -> tuple[Planned, ...]:
-        """Differences from the stack."""
+        """Planned changes: the host's differences from the stack."""
         return self.plan.changes if self.plan else ()
 
     @property
@@ -110,12 +110,12 @@ class Diagnosis:
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """Refusals of the stack on this host, except for lack of disk space, which can be freed."""
+        """Reasons why the stack is refused on this host, without lack of disk space, which can be freed."""
         return tuple(refusal.sentence for refusal in self._refused if refusal.rule != room.RULE)
 
     @property
     def no_room(self) -> tuple[str, ...]:
-        """Refusals for lack of disk space."""
+        """Reasons why the stack is refused on this host because of lack of disk space."""
         return tuple(refusal.sentence for refusal in self._refused if refusal.rule == room.RULE)
 
     @property
@@ -124,10 +124,10 @@ class Diagnosis:
 
 
 def reach_of(error: HostwrightError | None) -> Reach:
-    """Reach of a host, by the error of connecting and probing; ``None`` for no error.
+    """Convert the error of connecting and probing (``None`` for success) to the ``Reach`` of the host.
 
-    An error of this machine's name service or network, or of a jump host, does not indicate the host's state: its power
-    must not be cut for that.
+    An error of this machine's name service or network, or of a jump host, is ``no way``: it does not show the host's
+    state, so the host's power must not be cut because of it.
     """
     match error:
         case None:
@@ -144,7 +144,7 @@ def reach_of(error: HostwrightError | None) -> Reach:
 
 
 def _on_the_way(error: HostError) -> bool:
-    """Whether the error occurred before the host: at a jump host, in the name service, or in this machine's network."""
+    """Whether the error is not of the host, but of a jump host, the name service or this machine's network."""
     if error.sentence.startswith("its jump host"):
         return True
     return any(

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """Settings of one host for its rebuild; each is empty if the inventory lacks it."""
+    """Settings of one host for its rebuild; a setting that the inventory lacks is ``None`` or empty."""
 
-    bmc: Bmc | None  #: the management controller (``hostwright_bmc``)
-    install: Install | None  #: installation by Hostwright (``hostwright_install``)
-    reinstall: Reinstall | None  #: installation by the site's own command (``hostwright_reinstall``)
+    bmc: Bmc | None  #: settings of the BMC (``hostwright_bmc``)
+    install: Install | None  #: settings for installation by Hostwright (``hostwright_install``)
+    reinstall: Reinstall | None  #: settings for installation by the site's own command (``hostwright_reinstall``)
     console_command: str  #: command that prints the host's public keys from its console (``hostwright_host_keys``)
 
 
 def read_means(host: Host) -> Means:
     """Read the settings of a host. Raises ``InputErrors`` with all mistakes and their places."""
-    if not _gives(host, "hostwright_"):  # true for most hosts of a large inventory
+    if not _gives(host, "hostwright_"):  # shortcut for most hosts of a large inventory
         return Means(None, None, None, "")
     mistakes = Mistakes()
     with mistakes:
@@ -37,7 +37,7 @@ def read_means(host: Host) -> Means:
     with mistakes:
         console_command = _console_command(host)
     if any(_gives(host, name) for name in ("hostwright_gpus", "hostwright_gpu_model")):
-        # other modules use these values; mistakes are reported before any host is contacted
+        # only to report mistakes before any host is contacted; other modules use these values
         from hostwright.plan.facts.expected import read_expected_gpus, read_expected_models
 
         with mistakes:
@@ -51,7 +51,7 @@ def read_means(host: Host) -> Means:
 def _gives(host: Host, beginning: str) -> bool:
     """Whether the inventory has variables with this prefix for the host.
 
-    Every verb calls this function; the readers are imported only if it returns true.
+    Most hosts of most inventories have none, and then the slow imports of the readers are avoided.
     """
     return any(name.startswith(beginning) for name in host.vars)
 

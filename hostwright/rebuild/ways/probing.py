@@ -1,4 +1,4 @@
-"""Probes of a host before the decision on its rebuild: over SSH, and through its BMC."""
+"""Probing of a host over SSH and through its BMC, before the decision on its rebuild."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from hostwright.rebuild.rebuild import Rebuild, Way
 from hostwright.rebuild.ways.diagnosis import LATELY, Diagnosis, Power, Reinstall, reach_of
 from hostwright.transport.root.rootshell import RootShell
 
-#: id of the current boot (proc(5)); it changes with every boot
+#: probe for the boot id (proc(5)), which is different after every boot
 BOOT_ID = Probe("cat /proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """Available ways for a host: how to open its BMC, if it has one, and how to reinstall it."""
+    """How to open a host's BMC (``None`` if it has none), and how the host can be reinstalled."""
 
     open_bmc: Callable[[], Controller] | None
     reinstall: Reinstall
@@ -35,9 +35,9 @@ class Ways:
 
 @dataclass(frozen=True, slots=True)
 class ProbedHost:
-    """Diagnosis of a host, and the facts behind it (``None`` if the host could not be probed).
+    """Diagnosis of a host with the facts that it is from.
 
-    ``error`` is the reason why it could not.
+    If the host could not be probed, ``facts`` is ``None`` and ``error`` is the reason.
     """
 
     diagnosis: Diagnosis
@@ -53,10 +53,10 @@ def probe_host(
     history: tuple[Rebuild, ...] = (),
     tried: tuple[Way, ...] = (),
 ) -> ProbedHost:
-    """Probe a host over SSH and through its BMC; errors are part of the result.
+    """Probe a host over SSH and through its BMC. Errors are not raised, but part of the result.
 
-    ``history`` are earlier rebuilds of this host, and ``tried`` the ways of this one so far. Raises ``Stopped`` if the
-    operator stops the run.
+    ``history`` are earlier rebuilds of this host, and ``tried`` the ways that the current rebuild has carried out.
+    Raises ``Stopped`` if the operator stops the run.
     """
     facts, error = _facts(target, connect)
     power, bmc_sentence = _power(ways)
@@ -84,7 +84,7 @@ def probe_host(
 
 
 def _facts(target: TargetHost, connect: Callable[[], RootShell]) -> tuple[Facts | None, HostError | None]:
-    """Answers to all probes of an audit, or the error."""
+    """Run all probes of an audit on the host; return their answers or the error."""
     probes = ordered([BOOT_ID, *audit_probes(target)])
     try:
         with connect() as shell:
@@ -96,9 +96,9 @@ def _facts(target: TargetHost, connect: Callable[[], RootShell]) -> tuple[Facts 
 
 
 def _power(ways: Ways) -> tuple[Power | None, str]:
-    """Power state from the BMC, or its error.
+    """Query the BMC for the power state; return the state, or the error text.
 
-    Hosts that answer are checked too: if the BMC reports such a host as off, the inventory names the wrong BMC.
+    The BMC of a host that answers is queried too: if it reports "off", the inventory names the wrong BMC.
     """
     if ways.open_bmc is None:
         return None, ""

@@ -1,6 +1,6 @@
-"""The rules that choose the way of a rebuild, as a table: the first rule with a reason decides. Pure.
+"""Table of the rules that choose the way to rebuild a host: the first rule with a reason decides. Pure functions.
 
-The order: reachability of the host, its hardware, its disk, its layers.
+The rules are in the order of their subjects: reachability of the host, hardware, disk space, layers.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Kind = TypeVar("Kind", ForPeople, Held, NoRoom, Stuck, Tangled)
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A reason why a rule applies. ``text`` is a sentence without its full stop, and may contain text from the host.
+    """A reason why a rule applies. ``text`` is a sentence without a full stop, and may contain text from the host.
 
-    ``key`` is the name of the failure behind it, if any, for the record of the rebuild.
+    ``key`` is the name of the known failure that is the reason, for the record of the rebuild; empty if there is none.
     """
 
     text: str
@@ -31,10 +31,10 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: ``why`` yields its reasons; without reasons it does not apply. ``source`` is its justification.
+    """A rule for one way. It applies if ``why`` yields reasons. ``source`` is the justification of the rule.
 
-    ``refuses``: Hostwright can do nothing, and the reasons explain why. ``gently``: a reboot is enough. ``cleans``:
-    Hostwright's old files are deleted from the disk first.
+    ``refuses``: Hostwright can do nothing for the host, and the reasons explain why. ``gently``: the power cycle may be
+    a reboot. ``cleans``: Hostwright's old files are deleted from the host first, to free disk space.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Rule:
 
 
 def people(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """Failures that people must decide about, each with the decision to make."""
+    """Reasons to hand the host over: failures about which people must decide, with the decision to make."""
     for finding, _ in _treated(diagnosis, ForPeople):
         if finding.grave:
             yield Reason(f"{finding.cause}: {finding.cure}", finding.rule)
@@ -75,7 +75,7 @@ def _stays_off(diagnosis: Diagnosis) -> Iterator[Reason]:
 def _no_bmc_answer(diagnosis: Diagnosis) -> Iterator[Reason]:
     if diagnosis.reach == "silent" and diagnosis.power == "unknown":
         sentence = diagnosis.power_sentence or "it does not report whether the power is on"
-        # this order, because a lock stores only the beginning
+        # the BMC first, because a lock stores only the beginning of the reason
         yield Reason(f"the BMC cannot be used: {sentence}; and {_silent(diagnosis)}")
 
 
@@ -127,7 +127,7 @@ def _hardware(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 
 def _power_cycle(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """Reasons for a power cycle: at least one failure needs the power to be cut, so a reboot is not enough."""
+    """Reasons for a power cycle if at least one failure requires that the power is cut; else none."""
     seen = broken(diagnosis)
     if any(not failure.cure.gently for failure in seen):
         yield from (Reason(failure.text, failure.key) for failure in seen)
@@ -179,7 +179,7 @@ def _failed_before(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 
 def _stuck(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """Failures that a repair of all differences did not fix."""
+    """Failures that remain after a repair of all differences."""
     if "relayer" not in diagnosis.tried and (not diagnosis.differs or "repair" in diagnosis.tried):
         yield from (
             Reason(treatment.reason, finding.rule) for finding, treatment in _treated(diagnosis, Stuck) if finding.grave
@@ -207,7 +207,7 @@ def _in_vain(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 
 def _not_verified(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """Failed checks on a host without differences. No ``relayer``, because the scheduler may be the cause."""
+    """Failed checks of a host without differences. ``relayer`` is not chosen, because a scheduler may be the cause."""
     if "nothing" in diagnosis.tried:
         yield Reason("the host matches its stack, but checks fail or it cannot return to service; see the failures")
 
@@ -217,7 +217,7 @@ def _as_desired(diagnosis: Diagnosis) -> Iterator[Reason]:  # noqa: ARG001 - sam
 
 
 def _wrong(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """Layers that are not as desired, and grave failures."""
+    """Layers that differ from the stack, and known failures that are grave."""
     layers = {role.role: len(role.changes) for role in diagnosis.plan.roles if role.changes} if diagnosis.plan else {}
     if not layers and diagnosis.audit:
         names = [deviation.layer for deviation in diagnosis.audit.deviations]
@@ -229,7 +229,7 @@ def _wrong(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 
 def _treated(diagnosis: Diagnosis, kind: type[Kind]) -> Iterator[tuple[Finding, Kind]]:
-    """Recognised failures with this kind of treatment, each with the treatment."""
+    """Known failures on the host that have this kind of treatment, as pairs of finding and treatment."""
     for finding in diagnosis.findings:
         treatment = diagnosis.treatments.get(finding.rule)
         if isinstance(treatment, kind):

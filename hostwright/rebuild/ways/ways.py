@@ -1,4 +1,4 @@
-"""Choice of the way to rebuild a host: the least invasive that can work, or the requested one. Pure."""
+"""Choice of the way to rebuild a host: the least invasive that can work, or the requested one. Pure functions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.hardware import broken
 from hostwright.rebuild.ways.rules import RULES, Reason, Rule, people
 
-#: kind of power cycle: cut by the BMC, or a reboot over SSH
+#: kind of power cycle: by the BMC, or a reboot over SSH; empty for other ways
 By = Literal["", "bmc", "ssh"]
 
 _PROVISIONED = ("provision all layers", "verify", "return to service")
 _AS_FOUND = ("diagnose it again and continue from there",)
-#: steps of each way, in order
+#: way → its steps in order, as plans show them
 STEPS: dict[Way, tuple[str, ...]] = {
     "nothing": ("verify", "return to service if it was drained"),
     "repair": ("drain", "provision what differs", "verify", "return to service"),
@@ -33,18 +33,19 @@ HUNG = "(power-cycle it if it does not come back from a reboot)"
 _LAYERS: frozenset[Way] = frozenset({"nothing", "repair", "relayer"})  #: ways that check or provision layers
 _POWER: tuple[Way, ...] = ("power on", "power cycle")
 ENDS_ALL: tuple[Way, ...] = ("relayer", "power cycle", "reinstall")  #: ways that end all work on the host
-_FINDS_OUT: tuple[Way, ...] = (*_POWER, "trust")  #: announced in a plan as "diagnose it again and continue from there"
+_FINDS_OUT: tuple[Way, ...] = (*_POWER, "trust")  #: ways after which the host is diagnosed again
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The way of a rebuild. Texts may contain text from the host: untrusted.
+    """The chosen way to rebuild a host. Texts may contain untrusted text from the host.
 
-    ``refusal`` is the reason why Hostwright can do nothing, else empty. With the way ``nothing`` the host is then left
-    unchanged; with ``hand over`` it is locked with that reason. ``escalation`` are the ways that follow, in order, each
-    after the previous one has failed, without another question to the operator. ``rules`` are the names of the rule and
-    of the failures behind it, for the record. ``by`` is the kind of power cycle. ``clean``: Hostwright's old files are
-    deleted first. ``ends`` are the users whose work ends, even if it is restarted afterwards.
+    ``refusal`` is the reason why Hostwright can do nothing, else empty. A refused host is left unchanged with the way
+    ``nothing``, and locked with the way ``hand over``. ``escalation`` are the ways that may follow, each if the
+    previous one fails, without another question to the operator. ``rules`` are the names of the rule that decided and
+    of known failures that are its reasons, for the record. ``by`` is the kind of power cycle. ``clean``: Hostwright's
+    old files are deleted from the host first. ``ends`` are the users whose work ends, even if it is restarted
+    afterwards.
     """
 
     way: Way
@@ -64,11 +65,11 @@ class Decision:
 
 
 def decide(diagnosis: Diagnosis, start: Way | None = None) -> Decision:
-    """Choose the least invasive way that can work for this host; ``start`` (``--from``) requests another.
+    """Choose the least invasive way that can work for this host, or the way ``start`` (``--from``).
 
-    A new operating system is installed only if that is configured. The way in ``start`` is taken even if the hardware
-    is broken, which is then among the reasons. A silent host is powered on first, and a changed key is confirmed first.
-    Once ``start`` is among the tried ways, it has no further effect.
+    A new operating system is installed only if the inventory has settings for that. ``start`` is chosen even if the
+    hardware is broken, and this is then among the reasons. Before ``start``, a silent host is powered on, and a changed
+    host key is confirmed. Once ``start`` has been tried, it has no further effect.
     """
     if start is None or start in diagnosis.tried:
         return _by_rules(diagnosis)
@@ -90,12 +91,12 @@ def decide(diagnosis: Diagnosis, start: Way | None = None) -> Decision:
 def decide_again(
     first: Decision, diagnosis: Diagnosis, start: Way | None = None, *, went_down: bool = False
 ) -> Decision:
-    """Choose the next way of the same rebuild; ``diagnosis.tried`` has the ways so far.
+    """Choose the next way of a rebuild after a way has failed; ``diagnosis.tried`` has the ways so far.
 
-    A new operating system is installed only if ``first``, which the operator has seen, announced it. A host whose
-    layers are being repaired is power-cycled only if that was announced. A host that became silent during such work is
-    left alone: usually only the connection is lost, and its jobs continue. The exception is ``went_down``: the host did
-    not return from a reboot of that work, so nothing runs on it.
+    Without ``first``, the decision that the operator has seen, announcing it, no new operating system is installed, and
+    no power cycle follows a repair of layers. A host that became silent during a repair is left unchanged: usually only
+    the connection is lost, and jobs continue. The exception is ``went_down``: the host did not answer again after a
+    reboot during the repair, so no jobs are running on it.
     """
     worked_on = _LAYERS & set(diagnosis.tried)
     if diagnosis.reach == "silent" and worked_on and not went_down:
@@ -114,7 +115,7 @@ def decide_again(
 
 
 def _by_rules(diagnosis: Diagnosis) -> Decision:
-    """Decision of the first rule with a reason; the last rule always has one."""
+    """Decision by the first rule that has a reason. The last rule always has one."""
     for rule in RULES:
         reasons = list(rule.why(diagnosis))
         if reasons:
@@ -143,7 +144,7 @@ def _made(
     clean: bool = False,
     refuses: bool = False,
 ) -> Decision:
-    """A decision with its steps and the ways that may follow."""
+    """Make a decision for a way, and add the steps and the ways that may follow."""
     by: By = ""
     steps = STEPS.get(way, ())
     if way == "power cycle":
@@ -161,10 +162,10 @@ def _made(
 
 
 def _escalation(diagnosis: Diagnosis, way: Way) -> tuple[Way, ...]:
-    """Ways that follow a failed way.
+    """Ways that may follow if ``way`` fails.
 
-    A new operating system follows only for a silent host: the disks of a host that answers may have needed data, and a
-    broken package mirror must not cause them to be wiped.
+    ``reinstall`` may follow only for a silent host: the disks of a host that answers may have data that people need,
+    and must not be wiped because of a failure such as a broken package mirror.
     """
     wipes = diagnosis.reach == "silent" and diagnosis.can_reinstall and diagnosis.usable_bmc
     wipe: tuple[Way, ...] = ("reinstall",) if wipes else ()
@@ -177,7 +178,7 @@ def _escalation(diagnosis: Diagnosis, way: Way) -> tuple[Way, ...]:
 
 
 def _forbids(diagnosis: Diagnosis, start: Way, own: Decision) -> Decision | None:
-    """Decision that refuses the requested way; ``None`` if the way can be taken."""
+    """Decision that refuses the requested way ``start``; ``None`` if that way can be carried out."""
     if start != "reinstall":
         if diagnosis.reach != "answers" or diagnosis.read is None:
             return own if own.refusal or own.way in ("reinstall", "hand over") else None
@@ -196,7 +197,7 @@ def _forbids(diagnosis: Diagnosis, start: Way, own: Decision) -> Decision | None
 
 
 def _notes(diagnosis: Diagnosis) -> tuple[str, ...]:
-    """Reasons why a BMC cannot be used."""
+    """Reasons why the host's BMC cannot be used; empty if it can."""
     if diagnosis.foreign_bmc:
         return ("it answers, but its BMC reports that it is off: that BMC is wrong or another host's, and is not used",)
     if diagnosis.power == "unknown" and diagnosis.power_sentence:
@@ -209,7 +210,7 @@ def _said_of_hardware(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 
 def _instead(own: Decision, start: Way) -> tuple[str, ...]:
-    """Way and reasons of the rules, if the rules choose another way than the requested one."""
+    """Reasons of the rules' own decision ``own``, with its way if that is not the requested ``start``."""
     if own.way == start:
         return own.reasons
     return (f"without --from it would be {own.way}: {'; '.join(own.reasons)}",)

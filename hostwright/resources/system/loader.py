@@ -82,7 +82,7 @@ class Alternative(Resource):
         # both paths may contain links, such as a linked /usr/local
         both = sh("both=$(readlink -m -- %s %s); to=${both%%%%\n*}\n", self.link, self.target)
         there = sh('[ "$to" != "${both#*\n}" ] || to=%s\n', self.target)
-        seen = sh("if [ %s -ef %s ]; then to=%s; else\n", self.link, self.target, self.target)  # usual case, without a process
+        seen = sh("if [ %s -ef %s ]; then to=%s; else\n", self.link, self.target, self.target)  # starts no process
         ends = sh('fi\necho "$to"; [ -e %s ] || [ -L %s ]', self.link, self.link)
         return (Probe(f"{seen}{both}{there}{ends}", shared=True),)
 

@@ -72,7 +72,7 @@ class UserGone(RemovalState):
         if not kinds:
             return None
         script = [sh("userdel -- %s", self.name)] if "user" in kinds else []
-        if "group" in kinds:  # userdel has already removed a group of the same name without other members
+        if "group" in kinds:  # userdel may have removed the group already: it does so if the group has no other members
             script.append(sh("if getent group -- %s >/dev/null; then groupdel -- %s; fi", self.name, self.name))
         have = " and ".join(kinds)
         return Change(f"user {self.name}", have, f"as before: {ABSENT}", (Step("\n".join(script)),))

@@ -1,7 +1,8 @@
-"""Debian's unattended installation: a preseed file, and a script that the installer runs at its end.
+"""Seed of Debian's installer: a preseed file, and a script that the installer runs at the end.
 
-The names are from the Debian Installation Guide, appendix B. The network must be up before the preseed file can be
-fetched. So the network settings are kernel arguments, and the script writes them to the new system again.
+The names of settings are from the Debian Installation Guide, appendix B. The preseed file is fetched over the network,
+so it cannot configure the network: the network settings are kernel arguments, and the script writes them to the new
+system.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from hostwright.rebuild.install.seeds.escaping import preseed
 from hostwright.rebuild.install.seeds.settings import Install
 from hostwright.rebuild.install.seeds.ubuntu import KEPT_BACK, SUDOERS, UNATTENDED
 
-NO_PASSWORD = "!"  # noqa: S105 (the guide: an account whose password is `!` is disabled; keys still log in)
-#: Files that the installer fetches at its end, in addition to the preseed file; the script is the last.
+NO_PASSWORD = "!"  # noqa: S105 (according to the guide, `!` disables the password; keys still work)
+#: names of the files that the installer fetches at the end, in that order
 FETCHED = ("ssh_host_ed25519_key", "ssh_host_ed25519_key.pub", "authorized_keys", "late.sh")
 
 
 def files(install: Install, *, host: str, url: str) -> dict[str, str]:
-    """The preseed file, the script and the user's keys; the server adds the files of the host key."""
+    """Name → content of the preseed file, the script and the user's keys. The server adds the host key."""
     beside = {"late.sh": _script(install), "authorized_keys": "".join(f"{key}\n" for key in install.ssh_keys)}
     return {"preseed.cfg": _preseed_file(install, host, url, beside), **beside}
 
@@ -32,8 +33,8 @@ def files(install: Install, *, host: str, url: str) -> dict[str, str]:
 def checksum(files: Mapping[str, str]) -> str:
     """Kernel argument with which the installer accepts only this preseed file.
 
-    It stays the same until a setting changes, because the file has nothing specific to one installation. The installer
-    supports only MD5 here; no practical preimage attack on MD5 is known.
+    The argument changes only with the settings, because the file contains nothing that is specific to one installation.
+    The installer supports only MD5 here; no practical preimage attack on MD5 is known.
     """
     return f"preseed/url/checksum={hashlib.md5(files['preseed.cfg'].encode(), usedforsecurity=False).hexdigest()}"
 
@@ -64,7 +65,7 @@ def _preseed_file(install: Install, host: str, url: str, beside: Mapping[str, st
 
 
 def _find_disk(install: Install) -> str:
-    """Command before partitioning that resolves links below /dev/disk, because partman needs the disk itself."""
+    """Command that replaces a link below /dev/disk by the disk's path, for partman; run before partitioning."""
     return sh(
         'disk=$(readlink -f %s) && debconf-set partman-auto/disk "$disk" && debconf-set grub-installer/bootdev "$disk"',
         install.disk.path,
@@ -72,10 +73,11 @@ def _find_disk(install: Install) -> str:
 
 
 def _late_command(install: Install, url: str, beside: Mapping[str, str]) -> str:
-    """Command at the end of the installation: fetch the other files, set up sudo for the user, run the script.
+    """Command for the end of the installation: fetch the files ``FETCHED``, set up sudo for the user, run the script.
 
-    Checksums detect changes in transit of the script and of the user's keys. A modified host key does not match the
-    expected one. The command is one line without backslashes, because both have a special meaning in a preseed file.
+    The command compares checksums of the script and of the user's keys, to detect changes in transit. It needs none for
+    the host key, because Hostwright expects exactly that key. Line breaks and backslashes have a special meaning in a
+    preseed file, so the command has none.
     """
     fetch = sh('wget -q -O "$name" %s/"$name" || exit 1', url)
     rule = sh("echo %s > %s && chmod 440 %s", f"{install.user} ALL=(ALL) NOPASSWD: ALL", *[f"/target{SUDOERS}"] * 2)
@@ -104,7 +106,7 @@ def _script(install: Install) -> str:
 
 
 def _interfaces(install: Install) -> str:
-    """Lines of interfaces(5) below ``iface NAME inet static``."""
+    """Lines for interfaces(5) with a fixed address, to append to ``iface NAME inet static``."""
     return f"    address {install.network.address}\n    gateway {install.network.gateway}\n"
 
 
@@ -120,7 +122,7 @@ def command_line(install: Install, url: str) -> str:
             f"netcfg/get_ipaddress={wanted.ip.ip}",
             f"netcfg/get_netmask={wanted.ip.netmask}",
             f"netcfg/get_gateway={wanted.gateway}",
-            f"netcfg/get_nameservers={wanted.nameservers[0]}",  # a space in a kernel argument is not safe there
+            f"netcfg/get_nameservers={wanted.nameservers[0]}",  # only one, because spaces are not safe
             "netcfg/confirm_static=true",
         ]
     return " ".join([*arguments, *install.kernel_arguments])

@@ -1,4 +1,4 @@
-"""Escaping of values in the formats of seeds, so that no value can change the structure."""
+"""Escaping of values for the formats of seeds, so that no value can change the structure of a file."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _NOT_PLAIN = re.compile(r"[^\x20-\x7e]")
 
 
 def to_yaml(value: Any) -> str:
-    r"""Text, numbers, booleans, lists and mappings as YAML on one line, in ASCII.
+    r"""Convert text, numbers, booleans, lists and mappings to YAML on one line, in ASCII.
 
-    JSON is valid YAML except for surrogate pairs. So a character outside ASCII becomes ``\U`` with eight digits. All
-    YAML parsers read this form, even those that refuse some characters without escapes.
+    The result is JSON, except that a character outside ASCII becomes ``\U`` with eight digits: YAML does not support
+    JSON's surrogate pairs, and some parsers refuse unescaped characters.
 
     >>> print(to_yaml({"a": 'x: "y"\n'}))
     {"a": "x: \"y\"\n"}
@@ -25,9 +25,10 @@ def to_yaml(value: Any) -> str:
 
 
 def preseed(value: str, where: str) -> str:
-    """A value for a line of a preseed file, unchanged. Raises ``InputError`` for a value that would be misread.
+    """Return a value for a line of a preseed file. Raises ``InputError`` for a value that the installer would misread.
 
-    A line break ends the value, a trailing backslash joins the next line, and surrounding spaces are lost.
+    These values have line breaks (end of the value), a trailing backslash (joins the next line) or surrounding spaces
+    (are lost).
     """
     if not value.isprintable() or "\\" in value or value != value.strip():
         raise InputError(

@@ -1,6 +1,6 @@
-"""Validation of the single values in an installation's settings, with error messages.
+"""Types for the values in an installation's settings, with validators and error messages.
 
-The values are inserted into YAML, a preseed file, shell scripts and kernel command lines, so each has a strict form.
+Values are inserted into YAML, preseed files, shell scripts and kernel command lines, so validators are strict.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pydantic import AfterValidator, BeforeValidator
 from hostwright.common.durations import seconds
 from hostwright.common.secret import Secret
 
-SHOWN = 60  #: limit for an invalid value in a message, in characters
-KEY_CHARACTERS = 16384  #: limit of one public key line, in characters; RSA with 16384 bits needs 2,800
-#: Key types that sshd accepts in authorized_keys (sshd(8)); ssh-dss was removed.
+SHOWN = 60  #: maximum number of characters of an invalid value in a message
+KEY_CHARACTERS = 16384  #: maximum number of characters of a public key line; RSA with 16384 bits needs 2,800
+#: key types that sshd accepts in authorized_keys (sshd(8)), without the obsolete ssh-dss
 KEY_TYPES = (
     "ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521",
     "sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com",
 )  # fmt: skip
-#: Users and groups of a new system: Debian's base-passwd, and Ubuntu's group of administrators. Both installers refuse
-#: these names for the first user, and stop.
+#: names that both installers refuse for the first user: users and groups of Debian's base-passwd, and Ubuntu's group of
+#: administrators
 RESERVED_USERS = frozenset((
     "root", "daemon", "bin", "sys", "sync", "games", "man", "lp", "mail", "news", "uucp", "proxy", "www-data",
     "backup", "list", "irc", "gnats", "nobody", "adm", "tty", "disk", "kmem", "dialout", "fax", "voice", "cdrom",
@@ -34,7 +34,7 @@ RESERVED_USERS = frozenset((
     "render", "input",
 ))  # fmt: skip
 _HASH = re.compile(r"\$(?:5|6|7|y|gy|2[abxy])\$[./A-Za-z0-9$=,+-]{13,250}", re.ASCII)
-#: Templates that Ansible would fill in; Hostwright does not.
+#: templates in values that Ansible would fill in, but Hostwright does not
 _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
 
 
@@ -44,7 +44,7 @@ def _wrong(value: object, expected: str) -> ValueError:
 
 
 def _form(pattern: str, expected: str) -> AfterValidator:
-    """Validator that matches the complete text with a pattern."""
+    """Validator that accepts a text if the pattern matches all of it; ``expected`` is the form in the message."""
     compiled = re.compile(pattern, re.ASCII)
 
     def check(text: str) -> str:
@@ -56,7 +56,7 @@ def _form(pattern: str, expected: str) -> AfterValidator:
 
 
 def is_hostname(text: str) -> bool:
-    """Whether the text is one label of a hostname (RFC 1123)."""
+    """Whether the text is a hostname without dots (RFC 1123)."""
     return re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", text, re.ASCII | re.IGNORECASE) is not None
 
 
@@ -147,7 +147,7 @@ def _public_key(text: str) -> str:
 
 
 def _hash(value: Any) -> Any:
-    """Validate a crypt(5) hash; an invalid value is never shown, because it may be the password itself."""
+    """Validate a crypt(5) hash. Messages never contain an invalid value, because it may be the password itself."""
     text = value.reveal() if isinstance(value, Secret) else value
     if not isinstance(text, str) or not _HASH.fullmatch(text):
         raise ValueError("found another value (not shown), expected a password hash from `mkpasswd -m sha-512`")

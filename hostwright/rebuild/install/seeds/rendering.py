@@ -1,4 +1,4 @@
-"""Rendering of a seed from settings: files for the installer, and arguments for its kernel."""
+"""Rendering of a host's installation settings to a seed: files for the installer, and arguments for its kernel."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ PRIVATE, PUBLIC = "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub"
 class Seed:
     """Files and kernel arguments for an installer. ``files`` include the private host key and are never shown.
 
-    ``first`` is the file whose download shows that the installer has started. ``command_line`` has the kernel arguments
-    that the site's PXE or the media's boot loader must pass; quote a ``;`` in it for GRUB. ``checksum`` is an
-    additional argument that makes the installer accept only this first file; empty if the installer has no such
-    argument.
+    ``first`` is the name of the file that an installer fetches first. ``command_line`` has the kernel arguments that
+    the site's PXE or the media's boot loader must pass; quote a ``;`` in it for GRUB. ``checksum`` is a further
+    argument with which the installer accepts only this first file; empty for installers without such an argument.
     """
 
     files: Mapping[str, bytes] = field(repr=False)
@@ -32,7 +31,7 @@ class Seed:
 
 
 def render_seed(install: Install, *, host: str, keys: KeyPair, url: str) -> Seed:
-    """Seed of a host that will use exactly this host key, to be served below ``url``.
+    """Render the seed of a host, to be served below ``url``. The host will use the host key ``keys``.
 
     ``host`` is its name in the inventory. Raises ``InputError`` for a value that cannot be escaped safely.
     """
@@ -45,7 +44,7 @@ def render_seed(install: Install, *, host: str, keys: KeyPair, url: str) -> Seed
 
 
 def render_keys(keys: KeyPair) -> Seed:
-    """Seed with only the host key, for a site's own command: as sshd's two files and as cloud-init user-data."""
+    """Render a seed for a site's own command: only the host key, as two files for sshd and as cloud-init user-data."""
     private, public = to_yaml(keys.private.reveal()), to_yaml(f"{keys.public.line}\n")
     data = render("keys.j2", [TEMPLATES], private=private, public=public)
     return _seed({"user-data": data} | _key_files(keys), "", PRIVATE)

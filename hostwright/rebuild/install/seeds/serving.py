@@ -1,9 +1,9 @@
 """Server of seeds, for the hosts that are being installed.
 
-Installers cannot authenticate. The private host key is protected by: the installation network; a random path, or a
-fixed path with a list of allowed addresses; exclusive access for the first client that fetches a file; and the end of
-serving after the installation. Clients are checked when they connect, and unexpected ones have a small separate limit
-of connections.
+Installers cannot authenticate. So the private host key is protected in other ways: the installation network is
+separate, the path is random or its clients are restricted, only the first client may fetch further files, and serving
+ends after the installation. Clients that no seed is for are recognised when they connect, and may have only few
+connections.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from hostwright.rebuild.install.seeds.rendering import Seed
 from hostwright.transport.serving.answering import HttpRequest, Reply, Server, listen
 from hostwright.transport.serving.places import peer_address, peer_name
 
-TOKEN_BYTES = 24  #: random bytes in a path: 192 bits
-STOP_POLL_S = 0.05  #: seconds between two checks for the server's end
-REMEMBERED = 16  #: limit of remembered refused addresses per host
+TOKEN_BYTES = 24  #: number of random bytes in a path
+STOP_POLL_S = 0.05  #: seconds between two checks whether the server must stop
+REMEMBERED = 16  #: maximum number of refused clients that are stored per host
 
 
 @dataclass(slots=True)
 class _Published:
-    """State of one host's seed: its path, its clients and the fetched files."""
+    """State of one host's seed: its path, the allowed clients and the fetched files."""
 
     path: str
     seed: Seed | None = None
@@ -37,20 +37,20 @@ class _Published:
     fetched: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
-    fetcher: str = ""  #: the first client that fetched a file; others are refused after that
+    fetcher: str = ""  #: address of the first client that fetched a file; other clients are then refused
 
     def admits(self, peer: str) -> bool:
-        """Whether this client may fetch the seed."""
+        """Whether the client with this address may fetch the seed."""
         if self.fetcher and peer_name(peer) != self.fetcher:
             return False
         return self.only_from is None or peer_address(peer) in self.only_from
 
 
 class SeedServer:
-    """Serves the seeds of any number of hosts at one address and port, while its context is open.
+    """Serves the seeds of any number of hosts at one address and port, while the context is open.
 
-    Entering it raises ``InputError`` for an address that this machine does not have, and ``HostwrightError`` if the
-    port is in use. All methods are thread-safe.
+    Entering the context raises ``InputError`` for an address that this machine does not have, and ``HostwrightError``
+    if the port is in use. All methods are thread-safe.
     """
 
     def __init__(self, address: str, port: int, tls: ssl.SSLContext | None = None):
@@ -79,10 +79,10 @@ class SeedServer:
         self._server = self._thread = None
 
     def reserve(self, host: str, *, path: str = "") -> str:
-        """Reserve the URL of the host's seed (without a trailing slash) until ``withdraw``.
+        """Reserve a URL for the host's seed until ``withdraw``, and return it without a trailing slash.
 
-        ``path`` is a fixed path; without it a random one is generated. Raises ``InputError`` for a path of another
-        host.
+        The URL ends with ``path`` or, without ``path``, with a random path. Raises ``InputError`` if another host has
+        the path.
         """
         with self._changed:
             kept = self._hosts.get(host)
@@ -95,7 +95,7 @@ class SeedServer:
     def publish(self, host: str, seed: Seed, *, only_from: str | None, path: str = "") -> str:
         """Serve a host's seed to ``only_from`` (an address or a network) or to all clients; return its URL.
 
-        An earlier seed of the host is replaced, and its fetched files no longer count.
+        An earlier seed of the host is replaced, and the record of its fetched files is cleared.
         """
         url = self.reserve(host, path=path)
         network = ipaddress.ip_network(only_from, strict=False) if only_from else None
@@ -111,22 +111,22 @@ class SeedServer:
             return frozenset(published.fetched) if published else frozenset()
 
     def fetched(self, host: str) -> frozenset[str]:
-        """Names of the files that were sent completely since the seed was published."""
+        """Names of the files that were sent completely since this host's seed was published."""
         with self._changed:
             return frozenset(self._hosts[host].fetched) if host in self._hosts else frozenset()
 
     def refused(self, host: str) -> frozenset[str]:
-        """Addresses that requested this host's seed and were refused, such as an installer with another address."""
+        """Addresses of clients that requested this host's seed and were refused."""
         with self._changed:
             return frozenset(self._hosts[host].refused) if host in self._hosts else frozenset()
 
     def failures(self, host: str) -> frozenset[str]:
-        """Clients of this host's seed whose TLS handshake failed, each with OpenSSL's reason."""
+        """Clients that may fetch this host's seed but failed at the TLS handshake, each with OpenSSL's reason."""
         with self._changed:
             return frozenset(self._hosts[host].failed) if host in self._hosts else frozenset()
 
     def wait_fetched(self, host: str, timeout_s: float, *, name: str = "") -> bool:
-        """Wait until a file is fetched (default: the first file of the installer); return whether it was.
+        """Wait until the file ``name`` (by default ``Seed.first``) is fetched; return whether it was fetched in time.
 
         Returns ``False`` as soon as the seed is withdrawn.
         """
@@ -135,12 +135,12 @@ class SeedServer:
             return host in self._hosts and self._settled(host, name)
 
     def expects(self, peer: str) -> bool:
-        """Whether any seed is available to this client."""
+        """Whether the client with this address may fetch the seed of any host."""
         with self._changed:
             return any(kept.admits(peer) for kept in self._hosts.values() if kept.seed)
 
     def answer(self, request: HttpRequest) -> Reply:
-        """Reply to a request: the file, if this client may fetch it."""
+        """Reply to a request: the requested file, or an error if this client may not fetch it."""
         folder, _, name = request.path.removeprefix("/").rpartition("/")
         with self._changed:
             for host, published in self._hosts.items():
@@ -157,7 +157,7 @@ class SeedServer:
         return Reply(HTTPStatus.NOT_FOUND)
 
     def _sent(self, host: str, name: str, peer: str, _taken: int, whole: bool) -> None:
-        """Record a completely sent file and its client."""
+        """Record that a file was sent, and to which client, if it was sent completely (``whole``)."""
         with self._changed:
             if whole and host in self._hosts:
                 self._hosts[host].fetched.add(name)
@@ -165,7 +165,7 @@ class SeedServer:
                 self._changed.notify_all()
 
     def failed(self, peer: str, reason: str) -> None:
-        """Record a failed TLS handshake of a client that may fetch a seed."""
+        """Record a failed TLS handshake, if the client may fetch a seed."""
         with self._changed:
             for published in self._hosts.values():
                 if published.admits(peer) and len(published.failed) < REMEMBERED:

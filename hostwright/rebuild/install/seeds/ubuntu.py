@@ -1,7 +1,7 @@
-"""Ubuntu's unattended installation: an autoinstall document as cloud-init's NoCloud user-data.
+"""Seed of Ubuntu's installer: an autoinstall document as user-data for cloud-init's data source NoCloud.
 
-See Ubuntu's "Autoinstall configuration reference manual". cloud-init in the installed system receives the part below
-``user-data``, and writes the host key before sshd starts.
+See Ubuntu's "Autoinstall configuration reference manual". The document's part ``user-data`` is for cloud-init in the
+installed system, which writes the host key before sshd starts.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from hostwright.rebuild.install.seeds.escaping import to_yaml
 from hostwright.rebuild.install.seeds.settings import Disk, Install, Network
 from hostwright.transport.identity.keys import KeyPair
 
-NO_PASSWORD = "*"  # noqa: S105 (no password hashes to this, and unlike `!` it does not lock the account for sshd)
-#: Packages that unattended-upgrades skips, until the first provision writes this file with the stack's own list.
+NO_PASSWORD = "*"  # noqa: S105 (no password has this hash; unlike `!`, it does not make sshd refuse keys)
+#: Prefixes of packages that unattended-upgrades must skip until the first provisioning sets the stack's own list.
 KEPT_BACK = ("linux-", "nvidia-", "libnvidia-")
 UNATTENDED = "/etc/apt/apt.conf.d/52hostwright"
 SUDOERS = "/etc/sudoers.d/90-hostwright"
 GRUB = "/etc/default/grub.d/90-hostwright.cfg"
-#: Installers leave copies of the seed, with the host key, in the installed system. The copies of older installers are
-#: world-readable.
+#: Command that makes copies of the seed in the installed system, with the host key, readable only by root. Older
+#: installers leave them world-readable.
 _LEFT_BEHIND = "chmod -Rf go= /etc/cloud/cloud.cfg.d/99-installer.cfg /var/log/installer || true"
-#: For installers that ignore sizing-policy (subiquity added it in April 2023; no 20.04 image has it) and give / at most
-#: 200 GiB. If the volume group is full already, lvextend fails, and nothing is needed.
+#: Command that extends / to the whole volume group. Installers without sizing-policy (added to subiquity in April 2023,
+#: not in 20.04) give / at most 200 GiB. If the volume group is already full, lvextend fails without harm.
 _WHOLE_GROUP = 'lvextend --resizefs --extents +100%FREE "$(findmnt -n -o SOURCE /target)" || true'
-_ESP = "1G"  #: size of the EFI system partition that Ubuntu's installer itself uses on large disks
+_ESP = "1G"  #: size of the EFI system partition, as Ubuntu's installer chooses it for large disks
 
 
 def files(install: Install, *, keys: KeyPair) -> dict[str, str]:
-    """Files that cloud-init fetches below the seed's URL."""
+    """Contents of the files that cloud-init fetches below the seed's URL, by name."""
     instance = hashlib.sha256(keys.public.blob).hexdigest()[
         :16
-    ]  # changes with the key of each installation; also used as a directory name
+    ]  # different for each installation, because the key is; cloud-init uses it as a directory name
     meta = {"instance-id": f"hostwright-{instance}", "local-hostname": install.hostname}
     values: dict[str, Any] = {name: to_yaml(value) for name, value in _values(install, keys).items()}
     values |= _optional(install)
@@ -66,7 +66,7 @@ def _values(install: Install, keys: KeyPair) -> dict[str, Any]:
 
 
 def _optional(install: Install) -> dict[str, str]:
-    """Parts that are omitted for the installer's defaults."""
+    """Parts of the document that are needed only for settings other than the installer's defaults."""
     given = {
         "network": network(install.network),
         "proxy": install.proxy,
@@ -76,7 +76,7 @@ def _optional(install: Install) -> dict[str, str]:
 
 
 def network(wanted: Network) -> dict[str, Any]:
-    """Network in netplan's format; empty for the installer's default: DHCP on every wired interface."""
+    """Network settings for netplan; empty for the installer's default, DHCP on every wired interface."""
     if not (wanted.interface or wanted.mac):
         return {}
     interface: dict[str, Any] = {"match": {"macaddress": wanted.mac}} if wanted.mac else {}
@@ -93,18 +93,18 @@ def network(wanted: Network) -> dict[str, Any]:
 
 
 def storage(install: Install) -> dict[str, Any]:
-    """Storage section: a layout of the installer or, for raid1, all actions."""
+    """Section ``storage`` of the document: one of the installer's layouts or, for raid1, all actions."""
     if install.layout == "raid1" and install.second_disk is not None:
         return {"config": _mirrored(install.disk, install.second_disk)}
     layout: dict[str, Any] = {"name": install.layout, "match": install.disk.match}
     if install.layout == "lvm":
-        # otherwise / gets only part of a large disk, and CUDA with its images needs more
+        # otherwise the installer gives / only a part of a large disk, too little for CUDA and images
         layout["sizing-policy"] = "all"
     return {"layout": layout}
 
 
 def _mirrored(*disks: Disk) -> list[dict[str, Any]]:
-    """Two disks with / on a RAID 1. Each can start the host by UEFI: it has its own EFI partition with grub."""
+    """Storage actions for / on a RAID 1 of two disks. UEFI can boot from both: each has an EFI partition with GRUB."""
     actions: list[dict[str, Any]] = []
     for number, disk in enumerate(disks):
         name = f"disk{number}"
@@ -127,7 +127,7 @@ def _mirrored(*disks: Disk) -> list[dict[str, Any]]:
 
 
 def late_commands(install: Install) -> list[str]:
-    """Commands at the end of the installation: sudo without a password, no automatic kernel updates, the site's own."""
+    """Commands for the end of the installation: sudo without a password, no kernel updates, and the site's own."""
     commands = [
         _write(SUDOERS, f"{install.user} ALL=(ALL) NOPASSWD: ALL\n", mode="0440"),
         _write(UNATTENDED, render("base/unattended.conf.j2", never=KEPT_BACK), mode="0644"),
@@ -140,24 +140,24 @@ def late_commands(install: Install) -> list[str]:
 
 
 def grub(install: Install) -> str:
-    """Line that sets the installed kernel's arguments, which contain no shell syntax."""
+    """Line for GRUB's settings with the installed kernel's arguments. Validators allow no shell syntax in these."""
     return f'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX {" ".join(install.kernel_arguments)}"\n'
 
 
 def _write(path: str, text: str, *, mode: str) -> str:
-    """Command that writes a file of the new system."""
+    """Command that writes a file into the new system below ``/target``."""
     target = f"/target{path}"
     folder = target.rpartition("/")[0]
     return sh("mkdir -p %s && printf %%s %s > %s && chmod %s %s", folder, text, target, mode, target)
 
 
 def command_line(install: Install, url: str) -> str:
-    """Kernel arguments of the installer: the URL of the seed, and a fixed network if there is one."""
+    """Kernel arguments of the installer: the URL of the seed, and the network settings unless DHCP is used."""
     return " ".join(["autoinstall", f"ds=nocloud-net;s={url}/", *_kernel_network(install), *install.kernel_arguments])
 
 
 def _kernel_network(install: Install) -> list[str]:
-    """Arguments ``ip=`` and ``BOOTIF=`` in the format of initramfs-tools(7), whose ``ip=`` does not support IPv6."""
+    """Kernel arguments ``ip=`` and ``BOOTIF=`` (initramfs-tools(7)); ``ip=`` does not support IPv6."""
     wanted = install.network
     boot_interface = [f"BOOTIF=01-{wanted.mac.replace(':', '-')}"] if wanted.mac else []
     if not wanted.fixed or wanted.ip.version == 6:

@@ -1,1 +1,1 @@
-"""Trust of installers: this machine's certificate authority, and its delivery by boot loaders."""
+"""HTTPS for seeds: this machine's certificate authority, and its delivery to installers by their boot loaders."""

@@ -1,8 +1,8 @@
 """Certificate authority of this machine's seed servers: created on first use, stored in the state directory.
 
-Only installers trust it, and only while they run. It can certify addresses but no names: a thief of its key could
-impersonate a seed server, but no package mirror. Each server has its own certificate for its address, and its key is
-not stored.
+Only installers trust the authority, and only while they run. It can certify addresses but not names, so somebody who
+steals its key could impersonate a seed server, but not a package mirror. Each seed server gets a new certificate and
+key for its address; this key is not stored.
 """
 
 from __future__ import annotations
@@ -27,22 +27,25 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
     from cryptography.x509 import Certificate, CertificateBuilder, KeyUsage, Name
 
-FOLDER, KEY = "seeds", "authority.pem"  #: below the state directory: the authority's key and certificate
-#: in the same directory, for clients that trust the authority
+#: directory below the state directory, and the file in it with the authority's key and certificate
+FOLDER, KEY = "seeds", "authority.pem"
+#: names of files in ``FOLDER`` for clients that trust the authority: its certificate, and the part for boot loaders
 CERTIFICATE, PART = "hostwright-ca.pem", "hostwright-ca.cpio.gz"
-AUTHORITY_LASTS = timedelta(days=5 * 365)  #: validity of the authority; afterwards every boot loader needs a new part
-SERVER_LASTS = timedelta(days=30)  #: validity of a server's certificate; a run takes days at most
-#: A host with a flat battery starts with the date of its firmware; its installer refuses certificates that begin later.
+#: validity of the authority, after which every boot loader needs a new file ``PART``
+AUTHORITY_LASTS = timedelta(days=5 * 365)
+SERVER_LASTS = timedelta(days=30)  #: validity of a seed server's certificate; a run takes days at most
+#: Begin of the validity of all certificates. It precedes the date of any firmware, which is the date of a host with a
+#: flat battery.
 BEGINS = datetime(2000, 1, 1, tzinfo=UTC)
 ADDRESSES = ("0.0.0.0/0", "::/0")
-#: RFC 6761: no host has a name below `.invalid`; permitting only this name excludes all others
+#: only name that the authority may certify. No host has it (RFC 6761), so the authority can certify no host's name.
 NO_NAME = "hostwright.invalid"
-OTHERS = 0o077  #: mode bits that give access to group and others
+OTHERS = 0o077  #: permission bits that give access to the group and other users
 
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """An authority and its files: ``certificate_file`` in PEM, and ``part`` for the boot loaders of installers."""
+    """The certificate authority of this machine, and its files in ``folder``."""
 
     folder: Path
     certificate: Certificate
@@ -50,12 +53,12 @@ class Authority:
 
     @property
     def certificate_file(self) -> Path:
-        """Path of the certificate, in PEM."""
+        """Path of the authority's certificate in PEM."""
         return self.folder / CERTIFICATE
 
     @property
     def part(self) -> Path:
-        """Path of the additional initial ramdisk for an installer's kernel."""
+        """Path of the additional initial ramdisk with the certificate, for the kernel of an installer."""
         return self.folder / PART
 
     @property
@@ -92,9 +95,9 @@ class Authority:
 
 
 def open_authority(root: Path) -> Authority:
-    """This machine's authority, from its state directory; created if there is none.
+    """Read this machine's authority from the state directory ``root``, or create it.
 
-    Raises ``HostwrightError`` if others can read the authority, it has expired, or its files are unusable.
+    Raises ``HostwrightError`` if other users can read the authority's key, it has expired, or its files are unusable.
     """
     from filelock import FileLock
 
@@ -117,7 +120,8 @@ def open_authority(root: Path) -> Authority:
 def subject_hash(certificate: Certificate) -> str:
     """File name (without ``.0``) under which OpenSSL finds this certificate in a directory.
 
-    It is a hash of the subject in canonical form; a single text in lowercase ASCII already has that form.
+    It is a hash of the subject in canonical form. Subjects here already have this form: a single text in lowercase
+    ASCII.
     """
     encoded = certificate.subject.public_bytes()
     return hashlib.sha1(encoded[2:], usedforsecurity=False).digest()[3::-1].hex()
@@ -149,7 +153,7 @@ def _new_authority() -> Secret:
 
     key = _new_key()
     known_by = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
-    name = f"hostwright seeds {known_by.digest.hex()[:12]}"  # unique, because installers may trust several authorities
+    name = f"hostwright seeds {known_by.digest.hex()[:12]}"  # an installer may trust several
     permitted = [x509.DNSName(NO_NAME), *(x509.IPAddress(ip_network(network)) for network in ADDRESSES)]
     made = (
         _builder(name, _name(name), key.public_key(), AUTHORITY_LASTS)
@@ -212,7 +216,7 @@ def _public_pem(certificate: Certificate) -> bytes:
 
 @contextmanager
 def _told(folder: Path) -> Iterator[None]:
-    """Convert file errors to ``HostwrightError``."""
+    """Context manager that converts errors of files in ``folder`` to ``HostwrightError``."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Additional initial ramdisk for an installer's kernel, with the certificate authority and no secrets.
+"""Additional initial ramdisk for an installer's kernel, with the authority's certificate and no secrets.
 
-A kernel unpacks several archives into one tree. Debian's installer reads authorities from the ramdisk itself. Ubuntu's
-installer is a live system with another root: initramfs-tools copies the authority there before it starts.
+A kernel unpacks all its ramdisks into one tree. Debian's installer reads certificates from that tree. Ubuntu's
+installer is a live system with another root file system, to which initramfs-tools copies the certificate.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FOLDER, _FILE, _PROGRAM = 0o040755, 0o100644, 0o100755
 
 
 def boot_part(certificate: bytes, subject_hash: str) -> bytes:
-    """The archive with the PEM certificate under OpenSSL's file name; equal certificates give equal bytes."""
+    """Archive with the certificate in PEM under the file name that OpenSSL expects. Equal input gives equal bytes."""
     trust = sh_file(__file__, "trust.sh", certificate=f"/{CERTIFICATE}")
     order = sh_file(__file__, "order.sh", order=f"/{ORDER}", trust=f"/{TRUST}")
     files = {
@@ -28,19 +28,19 @@ def boot_part(certificate: bytes, subject_hash: str) -> bytes:
     }
     entries = [_entry(name, _FOLDER) for name in _folders(files)]
     entries += [_entry(name, mode, content) for name, (mode, content) in files.items()]
-    # Compressed, because a kernel finds uncompressed archives only at multiples of four bytes, and boot loaders place
-    # archives anywhere.
+    # Compressed, because kernels find an uncompressed archive only at a multiple of four bytes, and boot loaders may
+    # place it elsewhere.
     return gzip.compress(b"".join([*entries, _entry("TRAILER!!!", 0)]), mtime=0)
 
 
 def _folders(files: dict[str, tuple[int, bytes]]) -> Iterator[str]:
-    """Directories of these files, parents first: a kernel creates none implicitly."""
+    """Directories of these files, parents first. They need entries because a kernel does not create them otherwise."""
     parts = [name.split("/")[:-1] for name in files]
     yield from dict.fromkeys("/".join(words[:depth]) for words in parts for depth in range(1, len(words) + 1))
 
 
 def _entry(name: str, mode: int, content: bytes = b"") -> bytes:
-    """One archive entry in newc format (cpio(5)): owned by root, with mtime 0."""
+    """Entry of an archive in newc format (cpio(5)), owned by root, with mtime 0."""
     inode = uid = gid = mtime = device = check = 0
     links = 1
     numbers = (
