@@ -38,10 +38,10 @@ from hostwright.common.errors import HostwrightError
 from lab.image import ensure_programs
 
 LAST = PROJECT / "build/benchmarks/figures.json"
-PLACES_S = 180.0  #: seconds to create the lab and provision its first host, approximately
+PLACES_S = 180.0  #: estimate, in seconds, to create the lab and provision its first host
 ROUNDS = 3
-SHOWN = 300  #: limit for an error text, in characters
-#: program → package that peers and replayed hosts need on this machine
+SHOWN = 300  #: maximum number of characters of an error text
+#: program that the benchmark needs on this machine → package that contains it
 PACKAGES = {
     "nginx": "nginx-light",
     "rsync": "rsync",
@@ -55,7 +55,7 @@ PACKAGES = {
 def main(argv: Sequence[str]) -> int:
     """Run one command; return its exit status: 1 if a contender failed, 2 if the command cannot start."""
     given = _parser().parse_args(argv)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the lab is removed
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # exit normally, so that the lab is removed
     try:
         status: int = given.command(given)
     except (HostwrightError, ValueError) as error:
@@ -80,7 +80,7 @@ def page(_: argparse.Namespace) -> int:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Measure cases."""
+    """Measure the requested cases, then print or store their figures."""
     cases, wanted = named(given.cases), Wanted(_numbers(given.hosts), given.rounds)
     if os.geteuid() != 0:
         raise ValueError("the lab and the counting of processor time need root: `make bench` uses sudo")
@@ -106,12 +106,12 @@ def run(given: argparse.Namespace) -> int:
 
 
 def all_s(cases: Sequence[Case], wanted: Wanted) -> float:
-    """Total duration of cases, including the lab."""
+    """Estimated seconds to measure cases, including the creation of the lab."""
     return PLACES_S + sum(estimate_s(case, wanted) for case in cases)
 
 
 def _measured(case: Case, place: Places, wanted: Wanted, now: Conditions, without: str) -> CaseRecord:
-    """Measure one case. An error before a command is measured fails only this case; the others continue."""
+    """Measure one case. An error in its setup is recorded in the result, so that the other cases are measured."""
     tell(f"{case.NAME}: {case.TITLE}, about {estimate_s(case, wanted) / 60:.0f} min")
     began_s, load = time.monotonic(), os.getloadavg()[0]
     unit_s = calibration_s()
@@ -133,13 +133,13 @@ def _measured(case: Case, place: Places, wanted: Wanted, now: Conditions, withou
 
 
 def left(commands: Sequence[Command], without: str) -> list[Command]:
-    """Leave out each contender whose name contains one of the comma-separated words in ``without``."""
+    """Commands without contenders whose name contains one of the comma-separated words in ``without``."""
     words = [word.strip().lower() for word in without.split(",") if word.strip()]
     return [command for command in commands if not any(word in command.contender.lower() for word in words)]
 
 
 def shown(why: str, place: Places) -> str:
-    """An error text on one line, without paths of this machine, for the page."""
+    """Convert an error text for the page: one line, limited, without paths of this machine."""
     for path, name in ((place.work, "WORK"), (PROJECT, "."), (Path.home(), "~")):
         why = why.replace(str(path), name)
     line = " ".join(why.split())
@@ -154,7 +154,7 @@ def _print(case: Case, found: CaseRecord) -> None:
 
 
 def tell(sentence: str) -> None:
-    """Print a line of progress with the time."""
+    """Print a sentence about the progress, after the time of day."""
     print(f"{time.strftime('%H:%M:%S')}  {sentence}", flush=True)
 
 

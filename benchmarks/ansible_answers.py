@@ -17,7 +17,7 @@ from typing import Any
 
 
 def patterns_for(groups: dict[str, list[str]], hosts: list[str]) -> list[str]:
-    """Ten patterns from an inventory's own names; the same inventory always gives the same patterns."""
+    """Ten host patterns from the names in an inventory, always the same for the same inventory."""
     named = sorted(name for name in groups if name not in ("all", "ungrouped") and groups[name]) or ["all"]
     first, last = named[0], named[-1]
     host = sorted(hosts)[len(hosts) // 2]
@@ -59,7 +59,7 @@ def call(command: Any, arguments: list[str]) -> tuple[int, str, str]:
 
 
 def members(path: str) -> dict[str, list[str]]:
-    """Hosts of each group and its children, in Ansible's order."""
+    """Group → its hosts, including those of child groups, in Ansible's order."""
     from ansible.inventory.manager import InventoryManager
     from ansible.parsing.dataloader import DataLoader
 
@@ -69,7 +69,7 @@ def members(path: str) -> dict[str, list[str]]:
 
 
 def main(path: str, *patterns: str) -> None:
-    """Print the answers for the inventory at ``path``, for these patterns or for ten patterns of its own names."""
+    """Print Ansible's output for the inventory at ``path``, for ``patterns`` or by default ``patterns_for``."""
     from ansible.cli.adhoc import AdHocCLI
     from ansible.cli.inventory import InventoryCLI
     from ansible.release import __version__

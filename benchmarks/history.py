@@ -1,8 +1,8 @@
-"""Cost of a year of daily audits of a fleet: the size of the history, and the time of every read.
+"""Measurement of the history for a year of daily audits of a fleet: its size, and the durations of its operations.
 
     .venv/bin/python -m benchmarks.history
 
-``make bench CASES=history`` runs this program too, and stores its figures.
+``make bench CASES=history`` also runs this program, and stores the figures.
 
 The audits are generated and written with the real ``History.add``; no host is contacted. Each host has 8 cards and
 about 90 readings, a few of them unique to the host (product serial, time of its last provisioning). In the generated
@@ -37,7 +37,7 @@ START = datetime(2026, 1, 1, 6, tzinfo=UTC)
 LAYERS = ("base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container", "gpu")
 DRIVERS = ("470.182.03", "470.223.02", "470.256.02")
 CARDS = 8
-ALIKE = 80  #: readings that almost never change, over all layers
+ALIKE = 80  #: number of readings per host that almost never change
 ROUNDS = 5
 
 LINK = Deviation("cuda", "link /usr/local/cuda", "/usr/local/cuda-11.4", "/usr/local/cuda-11.2", "drift")
@@ -60,7 +60,7 @@ class Machine:
     values: list[Reading] = field(default_factory=list)
 
     def look(self, day: int, *, read: bool) -> HostAudit:
-        """Result of an audit of this host."""
+        """Generate the result of an audit of this host; with ``read`` false, the audit could not read the host."""
         at = (START + timedelta(days=day)).isoformat()
         if not read:
             return HostAudit(self.name, "tensorflow-2.9", at, "unread", "timed out after 15 s", _layers({}, "unread"))
@@ -87,7 +87,7 @@ def _layers(otherwise: dict[str, LayerStatus], usual: LayerStatus = "desired") -
 
 
 def machine(number: int) -> Machine:
-    """A host on its first day."""
+    """Generate the host with this number, in its state on the first day."""
     cards = [
         Gpu(
             card,
@@ -107,7 +107,7 @@ def machine(number: int) -> Machine:
 
 
 def year(hosts: int, days: int, random: Random) -> Iterator[FleetAudit]:
-    """One audit per day."""
+    """Generate the fleet's audits, one per day."""
     fleet = [machine(number) for number in range(hosts)]
     for day in range(days):
         at = START + timedelta(days=day)
@@ -144,7 +144,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def measure(folder: Path, hosts: int, days: int, *, as_json: bool) -> None:
-    """Write the year, and print the duration of each read, or some of the figures as JSON."""
+    """Write the audits, measure each operation, and print the figures; with ``as_json`` only those for the page."""
     history, adds = History(folder), []
     began_s = time.perf_counter()
     for audit in year(hosts, days, Random(1)):  # noqa: S311 - a fixed seed, for the same year in every run
@@ -185,7 +185,7 @@ def measure(folder: Path, hosts: int, days: int, *, as_json: bool) -> None:
 
 
 def main() -> None:
-    """Measure a year."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--days", type=int, default=365)

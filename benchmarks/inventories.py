@@ -1,4 +1,4 @@
-"""Public Ansible inventories, read by Hostwright and by Ansible: ``ansible-inventory --list`` and ten patterns each.
+"""Compare Hostwright with Ansible on public inventories: ``ansible-inventory --list``, and ten host patterns each.
 
     python benchmarks/inventories.py ask --trees DIR --answers DIR --ansible VENV/bin/python
     python benchmarks/inventories.py compare --trees DIR --answers DIR [--half b]
@@ -34,14 +34,14 @@ from hostwright.inventory import Host, Inventory, load, select
 LIST = Path(__file__).with_suffix(".txt")
 UNEXPLAINED = "not explained"
 
-#: part of a refusal → reason why Hostwright refuses what Ansible accepts
+#: part of an error text of Hostwright for an inventory that Ansible accepts → reason for the difference
 REFUSALS = {
     "is given twice": "a name is given twice in a file: a mistake here, the last one wins in Ansible",
     "cannot be a host's name": "a name that no host can have (`<address>`, a path)",
     "cannot be a group's name": "a group's name with other characters than letters, digits, '_', '.' and '-'",
     "is the configuration of an Ansible inventory plugin": "only Ansible can read it, and it is not installed",
 }
-#: part of a pattern's refusal → reason; Ansible only warns, and uses the remaining hosts
+#: part of an error text of Hostwright for a host pattern about which Ansible only warns → reason for the difference
 STRICTER = {
     "matches no host and no group": "a term that matches nothing is an error; Ansible warns and ignores it",
     "matches no host": "a selection without hosts is an error; Ansible's is empty",
@@ -54,7 +54,7 @@ PARTLY = (
 
 @dataclass(frozen=True)
 class Row:
-    """A public inventory."""
+    """A line of ``inventories.txt``: a public inventory."""
 
     half: str
     repository: str
@@ -63,7 +63,7 @@ class Row:
 
     @property
     def key(self) -> str:
-        """Name of the inventory in file names."""
+        """Name of the inventory for names of files with its answers."""
         return re.sub(r"[/ ]", "+", f"{self.repository}/{self.path}")
 
     def at(self, trees: Path) -> Path:
@@ -81,13 +81,13 @@ class Difference:
 
 
 def rows() -> list[Row]:
-    """All inventories of the list."""
+    """All inventories in ``inventories.txt``."""
     lines = [line for line in LIST.read_text("utf-8").splitlines() if line and not line.startswith("#")]
     return [Row(*line.split(" ", 3)) for line in lines]
 
 
 def ask(row: Row, trees: Path, answers: Path, python: str) -> None:
-    """Store Ansible's answers for one inventory."""
+    """Run Ansible on one inventory, and store its output in ``answers``."""
     file = answers / f"{row.key}.json"
     if file.exists():
         return
@@ -103,7 +103,7 @@ def ask(row: Row, trees: Path, answers: Path, python: str) -> None:
 
 
 def differences(path: Path, answer: Mapping[str, Any]) -> Iterator[Difference]:
-    """All differences between Hostwright's and Ansible's reading of an inventory."""
+    """Differences between Hostwright's reading of an inventory and Ansible's stored output."""
     partly = PARTLY if "Unable to parse" in answer["said"] else ""
     try:
         inventory = load(path)
@@ -185,7 +185,7 @@ def _why(sentence: str, reasons: Mapping[str, str]) -> str:
 
 
 def ends(path: Path) -> int:
-    """Exit status of ``invoke hosts`` for an inventory."""
+    """Run ``invoke hosts`` with an inventory; return its exit status."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:
             return hosts_verb(Request("all", inventory=(str(path),)))

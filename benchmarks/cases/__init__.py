@@ -1,1 +1,1 @@
-"""The cases: modules with ``setup``, ``commands``, ``check`` and ``goals``; see ``case.Case``."""
+"""The cases of the benchmark, one module each, with the functions of ``case.Case``."""

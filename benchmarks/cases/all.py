@@ -1,4 +1,4 @@
-"""All cases, in page order."""
+"""All cases, in the order of the page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CASES: tuple[Case, ...] = (
 
 
 def named(names: str) -> tuple[Case, ...]:
-    """Cases by comma-separated names; all for an empty text. Raises ``ValueError`` for an unknown name."""
+    """Cases with these comma-separated names; all cases for an empty text. Raises ``ValueError``."""
     by_name = {case.NAME: case for case in CASES}
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     if unknown := [name for name in wanted if name not in by_name]:

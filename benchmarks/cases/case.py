@@ -1,4 +1,4 @@
-"""Protocol of a case."""
+"""Protocol for the modules of cases, and the types that they use."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from benchmarks.places.places import Places
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Options of a run for its cases."""
+    """What a run of the benchmark measures in each case: numbers of hosts, and rounds."""
 
-    sizes: tuple[int, ...] = ()  #: only these numbers of hosts; empty: the case's own sizes
+    sizes: tuple[int, ...] = ()  #: numbers of hosts to measure; empty: the case's own
     rounds: int = 3
 
     def of(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """Sizes to measure: the requested ones, or the case's own."""
+        """Sizes to measure: the requested ones or, if there are none, ``sizes``."""
         return self.sizes or tuple(sizes)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Duration of one run of a contender under all conditions of its case, recorded on two idle cores."""
+    """Measured duration of one round of a contender at one size, over all conditions of its case, on two idle cores."""
 
     contender: str
     size: int
     wall_s: float
-    rounds: int = 0  #: maximum number of rounds; 0: the number of rounds of the run
+    rounds: int = 0  #: maximum number of rounds of this contender; 0: as many as the run has
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns of a case's samples on the page, in addition to processor time."""
+    """Columns of a case's table on the page, in addition to processor time."""
 
-    size: str = "hosts"  #: unit of ``Sample.size``
+    size: str = "hosts"  #: heading of the column with ``Sample.size``
     memory: bool = True
     traffic: bool = True
-    extra: dict[str, str] = field(default_factory=dict)  #: name in ``Sample.extra`` → heading
+    extra: dict[str, str] = field(default_factory=dict)  #: name of a value in ``Sample.extra`` → heading of its column
     wall: bool = True
 
 
 class Case(Protocol):
-    """A case: a module with these names. ``setup`` yields the argument of the other functions."""
+    """A module with these names. ``setup`` yields the value that the other functions receive as ``ready``."""
 
     @property
     def NAME(self) -> str:  # noqa: N802 - a module's constant
@@ -65,54 +65,54 @@ class Case(Protocol):
 
     @property
     def BOUND_S(self) -> float:  # noqa: N802
-        """Limit in seconds, after which no further round begins."""
+        """Seconds after which no further round begins."""
         ...
 
     @property
     def COSTS(self) -> Sequence[Cost]:  # noqa: N802
-        """All measurements at the case's own sizes, with their durations."""
+        """Durations of all contenders at the case's own sizes."""
         ...
 
     @property
     def REST_S(self) -> float:  # noqa: N802
-        """Seconds of setup, of preparing initial states, and of checks."""
+        """Seconds for the setup, for initial states of hosts, and for checks."""
         ...
 
     @property
     def TABLE(self) -> Table:  # noqa: N802
-        """Columns of the samples."""
+        """Columns of the case's table on the page."""
         ...
 
     @property
     def PLOTTED(self) -> Sequence[str]:  # noqa: N802
-        """Contenders of the chart, in order; empty: no chart."""
+        """Names of the contenders in the chart, in order; empty for a case without a chart."""
         ...
 
     def setup(self, places: Places, wanted: Wanted) -> AbstractContextManager[Any]:
-        """Create the place and the inputs of the commands."""
+        """Create the hosts and the files that the commands need."""
         ...
 
     def commands(self, ready: Any) -> Sequence[Command]:
-        """All measured commands, in the order of a round: A B C A B C …"""
+        """All commands to measure, in the order of a round."""
         ...
 
     def check(self, ready: Any) -> str:
-        """Return an error text, which stops the case, if contenders left different states; else an empty text."""
+        """Error text, which stops the case, if contenders left different states on the hosts; else empty."""
         ...
 
     def facts(self, ready: Any) -> dict[str, str]:
-        """Facts about the place, for the page."""
+        """Facts about the hosts and files, for the page: name → sentence."""
         ...
 
     def goals(self) -> Sequence[Goal]:
-        """Goals of the case."""
+        """Goals that the case's figures are compared with."""
         ...
 
 
 def estimate_s(case: Case, wanted: Wanted) -> float:
-    """Estimated duration of a case on two idle cores, without the creation of places.
+    """Estimated seconds of a case on two idle cores, without the creation of the lab.
 
-    At sizes that the case does not list, the cost per host is assumed to be the same.
+    For a size without a ``Cost``, the estimate is the cost per host at the case's own sizes, times the size.
     """
     own = case.REST_S + sum(min(cost.rounds or wanted.rounds, wanted.rounds) * cost.wall_s for cost in case.COSTS)
     sizes = {cost.size for cost in case.COSTS}
@@ -120,10 +120,10 @@ def estimate_s(case: Case, wanted: Wanted) -> float:
 
 
 def costed(costs: Sequence[Cost], commands: Sequence[Command]) -> list[Command]:
-    """Commands to measure, with their rounds.
+    """Commands to measure, with their numbers of rounds.
 
-    At the case's own sizes, only commands with a cost are measured. At other sizes all commands are measured, with the
-    rounds of the largest own size.
+    At the case's own sizes, these are only the commands with a ``Cost``. At other sizes they are all commands, with the
+    rounds of the case's largest size.
     """
     rounds = {(cost.contender, cost.size): cost.rounds for cost in costs}
     largest = {cost.contender: cost.rounds for cost in sorted(costs, key=lambda cost: cost.size)}

@@ -1,4 +1,4 @@
-"""Large ``known_hosts`` and ``ssh_config`` of an operator, as they grow over many years."""
+"""Case: an operator's ``known_hosts`` and ``ssh_config`` are large, as after many years."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ RUN = "hostwright run"
 SMALL, LARGE = "small files", "large files"
 SIZES = (1, 100)
 LINES, STANZAS = 10_000, 1_000
-COSTS = (Cost(RUN, 1, 1.6), Cost(RUN, 100, 5.7))  #: seconds, total over both home directories
+COSTS = (Cost(RUN, 1, 1.6), Cost(RUN, 100, 5.7))  #: seconds are totals over both home directories
 REST_S = 1.0
-#: Runs a command in a mount namespace with another ``~/.ssh``; the user's own directory is not changed.
+#: prefix that runs a command with another ``~/.ssh``, in a mount namespace, so that the user's own is not changed
 AT_HOME = (
     "unshare", "--mount", "sh", "-euc",
     'own=$(getent passwd "$(id -u)" | cut -d: -f6)/.ssh; mkdir -p -m 700 "$own"; mount --bind "$0" "$own"; exec "$@"',
@@ -42,7 +42,7 @@ AT_HOME = (
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Home directories with their files, by variant."""
+    """Home directories of the variants, and the hosts."""
 
     place: Replaying
     homes: dict[str, Path]
@@ -68,7 +68,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def inventory(place: Replaying, folder: Path, size: int) -> Path:
-    """Inventory without host keys and known_hosts: OpenSSH reads them from the user's files."""
+    """Write an inventory without settings for host keys, so that OpenSSH reads the user's files; return its path."""
     hosts = {
         f"h{number:04}": {"ansible_host": place.address(number), "ansible_port": REAL_PORT + number % SERVERS}
         for number in range(1, size + 1)
@@ -80,7 +80,7 @@ def inventory(place: Replaying, folder: Path, size: int) -> Path:
 
 
 def others(count: int) -> list[str]:
-    """Lines of ``known_hosts`` for hosts that no run uses."""
+    """Lines for ``known_hosts`` about other hosts than those of the benchmark."""
     head = b"\0\0\0\x0bssh-ed25519\0\0\0 "
     keys = (base64.b64encode(head + hashlib.sha256(str(one).encode()).digest()).decode() for one in range(count))
     return [
@@ -89,7 +89,7 @@ def others(count: int) -> list[str]:
 
 
 def stanzas(count: int) -> list[str]:
-    """Stanzas of ``ssh_config`` for hosts that no run uses."""
+    """Stanzas for ``ssh_config`` about other hosts than those of the benchmark."""
     return [
         f"Host node{one:05} node{one:05}.example.org\n HostName 10.8.{one // 256}.{one % 256}\n User u{one}\n Port 22\n"
         for one in range(count)
@@ -108,7 +108,7 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Commands with both home directories, at each size."""
+    """Commands for each size, with each of the two home directories."""
     return [
         Command(
             RUN, size, (*AT_HOME, str(home / ".ssh"), own_program("hostwright"), "run", "--inventory", str(path),
@@ -121,12 +121,12 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def more_s(found: Figures, size: int) -> float:
-    """Additional wall time with the large files."""
+    """Seconds of wall time with the large files, minus those with the small files."""
     return found.median(RUN, size, "wall_s", LARGE) - found.median(RUN, size, "wall_s", SMALL)
 
 
 def goals() -> Sequence[Goal]:
-    """Goal for 100 hosts together."""
+    """Goal for the additional wall time with 100 hosts."""
     return (
         Goal(
             "100 hosts: wall with the large files, beyond the small ones", 0.3, lambda found: more_s(found, 100), " s"

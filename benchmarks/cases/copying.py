@@ -1,4 +1,4 @@
-"""Copy of one large file to many hosts."""
+"""Case: one large file is copied to many hosts."""
 
 from __future__ import annotations
 
@@ -36,32 +36,32 @@ BOUND_S = 400.0
 SIZES = (8, 24)
 TABLE = Table(memory=True, extra={"copies": "copies sent", "mb_per_s": "MB/s, all hosts together"})
 OURS, NGINX, RSYNC = "hostwright provision", "nginx and curl", "rsync"
-#: number of hosts → size of the file in bytes: writing and checking 4 GB would take the disk longer than the transfer
+#: number of hosts → size of the file in bytes. With larger files, the disk is the limit and not the transfer.
 BYTES = {8: 500_000_000, 24: 150_000_000}
-#: scaled from the measured durations with files of 1.4 and 0.3 GB
+#: seconds are scaled from measurements with files of 1.4 and 0.3 GB
 COSTS = (
     Cost(OURS, 8, 10, rounds=1), Cost(NGINX, 8, 15, rounds=1), Cost(RSYNC, 8, 27, rounds=1),
     Cost(OURS, 24, 9, rounds=1), Cost(NGINX, 24, 13, rounds=1),
 )  # fmt: skip
 REST_S = 130.0
-SMALLER = 100_000_000  #: size of the file in bytes for other numbers of hosts
-ROOM = 1.5  #: required free disk space, relative to the total size of all copies
+SMALLER = 100_000_000  #: size of the file in bytes for numbers of hosts that are not in ``BYTES``
+ROOM = 1.5  #: ratio of the required free disk space to the total size of all copies
 MB = 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """The file for one number of hosts."""
+    """The file that is copied to a certain number of hosts."""
 
     path: Path
     size: int
     sha256: str
-    site: Path  #: site whose role installs the file
+    site: Path  #: directory of the site whose role installs the file
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts and the files."""
+    """The hosts, and the file for each number of hosts."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -69,7 +69,7 @@ class Ready:
     folder: Path
 
     def tools(self, size: int) -> Tools:
-        """Peers for the first ``size`` hosts."""
+        """Commands of other tools for the first ``size`` hosts."""
         folder = self.folder / f"peers-{size}"
         folder.mkdir(exist_ok=True)
         file = self.files[size].path
@@ -83,7 +83,7 @@ def bytes_of(size: int) -> int:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Create the files, and a site for each."""
+    """Create a file and a site for each size."""
     hosts, folder = places.hosts(), places.folder(NAME)
     sizes = wanted.of(SIZES)
     needed = max(bytes_of(size) * size for size in sizes)
@@ -96,7 +96,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def _file(hosts: Hosts, folder: Path, names: Sequence[str]) -> File:
-    """A file, and a site with these hosts and a stack with that file."""
+    """Create a file, and a site with these hosts whose stack has the file."""
     place = folder / f"files-{len(names)}" / "files"
     place.mkdir(parents=True)
     path, digest, size = place / "bulk.bin", hashlib.sha256(), bytes_of(len(names))
@@ -170,7 +170,7 @@ def at(ready: Ready, size: int) -> list[Command]:
 
 
 def pulling(ready: Ready, size: int, peers: Tools) -> Command:
-    """nginx on the controller, and curl on every host."""
+    """Command in which every host downloads the file with curl from nginx on the controller."""
     file = ready.files[size]
     prefix = file.path.parent.parent
     (prefix / "temp").mkdir(exist_ok=True)
@@ -193,7 +193,7 @@ def pulling(ready: Ready, size: int, peers: Tools) -> Command:
 
 
 def finished(ready: Ready, size: int, command: Command) -> Command:
-    """Add to a command: deletion of the file before it, a check of all hosts after it, and the number of sent bytes."""
+    """Return the command extended by deletion of the file before it, a check of all hosts, and the sent bytes."""
     file, names = ready.files[size], ready.names[:size]
 
     def before() -> None:
@@ -229,12 +229,12 @@ def lacking(hosts: Hosts, names: Sequence[str], file: File) -> str:
 
 
 def ratio(size: int) -> Callable[[Figures], float]:
-    """Throughput relative to nginx."""
+    """Function for Hostwright's throughput, divided by that of nginx."""
     return lambda found: found.ratio(OURS, NGINX, size, "mb_per_s")
 
 
 def copies(size: int) -> Callable[[Figures], float]:
-    """Number of copies that the controller sent."""
+    """Function for the number of bytes that the controller sent, divided by the file's size."""
     return lambda found: found.median(OURS, size, "copies")
 
 

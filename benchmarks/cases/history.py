@@ -1,4 +1,4 @@
-"""Cost of writing and reading a quarter of daily audits of 1,000 hosts."""
+"""Case: three months of daily audits of 1,000 hosts are written to the history and read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ REST_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The number of hosts."""
+    """The number of hosts in the audits."""
 
     size: int
 
@@ -59,7 +59,7 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Command of a program that measures itself."""
+    """Command that runs ``benchmarks.history``, which prints its own measurements."""
     words = (sys.executable, "-m", "benchmarks.history", "--hosts", str(ready.size), "--days", str(DAYS), "--json")
     return [Command(AUDITS, ready.size, words, counted=read)]
 
@@ -71,7 +71,7 @@ def read(done: Done) -> Mapping[str, float]:
 
 
 def goals() -> Sequence[Goal]:
-    """Goals of the history."""
+    """Goals for times and size of the history."""
     return (
         Goal("size of the file", 50, lambda found: found.median(AUDITS, HOSTS, "size_mb"), " MB"),
         Goal("an add at the end", 2, lambda found: found.median(AUDITS, HOSTS, "add_s"), " s"),

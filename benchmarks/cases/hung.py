@@ -1,4 +1,4 @@
-"""One host that accepts connections and sends nothing, among a hundred."""
+"""Case: one of a hundred hosts accepts connections but sends nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TABLE = Table(traffic=False, memory=False, extra={"others_s": "the others done, 
 OURS, THEIRS = "hostwright run", "Ansible raw"
 NONE, ONE = "none hangs", "one hangs"
 SIZE, AT_ONCE, WORK_S, PATIENCE_S = 100, 10, 2, 15
-#: total with and without the hung host; scaled from measured durations with 3 s of work per host
+#: seconds are totals over runs with and without the hung host, scaled from measurements with 3 s of work per host
 COSTS = (Cost(OURS, SIZE, 45, rounds=1), Cost(THEIRS, SIZE, 53, rounds=1))
 REST_S = 13.0
 
@@ -66,7 +66,7 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Commands of both tools, with and without a hung host."""
+    """Commands of Hostwright and Ansible, with and without a hung host."""
     return [
         with_ends(ready, make(ready, hung), hung)
         for hung in (False, True)
@@ -75,7 +75,7 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def work(ready: Ready) -> str:
-    """Shell command of each host's work."""
+    """Shell command that each host runs."""
     return f"sleep {WORK_S}; date +%s.%N >>{ready.ends}"
 
 
@@ -100,7 +100,7 @@ def of_ansible(ready: Ready, hung: bool) -> Command:
 
 
 def with_ends(ready: Ready, command: Command, hung: bool) -> Command:
-    """Add to a command: a check of the end times that the hosts wrote, and the latest of them as a value."""
+    """Return the command extended by a check of the end times that hosts wrote, with the latest as a value."""
     began: list[float] = []
 
     def before() -> None:

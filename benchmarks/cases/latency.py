@@ -1,4 +1,4 @@
-"""The hosts of ``plan`` behind a cable with a long delay."""
+"""Case: the hosts of the case ``plan`` are behind a cable with a long delay."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ other, from the first packet to the last. pyinfra runs once."""
 BOUND_S = 300.0
 TABLE = Table(memory=False)
 SIZES = (1,)
-#: seconds, total over all delays
+#: seconds are totals over all delays
 COSTS = (
     Cost(SSH, 1, 2, rounds=2), Cost(PROBES, 1, 2.8, rounds=2), Cost(PLAN, 1, 6.3, rounds=2),
     Cost(AUDIT, 1, 9, rounds=2), Cost(PYINFRA, 1, 47, rounds=1),
@@ -37,7 +37,7 @@ DELAYS_S = {"0 ms": 0.0, "25 ms": 0.025, "80 ms": 0.08}
 
 @dataclass(slots=True)
 class Line:
-    """The cable with its current delay."""
+    """The cable of the controller, and its current delay."""
 
     desk: Desk
     facts: dict[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Line:
     _cable: ExitStack = field(default_factory=ExitStack)
 
     def be(self, delay_s: float, address: str) -> None:
-        """Set the delay of the cable, and measure one round trip to ``address``."""
+        """Set the round-trip delay of the cable, and measure a round trip to ``address`` for the page."""
         if delay_s == self._now_s:
             return
         self._cable.close()
@@ -64,7 +64,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts of ``plan`` and the cable."""
+    """The hosts of the case ``plan``, and the cable."""
 
     hosts: plan.Ready
     line: Line
@@ -72,7 +72,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Set up ``plan`` with fewer hosts."""
+    """Set up the case ``plan``, with fewer hosts."""
     with plan.setup(places, replace(wanted, sizes=wanted.of(SIZES))) as hosts:
         line = Line(hosts.hosts.desk)
         try:
@@ -82,7 +82,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Check as for ``plan``."""
+    """Run the check of the case ``plan``."""
     return plan.check(ready.hosts)
 
 
@@ -107,7 +107,7 @@ def under(ready: Ready, variant: str, size: int) -> list[Command]:
 
 
 def round_trips(found: Figures, contender: str) -> float:
-    """Round trips for one host: seconds of wall time per second of round-trip time."""
+    """Number of round trips for one host: increase of the wall time, divided by the increase of the delay."""
     return found.slope(contender, 1, "wall_s", DELAYS_S)
 
 

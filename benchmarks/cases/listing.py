@@ -1,4 +1,4 @@
-"""Reading of a large inventory."""
+"""Case: a large inventory is read and its hosts are listed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REST_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Inventories by size."""
+    """Size → path of the inventory."""
 
     inventories: dict[int, Path]
     folder: Path
@@ -50,7 +50,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def inventory(size: int) -> str:
-    """An INI inventory of ``size`` hosts."""
+    """Text of an INI inventory with ``size`` hosts."""
     lines, groups = [], []
     for first in range(0, size, A_GROUP):
         group = f"rack{first // A_GROUP:03}"
@@ -93,7 +93,7 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def listed(size: int, names: Callable[[str], set[str]]) -> Callable[[Done], str]:
-    """Check that the output names every host."""
+    """Check for a command: its output must name every host."""
 
     def check(done: Done) -> str:
         if sentence := ended_well(done):

@@ -1,4 +1,4 @@
-"""Planning from stored facts, without a connection."""
+"""Case: hosts are planned from stored facts, without a connection."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ BOUND_S = 300.0
 TABLE = Table(traffic=False)
 ALIKE, DIFFER = "alike", "all differ"
 MOST = 1000
-#: seconds, total over both variants
+#: seconds are totals over both variants
 COSTS = (Cost(AUDIT, 1, 2.7), Cost(AUDIT, MOST, 6))
 REST_S = 70.0
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Inventories by size, and the environment variables that select the stored audits, by variant."""
+    """Size → inventory, and variant of the facts → environment variables that select the stored facts."""
 
     inventories: dict[int, Path]
     environments: dict[str, dict[str, str]]
@@ -64,7 +64,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def of_its_own(text: str, number: int) -> str:
-    """An answer with a version of ``tzdata``, and an amount of memory in kB, that only one host has.
+    """Return a host's answer with values that only host ``number`` has: the version of tzdata, or the memory in kB.
 
     >>> of_its_own("tzdata\\t2024a-0+deb11u1\\tii ", 7), of_its_own("25165824\\n", 7)
     ('tzdata\\t000007\\tii ', '25000007\\n')
@@ -93,7 +93,7 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def beyond_one(found: Figures, variant: str) -> float:
-    """Wall time in seconds for 1,000 hosts, minus the time for one."""
+    """Seconds of wall time for 1,000 hosts, minus those for one host."""
     return found.median(AUDIT, MOST, "wall_s", variant) - found.median(AUDIT, 1, "wall_s", variant)
 
 

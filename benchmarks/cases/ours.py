@@ -12,7 +12,7 @@ from hostwright.common.quoting import sh
 
 PLAN, AUDIT = "hostwright plan", "hostwright audit"
 PROBES = "the probe program alone"
-#: output of each verb if nothing differs on N hosts
+#: verb → pattern for its output if all hosts (``count``) are as desired
 GREEN = {PLAN: r"\b{count} hosts?: as desired, nothing to do", AUDIT: r"\b{count} as desired"}
 
 
@@ -27,14 +27,14 @@ def ours(contender: str, size: int, *words: str, env: Mapping[str, str], variant
 
 
 def all_green(contender: str, size: int, status: int, printed: str) -> str:
-    """Empty if the verb reports every host as desired; else its output."""
+    """Check for a verb: empty if its output reports every host as desired, else that output."""
     if status == 0 and re.search(GREEN[contender].format(count=size), printed):
         return ""
     return f"not all of {size} hosts are as desired (status {status}): {printed.strip()[-600:]}"
 
 
 def probe_script(channels: Sequence[tuple[bytes, bytes]], folder: Path) -> str:
-    """Script for ``Tools.each`` that sends a plan's probe program to a host and discards the answers."""
+    """Script for ``Tools.each`` that only sends a plan's probe program to a host, and discards the answers."""
     lines = []
     for number, (command, sent) in enumerate(channels):
         (folder / f"sent-{number}").write_bytes(sent)

@@ -1,4 +1,4 @@
-"""Plan and audit of hosts that are as desired, the most frequent kind of run."""
+"""Case: plan and audit of hosts that are as desired, the most frequent kind of run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SITE = HERE / "ansible/site.yml"
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, and the inputs of the contenders."""
+    """The hosts, and the files that commands of the contenders need."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -53,7 +53,7 @@ class Ready:
     sizes: tuple[int, ...]
 
     def tools(self, size: int) -> Tools:
-        """Peers for the first ``size`` hosts."""
+        """Commands of other tools for the first ``size`` hosts."""
         folder = self.folder / str(size)
         folder.mkdir(exist_ok=True)
         return tools.of(self.hosts, self.names[:size], self.variables, folder)
@@ -61,7 +61,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Create enough clones for the largest size."""
+    """Start as many clones of the provisioned host as the largest size needs."""
     hosts, folder = places.hosts(), places.folder(NAME)
     sizes = wanted.of(SIZES)
     names = hosts.clones(max(sizes))

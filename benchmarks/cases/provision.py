@@ -1,4 +1,4 @@
-"""Provisioning of bare hosts with the whole stack."""
+"""Case: bare hosts are provisioned with the whole stack."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ COSTS = (
     Cost(OURS, 1, 48, rounds=2), Cost(SCRIPT, 1, 74, rounds=2), Cost(ANSIBLE, 1, 125, rounds=1),
     Cost(OURS, 4, 175, rounds=1), Cost(SCRIPT, 4, 168, rounds=1), Cost(PYINFRA, 4, 188, rounds=1),
 )  # fmt: skip
-REST_S = 130.0  #: seconds, including 10 s per command for the boot of new hosts and for the check
-#: role → state in a plan after another tool has done the same work, because only Hostwright writes these records
+REST_S = 130.0  #: seconds, including 10 s per command to boot new hosts and to check them
+#: role → difference that a plan may still show after another tool's work, because only Hostwright writes these records
 OWN_RECORDS = {
     "driver": "files not recorded",
     "cudnn": "no record of its files",
     "tensorflow": "a directory",
 }
-#: script whose output is equal on all hosts with the stack, whatever tool installed it
+#: script that prints the state of a host; equal for all hosts with the stack, whatever tool installed it
 SAME = """\
 cd /usr/local/cuda-11.2/targets/x86_64-linux
 sha256sum lib/libcudnn*.so.8.1.0 include/cudnn*.h
@@ -56,7 +56,7 @@ sha256sum lib/libcudnn*.so.8.1.0 include/cudnn*.h
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, and the inputs of the contenders."""
+    """The hosts, and the files that commands of the contenders need."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -66,7 +66,7 @@ class Ready:
     sizes: tuple[int, ...]
 
     def tools(self, size: int) -> Tools:
-        """Peers for the first ``size`` hosts."""
+        """Commands of other tools for the first ``size`` hosts."""
         folder = self.folder / str(size)
         folder.mkdir(exist_ok=True)
         return tools.of(self.hosts, self.names[:size], self.variables, folder)
@@ -124,7 +124,7 @@ def script(ready: Ready, peers: Tools) -> Command:
 
 
 def from_bare(ready: Ready, size: int, command: Command) -> Command:
-    """Add to a command: creation of bare hosts before it, and a check for the stack after it."""
+    """Return the command extended by creation of bare hosts before it, and a check of the whole stack after it."""
     names = ready.names[:size]
 
     def before() -> None:
@@ -164,18 +164,18 @@ def remaining(document: str, records: dict[str, str]) -> str:
 
 
 def to_fastest(found: Figures) -> float:
-    """Hostwright's wall time on four hosts, relative to the fastest tool."""
+    """Hostwright's wall time on four hosts, divided by that of the fastest other tool."""
     walls = [found.median(tool, 4, "wall_s") for tool in (PYINFRA, ANSIBLE) if found.values(tool, 4, "wall_s")]
     return found.median(OURS, 4, "wall_s") / min(walls, default=found.median(PYINFRA, 4, "wall_s"))
 
 
 def to_script(size: int, what: str) -> Callable[[Figures], float]:
-    """A figure of Hostwright, relative to the script."""
+    """Function for a figure of Hostwright, divided by that of the script."""
     return lambda found: found.ratio(OURS, SCRIPT, size, what)
 
 
 def goals() -> Sequence[Goal]:
-    """Goals relative to the script and to the tools."""
+    """Goals for Hostwright's figures, compared with the script's and with those of other tools."""
     return (
         Goal("1 host: wall / of the shell script", 0.5, to_script(1, "wall_s"), "×"),
         Goal("1 host: processor time of the host / under the shell script", 0.8, to_script(1, HOST_CPU), "×"),

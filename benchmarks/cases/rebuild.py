@@ -1,4 +1,4 @@
-"""Rebuild of a host that lost its environment and has a new host key."""
+"""Case: a host that lost its Python environment and has a new host key is rebuilt."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TABLE = Table(extra={HOST_CPU: "CPU of the hosts, s"})
 SIZES = (1,)
 REBUILD = "hostwright rebuild"
 COSTS = (Cost(REBUILD, 1, 35, rounds=1),)
-REST_S = 5.0  #: the hosts exist already, from the case ``plan``
+REST_S = 5.0  #: seconds; short because the case ``plan`` has created the hosts
 BREAK = """\
 rm -rf "$(readlink -f /opt/tensorflow-2.9)"
 rm /etc/ssh/ssh_host_*
@@ -39,7 +39,7 @@ systemctl restart ssh
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts to break."""
+    """The hosts that are broken and rebuilt."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -48,7 +48,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Create enough clones for the largest size."""
+    """Start as many clones of the provisioned host as the largest size needs."""
     hosts, sizes = places.hosts(), wanted.of(SIZES)
     names = hosts.clones(max(sizes))
     yield Ready(hosts, names, sizes)

@@ -1,4 +1,4 @@
-"""Waiting time of a user at the prompt."""
+"""Case: how long a user waits at the prompt for short commands."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REST_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Two clones, and the inputs of pyinfra."""
+    """Two clones of the provisioned host, and the files for pyinfra."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -80,7 +80,7 @@ def ansible(folder: Path) -> Command:
 
 
 def goals() -> Sequence[Goal]:
-    """Goals: half of the waiting time with other tools."""
+    """Goals: at most half of the time that other tools take."""
     return (
         Goal("wall of `hostwright --list` / of `ansible --version`", 0.5,
              lambda found: found.ratio(LIST, ANSIBLE, 0, "wall_s"), "×"),

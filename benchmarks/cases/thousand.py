@@ -1,4 +1,4 @@
-"""A thousand hosts from one controller."""
+"""Case: one controller plans and audits a thousand hosts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ COSTS = (
     Cost(PLAN, 1000, 42, rounds=1), Cost(AUDIT, 1000, 56, rounds=1),
 )  # fmt: skip
 REST_S = 85.0
-LIMIT_MB, FLAT = 250, 1.1  #: limits, our choice: memory, and the ratio of ``flatness``; rounds differ by 10 %
+#: limits of goals, our choice: memory in MB, and the ratio of ``flatness``, which differs by 10 % between rounds
+LIMIT_MB, FLAT = 250, 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,12 @@ def at(ready: Ready, size: int) -> list[Command]:
 
 
 def memory_mb(contender: str) -> Callable[[Figures], float]:
-    """Memory for 1,000 hosts."""
+    """Function for the controller's memory in MB with 1,000 hosts."""
     return lambda found: found.median(contender, 1000, "rss_bytes") / 1e6
 
 
 def flatness(contender: str) -> Callable[[Figures], float]:
-    """Cost per host between 100 and 1,000 hosts, relative to the cost between 1 and 100."""
+    """Function for processor time per added host between 100 and 1,000 hosts, divided by that between 1 and 100."""
     return lambda found: divided(
         found.per_added(contender, 100, 1000, "cpu_s"), found.per_added(contender, 1, 100, "cpu_s")
     )

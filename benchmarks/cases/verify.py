@@ -1,4 +1,4 @@
-"""Verification of hosts that are as desired: checks of every layer."""
+"""Case: hosts that are as desired are verified by the checks of every layer."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ TABLE = Table(extra={HOST_CPU: "CPU of the hosts, s"})
 SIZES = (1, 2)
 VERIFY, LONGEST = "hostwright verify", "the longest check alone"
 COSTS = (Cost(VERIFY, 1, 5, rounds=1), Cost(VERIFY, 2, 9, rounds=1), Cost(LONGEST, 1, 3, rounds=1))
-REST_S = 0.0  #: the hosts exist already, from the case ``plan``
+REST_S = 0.0  #: seconds; 0 because the case ``plan`` has created the hosts
 PYTHON = "/opt/tensorflow-2.9/bin/python"
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, and the longest check."""
+    """The hosts, and the check that takes longest."""
 
     hosts: Hosts
     names: tuple[str, ...]

@@ -9,16 +9,16 @@ from typing import Literal
 from benchmarks.figures.statistics import Figures, NotMeasured, divided
 
 Verdict = Literal["reached", "not reached", "not measured"]
-_RATIOS = {" s": "×", " ms": "‰"}  #: unit of a time → unit of its ratio to the calibration in seconds
+_RATIOS = {" s": "×", " ms": "‰"}  #: unit of a time → unit of the time divided by the calibration in seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A figure with its limit."""
+    """A figure, and the limit that it must not exceed or, with ``at_least``, must reach."""
 
     what: str  #: description of the figure
     limit: float
-    value: Callable[[Figures], float]  #: raises ``NotMeasured``
+    value: Callable[[Figures], float]  #: computes the figure; raises ``NotMeasured``
     unit: str = ""  #: unit of the value, printed after it
     at_least: bool = False  #: whether the limit is a minimum; otherwise it is a maximum
 
@@ -26,7 +26,7 @@ class Goal:
     def timed(self) -> bool:
         """Whether the figure is a time, which depends on the machine's speed.
 
-        A time is judged by its ratio to the calibration, and ``limit`` is that ratio.
+        A time is divided by the calibration before it is compared with ``limit``.
         """
         return self.unit in _RATIOS
 

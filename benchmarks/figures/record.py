@@ -23,7 +23,7 @@ class Conditions:
     machine: dict[str, str]  #: kernel, distribution, processor, cores, memory, …
     versions: dict[str, str]  #: version of every tool
     load_before: tuple[float, float, float]  #: load of 1, 5 and 15 minutes, before the run began
-    quiet: bool  #: whether that load was below the limit; otherwise the figures only show that the benchmark works
+    quiet: bool  #: whether ``load_before`` was low enough for comparable figures
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Conditions:
@@ -43,7 +43,7 @@ class CaseRecord:
     facts: dict[str, str] = field(default_factory=dict)  #: facts about the place, one sentence each
     failed: dict[str, str] = field(default_factory=dict)  #: contender → reason why it could not be measured
     cut: str = ""  #: reason why the case ended early; empty if it did not
-    #: calibration of the machine immediately before (``measuring.calibration``); 0: not measured
+    #: calibration of the machine immediately before the case (``measuring.calibration``), in seconds; 0: not measured
     calibration_s: float = 0.0
 
     @property

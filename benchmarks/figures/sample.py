@@ -16,13 +16,13 @@ class Sample:
     round: int  #: number of the round, from 0
     wall_s: float
     cpu_s: float  #: user and system time of all processes of the controller
-    rss_bytes: int | None = None  #: maximum of the sum over the controller's processes, sampled every 50 ms
-    processes: int | None = None  #: number of these processes at that time
+    rss_bytes: int | None = None  #: maximum memory of all processes of the controller together, sampled every 50 ms
+    processes: int | None = None  #: number of processes when that maximum was sampled
     sent_bytes: int | None = None  #: bytes of Ethernet frames that the controller sent
     received_bytes: int | None = None
     sent_packets: int | None = None
     received_packets: int | None = None
-    extra: dict[str, float] = field(default_factory=dict)  #: additional values of this case
+    extra: dict[str, float] = field(default_factory=dict)  #: name → additional value that only this case has
 
     def to_json(self) -> dict[str, Any]:
         """Return the sample as JSON values: without unmeasured values, times rounded to 0.1 ms."""

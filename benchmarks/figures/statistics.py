@@ -37,7 +37,7 @@ class Figures:
     """The samples of one case, and values computed from them."""
 
     samples: tuple[Sample, ...]
-    #: calibration of the machine immediately before (``measuring.calibration``); 0: not measured
+    #: calibration of the machine immediately before the case (``measuring.calibration``), in seconds; 0: not measured
     calibration_s: float = 0.0
 
     def series(self) -> tuple[Series, ...]:
@@ -45,7 +45,7 @@ class Figures:
         return tuple(dict.fromkeys(Series(one.contender, one.size, one.variant) for one in self.samples))
 
     def values(self, contender: str, size: int, what: str, variant: str = "") -> tuple[float, ...]:
-        """One value (``wall_s``, or a name in ``extra``) of each round."""
+        """Values of all rounds for ``what`` (``wall_s``, or a name in ``Sample.extra``)."""
         found = [
             getattr(one, what) if what in Sample.__slots__ else one.extra.get(what)
             for one in self.samples

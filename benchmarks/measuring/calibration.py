@@ -1,4 +1,4 @@
-"""Speed of this machine: processor time of a fixed amount of work, the unit for times in goals."""
+"""Calibration: this machine's processor time for a fixed amount of work, which is the unit for times in goals."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import os
 import subprocess
 import time
 
-TRIES = 3  #: our choice; the minimum counts, since other work can only add time
-#: Each half takes 0.5 s on the machine with two cores on which the goals for times were set.
+TRIES = 3  #: number of measurements, our choice; the minimum is used, since other work can only add time
+#: Amounts of work: documents to process, and processes to start. Each takes 0.5 s on the machine with two cores for
+#: which the goals were set.
 DOCUMENTS, PROCESSES = 10_000, 850
 _FORKS = 'count=$1; while [ "$count" -gt 0 ]; do (:); /bin/true; count=$((count - 1)); done'
 
 
 def calibration_s() -> float:
-    """Processor seconds of the fixed work on this machine, now."""
+    """Measure the fixed work on this machine; return its processor seconds."""
     return min(_once() for _ in range(TRIES))
 
 
@@ -26,13 +27,13 @@ def _once() -> float:
 
 
 def _used_s() -> float:
-    """Processor seconds of this process and of its ended children."""
+    """Processor seconds that this process and its ended children have used so far."""
     times = os.times()
     return time.process_time() + times.children_user + times.children_system
 
 
 def _python(documents: int) -> None:
-    """Work like a controller's: parse, look up, sort and write documents."""
+    """Do work that resembles a controller's: parse, look up, sort and write documents."""
     text = json.dumps({f"name{number:03}": {"value": number, "words": ["a", "b"]} for number in range(100)})
     for _ in range(documents):
         rows = json.loads(text)

@@ -9,12 +9,12 @@ from pathlib import Path
 from benchmarks.figures.sample import Sample
 
 PROJECT = Path(__file__).resolve().parents[2]
-LONG_S = 900.0  #: seconds, our choice: no command of the benchmark takes a quarter of an hour
+LONG_S = 900.0  #: default time limit of a command in seconds, our choice; no command takes that long
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Result and cost of a command."""
+    """Result of a measured command: status, outputs and cost."""
 
     sample: Sample
     status: int
@@ -23,35 +23,35 @@ class Done:
 
     @property
     def last(self) -> str:
-        """The ends of its outputs, for a message."""
+        """The last parts of the command's outputs, for a message."""
         return " … ".join(text.strip()[-600:] for text in (self.stdout, self.stderr) if text.strip())
 
 
 def nothing() -> None:
-    """Do nothing before a command."""
+    """Default for ``Command.before``: do nothing."""
 
 
 def ended_well(done: Done) -> str:
-    """Minimal check of a command: exit status 0."""
+    """Default for ``Command.check``: require exit status 0."""
     return "" if done.status == 0 else f"it ended with {done.status}: {done.last}"
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A contender at one size: the command, and the check that it did the work."""
+    """The command of a contender at one size, with the check that it has done its work."""
 
     contender: str
     size: int
     words: tuple[str, ...]
     variant: str = ""
-    env: Mapping[str, str] = field(default_factory=dict)  #: additions to the benchmark's own environment
+    env: Mapping[str, str] = field(default_factory=dict)  #: environment variables in addition to the benchmark's own
     stdin: bytes = b""
     cwd: Path = PROJECT
-    netns: Path | None = None  #: network namespace of the controller; the traffic of its cable is counted
-    cable: str = ""  #: the machine's interface of that cable
+    netns: Path | None = None  #: file of the network namespace to run in; ``None``: the machine's own
+    cable: str = ""  #: the machine's interface of the namespace's cable, whose traffic is counted; empty: none
     timeout_s: float = LONG_S
     before: Callable[[], None] = nothing  #: prepares the initial state; not measured
-    check: Callable[[Done], str] = ended_well  #: empty if the command did its work, else an error text
-    counted: Callable[[Done], Mapping[str, float]] | None = None  #: additional values
-    hosts: tuple[str, ...] = ()  #: control groups of hosts, whose processor time is measured too
-    rounds: int = 0  #: maximum number of rounds; 0: the number of rounds of the run
+    check: Callable[[Done], str] = ended_well  #: returns an error text, empty if the work was done
+    counted: Callable[[Done], Mapping[str, float]] | None = None  #: returns additional values for ``Sample.extra``
+    hosts: tuple[str, ...] = ()  #: control groups of hosts whose processor time is measured too
+    rounds: int = 0  #: maximum number of rounds of this command; 0: as many as the run has

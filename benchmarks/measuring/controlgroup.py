@@ -1,4 +1,4 @@
-"""Control group with all processes of the controller, including those that leave their parents, like ssh masters."""
+"""Control group for all processes of a command, including those that outlive their parents, such as ssh masters."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from lab import cgroups
 
-ALL = "hostwright-bench"  #: parent of all groups of the benchmark
-#: Enters the groups, then executes the command; costs one millisecond of processor time for every contender.
+ALL = "hostwright-bench"  #: name of the parent of all control groups of the benchmark
+#: Script that enters the groups, then executes the command. It takes one millisecond of every command's processor time.
 _ENTER = 'count=$1; shift; while [ "$count" -gt 0 ]; do echo $$ >"$1"; shift; count=$((count - 1)); done; exec "$@"'
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -21,7 +21,7 @@ class ControlGroup:
     """A control group for one command."""
 
     name: str
-    entries: tuple[Path, ...]  #: files; a process enters the group by writing its id to each
+    entries: tuple[Path, ...]  #: files to which a process writes its id in order to enter the group
 
     @property
     def cpu_s(self) -> float:

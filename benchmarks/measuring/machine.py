@@ -15,7 +15,8 @@ from pathlib import Path
 from benchmarks.figures.record import Conditions
 from benchmarks.measuring.command import PROJECT
 
-QUIET = 0.25  #: load per core, our choice: above it, wall times on two cores differ by more than 10 % between rounds
+#: maximum load per core for comparable figures, our choice; above it, wall times differ by over 10 % between rounds
+QUIET = 0.25
 _LINE = re.compile(r"^(?P<name>[^:=]+?)\s*[:=]\s*\"?(?P<value>[^\"\n]*)", re.MULTILINE)
 
 
@@ -33,12 +34,12 @@ def conditions(peers: Mapping[str, str]) -> Conditions:
 
 
 def quiet(load: float, cores: int) -> bool:
-    """Whether figures are comparable at this one-minute load."""
+    """Whether figures are comparable at this load (average of one minute)."""
     return load <= QUIET * cores
 
 
 def too_loaded(load: float, cores: int) -> str:
-    """Reason not to begin; empty if the load is low enough."""
+    """Error text if the load is too high to begin; else empty."""
     if quiet(load, cores):
         return ""
     return (
@@ -61,7 +62,7 @@ def machine() -> dict[str, str]:
 
 
 def fields(text: str) -> dict[str, str]:
-    """``name: value`` or ``NAME="value"`` of each line; for a repeated name, the first value."""
+    """Parse lines ``name: value`` or ``NAME="value"``; of a repeated name, the first value is used."""
     found: dict[str, str] = {}
     for line in _LINE.finditer(text):
         found.setdefault(line["name"].strip(), line["value"].strip())
@@ -69,7 +70,7 @@ def fields(text: str) -> dict[str, str]:
 
 
 def said(words: Sequence[str], pattern: str) -> str:
-    """A program's version: the pattern's group in its output; ``absent`` if the program is not installed."""
+    """Run a program; return the group of ``pattern`` in its output, or ``absent`` if the program is not installed."""
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Runs and measures one command."""
+"""Running and measuring of one command."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from benchmarks.measuring.controlgroup import ControlGroup, control_group
 from benchmarks.measuring.traffic import through
 from lab import cgroups
 
-LOOK_S = 0.05  #: seconds between two samples of the memory
-OUTPUT_BYTES = 8 << 20  #: limit of each stored output
-REST_S = 2.0  #: seconds to read remaining output after the process has ended
+LOOK_S = 0.05  #: seconds between two samples of the memory of a command
+OUTPUT_BYTES = 8 << 20  #: maximum number of stored bytes of each output of a command
+REST_S = 2.0  #: maximum seconds to read remaining output after a command has ended
 HOST_CPU = "hosts_cpu_s"  #: name in ``Sample.extra``: processor seconds of all hosts
 TIMED_OUT = -1  #: status of a command that was killed after its time limit
 
@@ -101,14 +101,14 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int:
 
 
 class _Most:
-    """Maximum of the sampled memory."""
+    """Maximum of the memory samples of a command."""
 
-    most = (0, 0)  #: bytes and processes
+    most = (0, 0)  #: bytes, and number of processes at that time
 
 
 @contextmanager
 def _memory(group: ControlGroup) -> Iterator[_Most]:
-    """Sample the group's memory until the context ends."""
+    """Context manager that samples the group's memory until it ends; yields the maximum."""
     seen, over = _Most(), threading.Event()
 
     def look() -> None:

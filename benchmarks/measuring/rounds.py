@@ -12,10 +12,10 @@ from benchmarks.measuring.command import Command, Done
 
 @dataclass(slots=True)
 class Rounds:
-    """Results of the rounds."""
+    """Samples and errors of all rounds of one case."""
 
     samples: list[Sample] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)  #: series → its first error
+    failed: dict[str, str] = field(default_factory=dict)  #: command's key → its first error
     cut: str = ""
 
 
@@ -26,10 +26,10 @@ def alternate(
     measure: Callable[[Command, int], Done],
     tell: Callable[[str], None],
 ) -> Rounds:
-    """Measure each command once per round. A command that fails is not run again; the others continue.
+    """Measure each command once per round. A command that fails is left out of later rounds.
 
-    After ``bound_s`` seconds no further command starts, except in the first round: a case that is slower than expected
-    is measured fewer times, but completely.
+    After ``bound_s`` seconds no further command starts, except in the first round, so that a slow case has fewer rounds
+    but at least one sample of each command.
     """
     result, began_s = Rounds(), time.monotonic()
     for number in range(rounds):
@@ -53,5 +53,5 @@ def alternate(
 
 
 def key(command: Command) -> str:
-    """Name of a command in messages."""
+    """Name of a command, by contender, size and variant."""
     return ", ".join(filter(None, (command.contender, str(command.size), command.variant)))

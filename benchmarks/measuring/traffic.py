@@ -1,4 +1,4 @@
-"""Traffic on a cable, from the kernel's counters."""
+"""Traffic on the controller's cable, from the kernel's counters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Bytes and packets, from the controller's point of view."""
+    """Bytes and packets that the controller sent and received."""
 
     sent_bytes: int
     received_bytes: int
@@ -16,12 +16,12 @@ class Traffic:
     received_packets: int
 
     def since(self, before: Traffic) -> dict[str, int]:
-        """Increase since ``before``, by field names of samples."""
+        """Name of a field of ``Sample`` → increase since ``before``."""
         return {name: getattr(self, name) - getattr(before, name) for name in self.__slots__}
 
 
 def through(cable: str) -> Traffic:
-    """Counters of the machine's interface of the cable: the controller sent what is received there."""
+    """Read the counters of the machine's end of a cable, where bytes are received that the controller sends."""
     counters = Path("/sys/class/net", cable, "statistics")
 
     def read(name: str) -> int:

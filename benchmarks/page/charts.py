@@ -1,4 +1,4 @@
-"""Charts of the cases, as plain values for ``draw.py``. Pure."""
+"""Charts of the cases, as JSON values for ``draw.py``. Pure functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def sized(size: int, what: str) -> str:
 
 
 def chart(case: Case, record: CaseRecord) -> dict[str, Any]:
-    """Bars of the wall time, with a group for each size and condition: median, minimum and maximum."""
+    """Chart of a case: a bar for each contender's wall time, grouped by size and condition."""
     figures = record.figures
     groups: dict[str, list[dict[str, Any]]] = {}
     for series in sorted(figures.series(), key=lambda one: (one.variant != "", one.size)):

@@ -26,7 +26,7 @@ def plot_of(name: str) -> Path:
 
 
 def digest(record: CaseRecord) -> str:
-    """Digest of the samples, stored in a chart to identify its source."""
+    """Digest of a case's samples; a chart contains it, so that a chart of other samples can be detected."""
     text = json.dumps([one.to_json() for one in record.samples], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -41,7 +41,7 @@ def replaced(page: str, text: str) -> str:
 
 
 def render(cases: Sequence[Case], records: Mapping[str, CaseRecord]) -> str:
-    """The text between the markers."""
+    """Generate the text between the markers of the page."""
     measured = [(case, records[case.NAME]) for case in cases if case.NAME in records]
     parts = [*_summary(measured), *_costs(cases, records), *_conditions(measured)]
     for case, record in measured:
@@ -62,7 +62,7 @@ def _summary(measured: Sequence[tuple[Case, CaseRecord]]) -> Iterator[str]:
 
 
 def warned(measured: Sequence[tuple[Case, CaseRecord]]) -> str:
-    """Warning that precedes the figures; empty if none is needed."""
+    """Warning that the machine was loaded before a measurement, for the page; empty if it was not."""
     loaded = [case.NAME for case, record in measured if not record.conditions.quiet]
     if not loaded:
         return ""

@@ -20,9 +20,9 @@ matplotlib.rcParams |= {
 from matplotlib import pyplot as plt  # noqa: E402 - the backend is chosen first
 from matplotlib.ticker import NullFormatter, ScalarFormatter  # noqa: E402
 
-BAR, GROUP_GAP, MARGIN = 0.24, 0.35, 1.0  #: inches
+BAR, GROUP_GAP, MARGIN = 0.24, 0.35, 1.0  #: height of a bar, space between groups, and margin, in inches
 WIDTH = 7.5
-LOGARITHMIC = 30  #: ratio of the longest to the shortest bar above which a linear axis would hide the shortest
+LOGARITHMIC = 30  #: ratio of the longest to the shortest bar above which the axis is logarithmic
 
 
 def draw(chart: dict[str, Any], path: Path) -> None:

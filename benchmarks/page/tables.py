@@ -12,7 +12,7 @@ from benchmarks.figures.statistics import Figures, NotMeasured, Series
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the samples: a scaled value of each series, as median (minimum–maximum)."""
+    """A column of the table with samples: which value it shows, and in which unit."""
 
     heading: str
     what: str
@@ -27,7 +27,7 @@ TRAFFIC = (Column("sent, kB", "sent_bytes", 1e-3), Column("received, kB", "recei
 
 
 def columns(table: Table) -> tuple[Column, ...]:
-    """Columns of a case."""
+    """Columns of the table with samples of a case."""
     more = tuple(Column(heading, what, spread=True) for what, heading in table.extra.items())
     return (WALL, CPU, *(MEMORY if table.memory else ()), *(TRAFFIC if table.traffic else ()), *more)
 
@@ -52,7 +52,7 @@ def samples(table: Table, figures: Figures) -> str:
 
 
 def cell(figures: Figures, series: Series, column: Column) -> str:
-    """One value of a series, as text."""
+    """Cell for a series: median (minimum–maximum) of the column's value."""
     try:
         found = figures.spread(series.contender, series.size, column.what, series.variant)
     except NotMeasured:

@@ -1,1 +1,1 @@
-"""The same work with other tools, as their users write it, and the stack's files for these tools."""
+"""Peers: other tools that do the same work as Hostwright, written as their users would, with the stack's files."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.places.hosts import STACK, Hosts
 from lab.machine import console
 
-#: artifact → the peers' variable for its file
+#: name of an artifact → name of the variable with its file, for other tools
 VENDOR = {
     "driver": "runfile",
     "cuda-repository": "deb",
@@ -18,7 +18,7 @@ VENDOR = {
     "cudnn": "cudnn",
     "wheelhouse-3.9": "wheels",
 }
-#: Files whose content is copied from a provisioned host; every compared tool installs the same bytes.
+#: paths of configuration files that are copied from a provisioned host, so that all tools install the same bytes
 TEXTS = (
     "/etc/apt/apt.conf.d/52hostwright",
     "/etc/apt/preferences.d/hostwright-no-other-driver",
@@ -51,5 +51,5 @@ def lay_out(hosts: Hosts, host: str, folder: Path) -> dict[str, str]:
 
 
 def mirrored(document: str) -> Mapping[str, Path]:
-    """Artifact → its file on this machine, from the output of ``mirror --json``."""
+    """Name of an artifact → path of its file on this machine, from the output of ``mirror --json``."""
     return {file["name"]: Path(file["path"]) for file in json.loads(document)["files"]}

@@ -14,8 +14,8 @@ from benchmarks.places.hosts import Hosts
 
 HERE = Path(__file__).parent
 SSH, PYINFRA, ANSIBLE, MITOGEN = "ssh true", "pyinfra", "Ansible, pipelining", "Ansible, Mitogen"
-AT_ONCE = 32  #: parallel connections of OpenSSH; more are not faster on two cores
-PARALLEL = 50  #: parallel hosts of the tools: all hosts of these cases
+AT_ONCE = 32  #: maximum number of parallel ssh processes; more are not faster on two cores
+PARALLEL = 50  #: number of hosts that the tools process in parallel, enough for all hosts of the cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,12 @@ class Tools:
 
     hosts: Hosts
     names: tuple[str, ...]
-    variables: dict[str, str]  #: variables of the playbook and the deploy
-    folder: Path  #: directory for their inventories
+    variables: dict[str, str]  #: variables of Ansible's playbook and pyinfra's deploy
+    folder: Path  #: directory for inventories of the tools
 
     @property
     def base(self) -> Command:
-        """A command in the controller's network namespace."""
+        """Command without words that runs in the controller's network namespace, to be completed."""
         return Command("", len(self.names), (), netns=self.hosts.desk.netns, cable=self.hosts.desk.cable)
 
     @property
@@ -38,17 +38,17 @@ class Tools:
         return self.hosts.ssh_config(self.names)
 
     def each(self, contender: str, script: str, *arguments: str) -> Command:
-        """A shell script for each host, ``AT_ONCE`` in parallel: ``$1`` is the ssh_config, ``$2`` the host."""
+        """Command that runs a shell script on this machine for each host: ``$1`` is the ssh_config, ``$2`` the host."""
         words = ("xargs", "-P", str(AT_ONCE), "-I", "@HOST@", "sh", "-c", script, "each", str(self.ssh_config))
         stdin = "".join(f"{name}\n" for name in self.names).encode()
         return replace(self.base, contender=contender, words=(*words, "@HOST@", *arguments), stdin=stdin)
 
     def ssh_true(self) -> Command:
-        """The minimal work of any tool over ssh."""
+        """Command that only runs ``true`` on each host over ssh, the minimum for any tool."""
         return self.each(SSH, 'exec ssh -F "$1" "$2" true')
 
     def ansible(self, playbook: Path, *, mitogen: bool = False, changes: bool = False) -> Command:
-        """A playbook, optionally with Mitogen's strategy."""
+        """Command that runs an Ansible playbook, with ``mitogen`` by Mitogen's strategy."""
         inventory = self._written("hosts.ini", "".join(f"{name}\n" for name in self.names))
         variables = self._written("variables.json", json.dumps(self.variables))
         programs = environment("ansible")
@@ -69,7 +69,7 @@ class Tools:
         )
 
     def pyinfra(self, *, changes: bool = False) -> Command:
-        """The pyinfra deploy. With ``-y``, pyinfra reads each host's state once during the work, and not before."""
+        """Command that runs the pyinfra deploy. With ``-y``, pyinfra reads a host's state only during the work."""
         inventory = self._written("inventory.py", f"hosts = {list(self.names)!r}\n")
         data = {
             **self.variables,

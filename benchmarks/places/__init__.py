@@ -1,1 +1,1 @@
-"""Hosts of the benchmark: the lab's, hosts behind a long delay, and a thousand that replay recorded answers."""
+"""Hosts of the benchmark: hosts of the lab, also with a delay, and a thousand hosts that replay recorded answers."""

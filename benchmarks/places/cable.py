@@ -44,7 +44,7 @@ class Way:
             self._held.append((now_s + self._delay_s, frame))
 
     def pass_on(self, now_s: float) -> None:
-        """Send all due frames; a frame that the other end does not accept is lost, as on a wire."""
+        """Send all due frames. A frame that the other end does not accept is lost, as on a real cable."""
         while self._held and self._held[0][0] <= now_s:
             try:
                 os.write(self.sink, self._held.popleft()[1])

@@ -22,9 +22,11 @@ from lab import network
 from lab.config import LAB_PREFIX, MAX_HOSTS, Lab, Machine
 from lab.programs import attempt, run
 
-NETEM_LIMIT = "100000"  #: packets; the default of 1000 would drop packets of a fleet
+#: maximum number of packets that netem delays at a time; the default of 1000 is too low for a fleet
+NETEM_LIMIT = "100000"
 _TRIES = 5
-#: Prints the seconds of the fastest of several TCP handshakes; the first one resolves neighbours and is not counted.
+#: Program that prints the seconds of the fastest of several TCP handshakes, without the first, which resolves
+#: neighbours.
 _CONNECT = """
 import socket, sys, time
 def shake():
@@ -38,13 +40,13 @@ print(min(shake() for _ in range(int(sys.argv[2]))))
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The controller's network in a lab. Its cable belongs to the lab and is removed with it."""
+    """The controller's network namespace in a lab. The lab owns its cable, and removes the cable at the end."""
 
     lab: Lab
 
     @property
     def place(self) -> Machine:
-        """Address and cable of the controller: the last ones that a lab can assign to a host."""
+        """Address and cable of the controller, which are the last that a lab can assign to a host."""
         return _Place(self.lab, "desk", MAX_HOSTS)
 
     @property
@@ -59,10 +61,7 @@ class Desk:
 
 
 class _Place(Machine):
-    """A machine whose directory is not among those of the lab's hosts.
-
-    There, the lab removes each directory without a record of a host.
-    """
+    """A machine whose directory is not among those of the lab's hosts, where the lab removes unknown directories."""
 
     __slots__ = ()
 

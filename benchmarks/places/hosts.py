@@ -20,19 +20,19 @@ from tests.lab.ownlab import kept
 
 NAME = "bench"
 STACK = "lab"
-FIRST = "first"  #: the provisioned host, from which the others are cloned
+FIRST = "first"  #: name of the provisioned host, from which other hosts are cloned
 SNAPSHOT = "green"
-#: the large math libraries are placeholders, which saves minutes for every contender
+#: options of hosts; with the profile "small", large libraries are placeholders, which saves minutes for every contender
 OPTIONS = HostOptions(profile="small")
-#: Options with a separate disk, like a machine: after many deletions on a shared file system, ext4 takes seconds of
-#: processor time to find inodes.
+#: Options of bare hosts, with a separate disk: after many deletions on a shared file system, ext4 takes seconds of
+#: processor time to find free inodes.
 BARE = replace(OPTIONS, disk_bytes=32 << 30)
 PROVISION_S = 1200.0
-#: Packages that peers need on a host in addition to the stack. Without python3-apt, Ansible's module `apt` installs it,
-#: and so changes a host that is as desired.
+#: Packages that other tools need on a host in addition to the stack. Without python3-apt, Ansible's module `apt` would
+#: install it, and so change a host that is as desired.
 OF_PEERS = "python3-apt rsync"
 
-#: Waits until the first boot is complete, so that no host works in the background of a measurement.
+#: Command that waits until systemd has finished booting, so that hosts do no work in the background of a measurement.
 SETTLE = "systemctl is-system-running --wait; sync"
 
 SSH_CONFIG = """\
@@ -60,7 +60,7 @@ class Hosts:
     lab: Lab
     desk: Desk
     state: Path  #: state directory of the controller (``HOSTWRIGHT_STATE``): runs, audits, caches
-    work: Path  #: files of the benchmark, deleted at its end
+    work: Path  #: directory for files of the benchmark, deleted at the end
 
     @property
     def inventory(self) -> Path:

@@ -1,4 +1,4 @@
-"""Places of one run, each created when the first case needs it; all are removed at the end."""
+"""Hosts of one run of the benchmark. They are created when the first case needs them, and removed at the end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PREFIX = "hwbench-run-"  #: prefix of the directory with all files of a run
 
 @dataclass(slots=True)
 class Places:
-    """Places for cases."""
+    """Access for cases to the hosts of a run, and to directories for files."""
 
     work: Path  #: directory for files of the run
     stack: ExitStack
@@ -30,7 +30,7 @@ class Places:
     _replaying: list[Replaying] = field(default_factory=list)
 
     def hosts(self) -> Hosts:
-        """The lab with one provisioned host."""
+        """The lab, with one provisioned host at first."""
         if not self._hosts:
             self.tell("making the lab, and provisioning the host of which all others are clones")
             self.stack.callback(hosts.take_down)
@@ -46,7 +46,7 @@ class Places:
         return self._replaying[0]
 
     def folder(self, name: str) -> Path:
-        """An empty directory for a case."""
+        """Create an empty directory for a case; return its path."""
         path = self.work / name
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir(parents=True)

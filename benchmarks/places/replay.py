@@ -27,9 +27,10 @@ from tests.lab.sshd import SSHD, make_key
 from tests.lab.sshd import running as running_sshd
 
 SERVERS = 4  #: number of sshds, so that one process does not accept all connections
-REPLAY_PORT, REAL_PORT, HUNG_PORT = 2201, 2301, 2401  #: first port of each kind, in a separate network namespace
+#: first port of the sshds that replay, of the real sshds, and of the hung listener
+REPLAY_PORT, REAL_PORT, HUNG_PORT = 2201, 2301, 2401
 USER = "hwbench"
-PYTHON = "/usr/bin/python3"  #: the distribution's Python, which other users may run
+PYTHON = "/usr/bin/python3"  #: the distribution's Python, which unlike the checkout's can be run by other users
 _HUNG = """
 import signal, socket, sys
 server = socket.create_server(("0.0.0.0", int(sys.argv[1])), backlog=128)
@@ -73,7 +74,7 @@ class Replaying:
     host_key: str
     stacks: Path  #: directory of the stacks of the recorded host's inventory
     recording: Path
-    group: ControlGroup  #: control group of its sshds
+    group: ControlGroup  #: control group of the sshds
 
     @staticmethod
     def address(number: int) -> str:
@@ -131,7 +132,7 @@ class Replaying:
         return path
 
     def unknown(self) -> str:
-        """Requests that the recording does not contain; empty if there are none."""
+        """Text of the requests that hosts received but the recording lacks; empty if there are none."""
         place = Path(f"{self.recording}.unknown")
         return place.read_text(errors="replace")[:2000]
 

@@ -34,7 +34,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Summary of a fleet's rebuilds. ``slow`` maps ways to hosts whose rebuild took longer than ten minutes."""
+    """Summary of a fleet's rebuilds. ``slow`` has, for each way, the hosts whose rebuild took over ten minutes."""
 
     outcomes: tuple[tuple[Outcome, int], ...]
     phases: tuple[Times, ...]

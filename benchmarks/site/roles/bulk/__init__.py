@@ -47,5 +47,5 @@ class Linked(Resource):
 
 @role()
 def bulk(v: Bulk, ctx: RoleContext) -> Iterator[Resource]:
-    """The file from the stack's section."""
+    """States of the role: the file that the stack's section names is at ``v.path``."""
     yield Linked(v.path, ctx.stack.artifact(ctx.section(BulkSection).artifact))
