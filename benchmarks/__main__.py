@@ -111,7 +111,7 @@ def all_s(cases: Sequence[Case], wanted: Wanted) -> float:
 
 
 def _measured(case: Case, place: Places, wanted: Wanted, now: Conditions, without: str) -> CaseRecord:
-    """Measure one case. An error in its setup is recorded in the result, so that the other cases are measured."""
+    """Measure one case. An error of the case is recorded in the result, so that the other cases are measured."""
     tell(f"{case.NAME}: {case.TITLE}, about {estimate_s(case, wanted) / 60:.0f} min")
     began_s, load = time.monotonic(), os.getloadavg()[0]
     unit_s = calibration_s()

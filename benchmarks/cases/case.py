@@ -112,7 +112,7 @@ class Case(Protocol):
 def estimate_s(case: Case, wanted: Wanted) -> float:
     """Estimated seconds of a case on two idle cores, without the creation of the lab.
 
-    For a size without a ``Cost``, the estimate is the cost per host at the case's own sizes, times the size.
+    For sizes without a ``Cost``, the whole estimate is scaled by the total number of hosts.
     """
     own = case.REST_S + sum(min(cost.rounds or wanted.rounds, wanted.rounds) * cost.wall_s for cost in case.COSTS)
     sizes = {cost.size for cost in case.COSTS}

@@ -117,7 +117,7 @@ def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: 
 def console_keys(host: Host, command: str) -> tuple[HostKey, ...]:
     """Run the console's command on this machine; return the public keys that it prints.
 
-    Raises ``Refused`` if the command fails or prints no keys.
+    Raises ``Refused`` if the command fails, or prints no keys or text other than keys.
     """
     environment = {"HOSTWRIGHT_HOST": host.name, "HOSTWRIGHT_ADDRESS": host.address or host.name}
     ended = hooks.run_here(command, environment, TIMEOUT_S)

@@ -89,7 +89,7 @@ class NamedLike:
 
 @lru_cache(maxsize=64)
 def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """One regular expression for all patterns, which is faster: hundreds of packages are matched with 36 patterns."""
+    """One regular expression for all patterns, because matching each pattern with each package is slower."""
     return re.compile("|".join(map(fnmatch.translate, patterns)) or r"(?!)")
 
 

@@ -50,7 +50,7 @@ from hostwright.resources.python.venv_scripts import (
 from hostwright.stack.stack import RoleFile
 
 INDEX = "Python Package Index"
-#: names of the packages that ``python -m venv`` installs in every venv
+#: names of packages that ``python -m venv`` may install itself, at any version
 BUNDLED = {"pip", "setuptools", "pkg-resources"}
 #: name under which venvs before Debian 12 list a part of setuptools as a separate package
 PART_OF_SETUPTOOLS = "pkg-resources"
