@@ -93,10 +93,10 @@ def decide_again(
 ) -> Decision:
     """Choose the next way of a rebuild after a way has failed; ``diagnosis.tried`` has the ways so far.
 
-    Without ``first``, the decision that the operator has seen, announcing it, no new operating system is installed, and
-    no power cycle follows a repair of layers. A host that became silent during a repair is left unchanged: usually only
-    the connection is lost, and jobs continue. The exception is ``went_down``: the host did not answer again after a
-    reboot during the repair, so no jobs are running on it.
+    The operator has seen only the decision ``first``. So a reinstall, or a power cycle after a repair of layers, is
+    chosen only if ``first`` announced it. A host that became silent during a repair is left unchanged: usually only the
+    connection is lost, and jobs continue. The exception is ``went_down``: the host did not answer again after a reboot
+    during the repair, so no jobs are running on it.
     """
     worked_on = _LAYERS & set(diagnosis.tried)
     if diagnosis.reach == "silent" and worked_on and not went_down:
