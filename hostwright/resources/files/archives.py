@@ -266,7 +266,7 @@ class Delivered(Resource):
     """
 
     path: str  #: path of the file
-    artifact: Artifact  #: artifact of the stack, with its SHA-256
+    artifact: Artifact  #: artifact of the stack, with the SHA-256 of the file
     mode: str = "644"  #: permissions, in octal digits as ``stat`` prints them
 
     def probes(self) -> tuple[Probe, ...]:

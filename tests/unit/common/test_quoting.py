@@ -80,7 +80,7 @@ def test_a_shown_step_is_assignments_and_the_commands_without_the_files_head(bes
 
 
 def test_a_shell_file_gets_exactly_the_values_that_it_declares(beside):
-    with pytest.raises(ValueError, match=r"shown.sh takes \['mark', 'names', 'path'\], not \['path'\]"):
+    with pytest.raises(ValueError, match=r"shown.sh takes the values \['mark', 'names', 'path'\], not \['path'\]"):
         sh_file(beside, "shown.sh", path="/x")
     with pytest.raises(ValueError, match="not "):
         sh_file(beside, "shown.sh", path="/x", mark="", names=(), more=1)
