@@ -12,6 +12,7 @@ from hostwright.common.secret import Secret
 #: Key types that sshd uses and paramiko can verify; neither supports ssh-dss.
 KEY_TYPES = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
 LINE_CHARACTERS = 8192  #: maximum characters of a line with a key; an RSA key of 16384 bits, sshd's limit, needs 2,750
+_DSA = "ssh-dss"  #: key type that sshd has not offered by default since OpenSSH 7.0; hosts may still have such a key
 _CLOUD_INIT = ("-----BEGIN SSH HOST KEY KEYS-----", "-----END SSH HOST KEY KEYS-----")
 
 
@@ -67,7 +68,7 @@ def parse_many(text: str) -> tuple[HostKey, ...]:
     """Parse the keys of many lines; return each key once, in order.
 
     A line has the form of a ``.pub`` file, or begins with host names as in ``known_hosts`` and in the output of
-    ``ssh-keyscan``. Ignored are empty lines, comments, and the lines that cloud-init prints around keys on the console.
+    ``ssh-keyscan``. Empty lines, comments, DSA keys and the lines that cloud-init prints around keys are ignored.
     Raises ``ValueError`` with the line number for any other line, including ``@revoked`` lines.
     """
     keys: dict[HostKey, None] = {}
@@ -76,9 +77,12 @@ def parse_many(text: str) -> tuple[HostKey, ...]:
         if not bare or bare.startswith("#") or bare in _CLOUD_INIT:
             continue
         first, *rest = bare.split(None, 1)
-        named = bool(rest) and first not in KEY_TYPES and not first.startswith("@")
+        named = bool(rest) and first not in (*KEY_TYPES, _DSA) and not first.startswith("@")
+        key = rest[0] if named else bare
+        if key.startswith(f"{_DSA} "):
+            continue
         try:
-            keys[HostKey.parse(rest[0] if named else bare)] = None
+            keys[HostKey.parse(key)] = None
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from error
     return tuple(keys)

@@ -128,3 +128,9 @@ def test_the_private_half_is_not_shown_by_accident() -> None:
     assert all(line not in f"{pair} {pair!r}" for line in secret.splitlines())
     with pytest.raises(TypeError):
         pickle.dumps(pair)
+
+
+@pytest.mark.parametrize("before", ["", "gpu01 "])
+def test_a_key_of_a_type_that_sshd_no_longer_offers_is_ignored(before: str) -> None:
+    """``ssh-keygen -A`` of Debian 11 generates such a key, and a console prints the keys of all files."""
+    assert parse_many(f"{before}ssh-dss AAAAB3NzaC1kc3MAAACBAMz1 root@gpu01\n{MINE.line}\n") == (MINE,)
