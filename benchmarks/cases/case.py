@@ -14,7 +14,7 @@ from benchmarks.places.places import Places
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a run of the benchmark measures in each case: numbers of hosts, and rounds."""
+    """Numbers of hosts and of rounds that a run of the benchmark measures in each case."""
 
     sizes: tuple[int, ...] = ()  #: numbers of hosts to measure; empty: the case's own
     rounds: int = 3
