@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hostwright.failures import FailureRule, ForPeople, Sign, Unread
 from hostwright.resources import DPKG, JOURNAL, Change, DpkgInOrder, Installed, Probe, is_broken, jobs
 from hostwright.roles import Pattern, sh_file
+from hostwright.standard.roles.base.failures.trust import RELEASES
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
@@ -30,7 +31,6 @@ HELD = Probe(sh_file(__file__, "sh/holders.sh", locks=LOCKS), root=True)
 
 #: Prints apt's messages about its source lists. To read the package lists as well would take half a second and write to
 #: disk. If two source lists name different keys for a repository, all their entries follow as ``FILE:NUMBER:TEXT``.
-SOURCES = Probe(sh_file(__file__, "sh/sources.sh"), root=True)
 
 #: Prints from apt's terminal log: the file conflicts of the last run, each with its archive, and ``script WORDS;
 #: LINES`` for each package script that failed during a removal. WORDS are the script's last words, LINES are dpkg's
@@ -226,7 +226,7 @@ def _holders(ctx: AuditContext) -> Iterator[tuple[str, str, int, str]]:
 
 def _complaints(ctx: AuditContext) -> tuple[str, ...]:
     """Return apt's warnings and errors about its sources, each once. Raises ``Unread``."""
-    return tuple(dict.fromkeys(line.strip() for line in ctx.text(SOURCES).splitlines()))
+    return tuple(dict.fromkeys(line.strip() for line in ctx.text(RELEASES).splitlines()))
 
 
 INTERRUPTED = Sign("base", interrupted, (*IN_ORDER.probes(), HELD), provision=True)
@@ -237,7 +237,7 @@ MODULES_DEP = Sign("base", modules_dep, (*IN_ORDER.probes(), HELD, CONFLICTS))
 GRUB_DEVICE = Sign("base", grub_device, (*IN_ORDER.probes(), HELD, CONFLICTS))
 OVERWRITES = Sign("base", overwrites, (CONFLICTS, DPKG))
 NOT_REMOVED = Sign("base", not_removed, (CONFLICTS, DPKG))
-CONFLICTING = Sign("base", conflicting, (SOURCES,))
+CONFLICTING = Sign("base", conflicting, (RELEASES,))
 
 APT_RULES = (
     FailureRule(
@@ -281,7 +281,7 @@ APT_RULES = (
         "Correct or remove the line, then provision again. If `invoke plan` shows that a layer writes the list "
         "itself, provision that layer first (`invoke provision --roles LAYER`)",
         "apt sourcelist.cc; sources.list(5)",
-        sign=Sign("base", unreadable, (SOURCES,)),
+        sign=Sign("base", unreadable, (RELEASES,)),
         treatment=ForPeople(),
         names=(r"(?P<file>/etc/apt/[^\s:]*[^\s:,.)])",),
     ),
@@ -292,6 +292,6 @@ APT_RULES = (
         "override the other's",
         "Remove one of the two files that the evidence names",
         "apt acquire-item.cc; sources.list(5)",
-        sign=Sign("base", doubled, (SOURCES,), grave=False),
+        sign=Sign("base", doubled, (RELEASES,), grave=False),
     ),
 )

@@ -11,6 +11,7 @@ from hostwright.roles import sh, sh_file
 from hostwright.standard.roles.base.failures.host import left_out
 from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES, FIREWALL, SNAP_DOCKER, without
 from hostwright.standard.roles.container.failures.state import (
+    ACTIVE,
     COMMAND,
     CONTEXT,
     INFO,
@@ -25,7 +26,7 @@ from hostwright.standard.roles.container.failures.state import (
     unit_files,
 )
 from hostwright.standard.roles.container.failures.units import SOCKET, UNITS, masked
-from hostwright.standard.roles.container.running import LOCAL_DOCKER
+from hostwright.standard.roles.container.running import LOCAL_API, LOCAL_DOCKER
 from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 
 if TYPE_CHECKING:
@@ -39,8 +40,11 @@ HOOK = "nvidia-container-runtime-hook"
 OTHER_RUNTIMES = ("containerd.io", "cri-o", "podman-docker")
 #: Docker template that prints ``NAME POLICY EXIT ERROR`` for a container whose start failed
 _START = "{{if .State.Error}}{{.Name}} {{.HostConfig.RestartPolicy.Name}} {{.State.ExitCode}} {{.State.Error}}{{end}}"
+#: filter of the API for ended and created containers: ``{"status":["exited","created"]}``
+_ENDED = "%7B%22status%22%3A%5B%22exited%22%2C%22created%22%5D%7D"
 NOT_STARTED = Probe(
-    f"systemctl is-active --quiet {UNIT} || exit 0\n"
+    f"{ACTIVE} || exit 0\n"
+    f"""[ "$({LOCAL_API}'/containers/json?all=1&filters={_ENDED}')" != "[]" ] || exit 0\n"""
     f"timeout -k 1 10 {LOCAL_DOCKER} ps -aq --filter status=exited --filter status=created | head -n 50 |\n"
     + sh(f"  xargs -r timeout -k 1 10 {LOCAL_DOCKER} inspect --format %s |\n", _START)
     + "  grep -E '^/[^ ]+ (always|unless-stopped) ' | cut -c 1-500; exit 0",

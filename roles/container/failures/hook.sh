@@ -5,7 +5,8 @@
 : "${socket:?}"
 command -v "$hook" || true  # not installed is an answer
 tr '\n' ' ' <"$settings" 2>/dev/null | head -c 65536 | grep -oE '"path"[[:space:]]*:[[:space:]]*"[^"]{1,200}"' |
-  sed 's/.*"\([^"]*\)"$/\1/' | while read -r program; do
+  while read -r program; do
+    program=${program%'"'} program=${program##*'"'}
     command -v "$program" >/dev/null || echo "gone $program"
   done
 group=$(systemctl show -p SocketGroup --value -- "$socket" 2>/dev/null) || true  # a host without systemd has no such socket

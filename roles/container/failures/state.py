@@ -12,19 +12,25 @@ from hostwright.failures import Unread
 from hostwright.resources import JsonMerged, Probe
 from hostwright.roles import Pattern
 from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES
-from hostwright.standard.roles.container.running import LOCAL_DOCKER
+from hostwright.standard.roles.container.running import LOCAL_API, LOCAL_DOCKER
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 UNIT = "docker.service"
 
+#: condition whether the daemon runs. It is read without a process, since each audit asks for it several times
+ACTIVE = (
+    '{ pid=; read -r pid; [ -n "$pid" ] && [ -d "/proc/$pid" ]; } 2>/dev/null </run/docker.pid'
+    f" || systemctl is-active --quiet {UNIT}"
+)
 #: prints lines ``runtime NAME`` and ``cgroup DRIVER`` if the daemon runs. A stopped daemon is not queried, because a
 #: connection to its socket would start it.
 INFO = Probe(
-    f"systemctl is-active --quiet {UNIT} || exit 3\n"
-    f"timeout -k 1 5 {LOCAL_DOCKER} info"
-    """ --format '{{range $k, $v := .Runtimes}}runtime {{$k}}{{"\\n"}}{{end}}cgroup {{.CgroupDriver}}'""",
+    f"{ACTIVE} || exit 3\n"
+    f"{{ {LOCAL_API}/info || timeout -k 1 5 {LOCAL_DOCKER} info --format '{{{{json .}}}}'; }} |\n"
+    """  grep -oE '"CgroupDriver":"[^"]+"|"[A-Za-z0-9._-]+":[{]"(path|runtimeArgs|runtimeType)":' |\n"""
+    """  sed -E 's/^"CgroupDriver":"(.*)"$/cgroup \\1/; s/^"([^"]+)":.*/runtime \\1/'""",
     root=True,
 )
 

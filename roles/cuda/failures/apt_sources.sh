@@ -28,10 +28,9 @@ if [ -n "$found" ]; then
 fi
 old=$(printf '\366\017\113\075\177\242\257\200'); new=$(printf '\244\264\151\226\073\370\143\314')
 for ring; do
-  dearmor "$ring" | grep -oaF -e "$old" -e "$new" | sort -u | while IFS= read -r bytes; do
-    if [ "$bytes" = "$old" ]; then which=old; else which=new; fi
-    printf 'key\t%s\t%s\n' "$ring" "$which"
-  done
+  ids=$(dearmor "$ring" | grep -oaF -e "$old" -e "$new")
+  case $ids in *"$new"*) printf 'key\t%s\tnew\n' "$ring" ;; esac
+  case $ids in *"$old"*) printf 'key\t%s\told\n' "$ring" ;; esac
 done
 if [ -f /etc/apt/trusted.gpg ]; then
   dearmor /etc/apt/trusted.gpg | od -An -v -tx1 | tr -d ' \n' | grep -oE '0910[0-9a-f]{16}' | sort -u | head -n 50 |

@@ -70,9 +70,11 @@ KERNELS = Probe(
 #: one that a file or the kernel's command line blacklists for modprobe.
 OPEN_DRIVERS = Probe(
     """c=$(timeout 10 modprobe -c) || exit 1
+off=$(printf '%s\\n' "$c" |
+  sed -nE 's,^(blacklist|install) (nouveau|nova_core|nova_drm)(| /.*(true|false).*)$,\\1 \\2,p')
 for m in nouveau nova_core nova_drm; do
   if modinfo -n "$m" >/dev/null; then echo "there $m"; fi
-  if printf '%s\\n' "$c" | grep -qE "^(blacklist $m|install $m /.*(true|false).*)\\$"; then echo "off $m"; fi
+  case $off in *"blacklist $m"* | *"install $m"*) echo "off $m" ;; esac
 done; exit 0"""
 )
 

@@ -7,27 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hostwright.resources import Probe
-from hostwright.roles import Pattern, sh
+from hostwright.roles import Pattern, sh, sh_file
 
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Prints each cache entry for this machine's architecture in the cache's order, then each directory with its links
-#: resolved, except a link at /usr/local itself. The probe fails if the cache cannot be read, which must not count as an
-#: empty cache.
-LOADER = Probe(
-    r"""all=$(/sbin/ldconfig -p) || exit 1
-entries=$(printf '%s\n' "$all" | sed -nE \
-'s/^[[:space:]]*(lib(cuda|cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|cudnn[a-z_]*|cupti)\.so\.[0-9.]+)'\
-' \(libc6,x86-64[^)]*\) => (.*)$/entry\t\1\t\3/p')
-printf '%s\n' "$entries"
-printf '%s\n' "$entries" | sed -nE 's,^entry\t[^\t]*\t(/.*)/[^/]*$,\1,p' | sort -u | while read -r directory; do
-  real=$(cd -P -- "$directory" && pwd); local=$(readlink -m -- /usr/local)
-  case $real in "$local"/*) real=/usr/local${real#"$local"} ;; esac
-  printf 'directory\t%s\t%s\n' "$directory" "$real"
-done
-exit 0"""
-)
+#: prints each cache entry for this machine's architecture in the cache's order, then each directory with its links
+#: resolved
+LOADER = Probe(sh_file(__file__, "loader.sh"))
 
 
 PRELOAD = "/etc/ld.so.preload"  #: file that lists libraries which every program loads before its own

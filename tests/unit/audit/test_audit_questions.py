@@ -189,7 +189,9 @@ def test_files_in_the_directory_of_the_login_are_no_package_names(tmp_path: Path
 
 
 def test_docker_is_asked_only_where_it_runs(host: MadeUp):
-    host.program("docker", "touch /run/asked; echo runc systemd")
+    host.program("curl", "touch /run/asked; exit 7")
+    info = '{"CgroupDriver":"systemd","Runtimes":{"runc":{"path":"runc"}},"DefaultRuntime":"runc"}'
+    host.program("docker", f"touch /run/asked; echo '{info}'")
     assert read_answers(host.ask(root_program(ALL))) == {
         "docker default runtime": "", "docker cgroup driver": "", "docker firewall rules": "", "complete": "yes",
     }  # fmt: skip
@@ -205,7 +207,7 @@ def test_docker_is_asked_only_where_it_runs(host: MadeUp):
     [("-A FORWARD -j DOCKER-FORWARD\n-A PREROUTING -j DOCKER", "there"), ("", "gone from nat filter")],
 )
 def test_dockers_firewall_rules_are_missed(host: MadeUp, rules: str, shown: str):
-    host.program("docker", "echo runc systemd")
+    host.program("curl", "echo '{}'")
     host.program("iptables", f"echo '{rules}'")
     host.write("/run/docker.pid", "77")
     host.place("/proc/77/x").mkdir()

@@ -101,7 +101,7 @@ def healthy() -> dict[Probe, Answer]:
         disks.MOUNTS: "mount /snap/core/1 squashfs ro,nodev\nfstab / errors=remount-ro\n",
         JOURNAL: "",
         apt.HELD: "",
-        apt.SOURCES: "",
+        apt.RELEASES: "",
         host.CLOCK: f"{NOW.timestamp():.0f}\n",
         LAST_JOBS: "",
     }

@@ -13,10 +13,12 @@ tail -c 262144 /var/log/apt/term.log 2>/dev/null | awk '
   { last = $0 }
   END { for (n = 1; n <= count && n <= 8; n++) print lines[n] }'
 grep -lsE '^[[:space:]]*MODULES=["'"'"']?dep' /etc/initramfs-tools/initramfs.conf /etc/initramfs-tools/conf.d/* |
-  head -n 4 | sed 's/^/dep /'
+  sed 's/^/dep /; 4q'
 awk '/^Name: / { ours = $2 == "grub-pc/install_devices" }
-  ours && sub(/^Value: /, "") { gsub(/,/, " "); print }' /var/cache/debconf/config.dat 2>/dev/null |
-  tr ' ' '\n' | grep '^/dev/' | head -n 8 |
+  ours && sub(/^Value: /, "") {
+    n = split($0, disk, /[ ,]+/)
+    for (i = 1; i <= n; i++) if (disk[i] ~ /^\/dev\// && shown++ < 8) print disk[i]
+  }' /var/cache/debconf/config.dat 2>/dev/null |
   while read -r disk; do if [ -e "$disk" ]; then echo "grub $disk"; else echo "grub $disk gone"; fi; done
 set --
 for file in /etc/apt/preferences /etc/apt/preferences.d/*; do

@@ -6,7 +6,7 @@
 # "scheduled KEY VALUE" of a shutdown that is, "limit FILE:NUMBER:TEXT" of what logins may not exceed, and
 # "sysctl FILE KEY VALUE" of settings of the kernel, the last file of each key, "memory KIB PAGE_KIB".
 SYSTEMD_COLORS=0 SYSTEMD_LOG_COLOR=0 timeout -k 1 20 systemd-analyze verify --man=no default.target 2>&1 |
-  grep -E 'ordering cycle|Found dependency on|break cycle' | head -n 12 | cut -c 1-300 | sed 's/^/cycle /'
+  awk '/ordering cycle|Found dependency on|break cycle/ && n++ < 12 { print "cycle", substr($0, 1, 300) }'
 if ! said=$(timeout 10 "$(command -v sshd || echo /usr/sbin/sshd)" -t 2>&1); then
   printf '%s\n' "$said" | grep -v 'privilege separation directory' | head -n 5 | cut -c 1-300 | sed 's/^/sshd /'
 fi
@@ -17,42 +17,50 @@ case $started in
   *disabled* | *masked*) printf 'unstarted ssh.service is %s\n' "${started%%[!a-z-]*}" ;;
 esac
 if [ -e /etc/nologin ]; then printf 'nologin /etc/nologin: %s\n' "$(head -c 200 /etc/nologin | tr '\n' ' ')"; fi
-required=$(systemctl show -p Id -p Requires -p BindsTo docker.service containerd.service ssh.service)
+shown=$(systemctl show -p Id -p Requires -p BindsTo -p TasksMax -p LimitNPROC -p LimitNOFILE -p LimitAS \
+  docker.service containerd.service ssh.service user.slice user-1000.slice)
 set --
-for unit in $required; do
-  case $unit in Id=*) continue ;; *=*) unit=${unit#*=} ;; esac
+for unit in $shown; do
+  case $unit in Requires=* | BindsTo=*) unit=${unit#*=} ;; *=*) continue ;; esac
   if [ -n "$unit" ]; then set -- "$@" "$unit"; fi
 done
-{ printf '%s\n' "$required" && systemctl show -p Id -p LoadState -- "$@"; } | awk -F= '
+{ printf '%s\n\n' "$shown" && systemctl show -p Id -p LoadState -- "$@"; } | awk -F= '
   $1 == "Id" { id = $2 }
   $1 == "Requires" || $1 == "BindsTo" { n = split($2, unit, " "); for (i = 1; i <= n; i++) by[unit[i]] = id }
-  $1 == "LoadState" && $2 != "loaded" { print "lacks", id, $2, by[id] }'
-systemctl show -p Id -p TasksMax -p LimitNPROC -p LimitNOFILE -p LimitAS \
-  docker.service containerd.service ssh.service user.slice user-1000.slice |
-  awk -F= '/^Id=/ { for (i = 0; i < n; i++) print "unit", $2, row[i]; n = 0 } /^[A-Z][A-Za-z]*=[0-9]+$/ { row[n++] = $0 }'
-SYSTEMD_COLORS=0 systemd-analyze cat-config systemd/logind.conf 2>/dev/null | awk '
-  /^# \// { file = $2 } /^IdleAction=/ { last = "sleeps " file " " $1 } END { if (last) print last }'
-timeout 5 getent ahosts "$(hostname)" >/dev/null || echo "unresolved $(hostname)"
+  $1 == "LoadState" && $2 != "loaded" { print "lacks", id, $2, by[id] }
+  /^[A-Z][A-Za-z]*=[0-9]+$/ { row[rows++] = $0 }
+  $0 == "" { for (i = 0; i < rows; i++) print "unit", id, row[i]; rows = 0 }'
+if grep -qs '^IdleAction=' /etc/systemd/logind.conf /etc/systemd/logind.conf.d/*.conf \
+  /run/systemd/logind.conf.d/*.conf /usr/lib/systemd/logind.conf.d/*.conf; then
+  SYSTEMD_COLORS=0 systemd-analyze cat-config systemd/logind.conf 2>/dev/null | awk '
+    /^# \// { file = $2 } /^IdleAction=/ { last = "sleeps " file " " $1 } END { if (last) print last }'
+fi
+read -r name </proc/sys/kernel/hostname
+timeout 5 getent ahosts "$name" >/dev/null || echo "unresolved $name"
 # each path with the directories above it: users need to pass a directory, and to read a file
-{
+closed=$({
   ldconfig -p | sed -n 's/.* => //p'
   grep -ohE '/(usr|opt)/[][A-Za-z0-9._+/-]+' /etc/environment /etc/profile.d/*.sh
-  find /usr/local /opt -maxdepth 1 -type l
-  ls -d /etc/profile.d/*.sh /etc/ld.so.cache
+  for link in /usr/local/* /opt/*; do [ ! -h "$link" ] || printf '%s\n' "$link"; done
+  printf '%s\n' /etc/profile.d/*.sh /etc/ld.so.cache
 } 2>/dev/null | timeout -k 1 10 xargs -r realpath -qe -- | awk -F/ '{
   path = ""; for (i = 2; i <= NF; i++) if (!seen[path = path "/" $i]++) print path }' |
   timeout -k 1 10 xargs -r stat -c '%a %G %F %n' 2>/dev/null | awk '
     $2 == "root" && !($1 % 2) && $3 == "directory" { print "closed", $4, $1 }
-    $2 == "root" && $1 % 10 < 4 && $3 == "regular" { print "closed", $NF, $1 }' | sort | head -n 6
+    $2 == "root" && $1 % 10 < 4 && $3 == "regular" { print "closed", $NF, $1 }')
+[ -z "$closed" ] || printf '%s\n' "$closed" | sort | head -n 6
 if [ -e /run/systemd/shutdown/scheduled ]; then
   while IFS='=' read -r key value; do
     case $key in USEC | MODE) printf 'scheduled %s %s\n' "$key" "$value" ;; esac
   done </run/systemd/shutdown/scheduled
 fi
-grep -anHsE '^[[:space:]]*[^#[:space:]]+[[:space:]]+(hard|-)[[:space:]]+(as|nproc|nofile)[[:space:]]+[0-9]+' \
-  /etc/security/limits.conf /etc/security/limits.d/*.conf | cut -c 1-300 | sed 's/^/limit /'
-grep -anHsE '^[[:space:]]*ulimit[[:space:]]+(-[SH]+[[:space:]]+)?-[SH]*[vun][[:space:]]+[0-9]+' \
-  /etc/profile /etc/profile.d/*.sh /etc/bash.bashrc | cut -c 1-300 | sed 's/^/limit /'
+limits=$(
+  grep -anHsE '^[[:space:]]*[^#[:space:]]+[[:space:]]+(hard|-)[[:space:]]+(as|nproc|nofile)[[:space:]]+[0-9]+' \
+    /etc/security/limits.conf /etc/security/limits.d/*.conf
+  grep -anHsE '^[[:space:]]*ulimit[[:space:]]+(-[SH]+[[:space:]]+)?-[SH]*[vun][[:space:]]+[0-9]+' \
+    /etc/profile /etc/profile.d/*.sh /etc/bash.bashrc
+) || : # usually none
+[ -z "$limits" ] || printf '%s\n' "$limits" | cut -c 1-300 | sed 's/^/limit /'
 SYSTEMD_COLORS=0 systemd-analyze cat-config sysctl.d 2>/dev/null | awk '
   /^# \// { file = $2; next }
   /^[ \t]*[#;]/ { next }

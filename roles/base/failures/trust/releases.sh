@@ -1,3 +1,4 @@
+# apt's messages when it reads its sources alone; if a repository is configured with two keys, then also every entry. Then
 # `missing FILE:LINE<tab>REPOSITORY SUITE<tab>MESSAGE` for each source of which apt has no lists, and at whose address
 # there is neither an InRelease nor a Release file. It is apt that asks, as its next update would, all sources at once.
 # Of a source that apt has lists of nothing is asked, but whether a directory of this host still holds it. Passed over
@@ -6,9 +7,16 @@
 # shellcheck disable=SC2016  # apt's own expressions
 export LC_ALL=C
 field=$(printf '\037')
-case $(apt-config dump --format '%f=%v%n' 2>/dev/null | tr '[:upper:]' '[:lower:]') in
-  *acquire::allowinsecurerepositories=true* | *acquire::allowinsecurerepositories=1*) exit 0 ;;
-esac
+newline='
+'
+lists=/var/lib/apt/lists/ insecure=
+if [ -n "${APT_CONFIG-}" ] || grep -qisE 'AllowInsecureRepositories|#include|Dir::State|^[[:space:]]*Dir([[:space:]]|$)' \
+  /etc/apt/apt.conf /etc/apt/apt.conf.d/*; then
+  eval "$(apt-config shell lists Dir::State::Lists/d)"
+  case $(apt-config dump --format '%f=%v%n' 2>/dev/null | tr '[:upper:]' '[:lower:]') in
+    *acquire::allowinsecurerepositories=true* | *acquire::allowinsecurerepositories=1*) insecure=yes ;;
+  esac
+fi
 # Of each list in apt's directory the last words are those of its name in the repository: in both apt writes an
 # underscore as %5f, and a slash as an underscore.
 unlisted='
@@ -29,6 +37,7 @@ unlisted='
   BEGIN { kinds = split("lz4 xz gz zst bz2 lzma", kind, " ") }
   !/^(https?|file|copy|tor|tor[+]https?):/ { next }
   { source = $1 FS $2 }
+  { sub(/^\/var\/empty\//, lists, $5) }
   { match($3, /:[0-9]+$/); file = substr($3, 1, RSTART - 1); line = substr($3, RSTART + 1) + 0 }
   !(source in of) { of[source] = file; at[source] = line; order[++count] = source }
   of[source] == file && line < at[source] { at[source] = line }  # deb-src comes first
@@ -69,9 +78,26 @@ ask() {
 }" ;;
   esac
 }
-timeout -k 1 5 apt-get indextargets --no-release-info \
-  --format "\$(REPO_URI)$field\$(RELEASE)$field\$(SOURCESENTRY)$field\$(METAKEY)$field\$(FILENAME)" 2>/dev/null |
-  awk -v FS="$field" "$unlisted" | {
+# With an empty directory of lists apt does not read its lists, nor its cache of them.
+said=$(
+  timeout -k 1 5 apt-get -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o Dir::State::Lists=/var/empty/ \
+    -o Dir::State::status=/dev/null indextargets --no-release-info \
+    --format "\$(REPO_URI)$field\$(RELEASE)$field\$(SOURCESENTRY)$field\$(METAKEY)$field\$(FILENAME)" 2>&1
+)
+status=$?
+[ "$status" -lt 124 ] || exit "$status"
+case $newline$said in
+  *"$newline"[A-Z]": "*) printf '%s\n' "$said" | sed "/$field/d" ;;
+esac
+case $said in
+  *"option Signed-By"*)
+    grep -anHsE -m 20 '^[[:space:]]*(deb|URIs:)' /etc/apt/sources.list /etc/apt/sources.list.d/*.list \
+      /etc/apt/sources.list.d/*.sources
+    ;;
+esac
+[ -z "$insecure" ] || exit 0
+printf '%s\n' "$said" |
+  awk -v FS="$field" -v lists="$lists" "$unlisted" | {
   while IFS=$field read -r uri suite file; do ask "$uri" "$suite" "$file" & done
   wait
 }

@@ -157,26 +157,29 @@ verify*) echo '{cycle}' >&2; exit 1;; *logind*) echo '{logind}';; *) echo '{conf
     )
     program(path, "sshd", "echo '/etc/ssh/sshd_config: line 3: Bad configuration option: X' >&2; exit 255")
     program(path, "getent", "exit 2")
-    program(path, "hostname", "echo gpu7")
-    limits = 'printf "TasksMax=20\\nId=docker.service\\n\\nTasksMax=infinity\\nLimitNOFILE=64\\nId=b.slice\\n"'
+    (tmp_path / "hostname").write_text("gpu7\n")
+    (tmp_path / "logind.conf").write_text("[Login]\nIdleAction=suspend\n")
+    needs = 'printf "TasksMax=20\\nId=docker.service\\nRequires=a.mount b.socket\\nBindsTo=\\n\\n'
+    needs += 'TasksMax=infinity\\nLimitNOFILE=64\\nId=b.slice\\n"'
     units = 'printf "Id=a.mount\\nLoadState=not-found\\n\\nId=b.socket\\nLoadState=loaded\\n"'
-    needs = 'printf "Id=docker.service\\nRequires=a.mount b.socket\\nBindsTo=\\n"'
     program(
         path,
         "systemctl",
         f'case "$*" in get-default) echo rescue.target;; *Requires*) {needs};;'
         " is-enabled*) echo disabled; exit 1;;"
-        f" *TasksMax*) {limits};; *) {units};; esac",
+        f" *) {units};; esac",
     )
-    lines = run(host.NEXT_BOOT.script, path=path).stdout.decode().splitlines()
+    script = host.NEXT_BOOT.script.replace("/proc/sys/kernel/hostname", f"{tmp_path}/hostname")
+    script = script.replace("/etc/systemd/logind.conf ", f"{tmp_path}/logind.conf ")
+    lines = run(script, path=path).stdout.decode().splitlines()
     assert [line for line in lines if not line.startswith(("limit ", "memory ", "closed "))] == [
         "cycle a.service: Found ordering cycle on b.service/start",
         "sshd /etc/ssh/sshd_config: line 3: Bad configuration option: X",
         "target rescue.target",
         "unstarted ssh.service is disabled",
-        "lacks a.mount not-found docker.service",
         "unit docker.service TasksMax=20",
         "unit b.slice LimitNOFILE=64",
+        "lacks a.mount not-found docker.service",
         "sleeps /etc/a.conf IdleAction=suspend",
         "unresolved gpu7",
         "sysctl /etc/sysctl.d/10-b.conf kernel.pid_max 400",

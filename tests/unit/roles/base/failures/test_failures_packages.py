@@ -265,7 +265,7 @@ UNREAD = "E: The list of sources could not be read.\n"
 
 
 def test_a_repeated_signed_by_conflict_is_reported_once() -> None:
-    said = {apt.SOURCES: (CONFLICT + UNREAD) * 2}
+    said = {apt.RELEASES: (CONFLICT + UNREAD) * 2}
     assert evidence("signed-by-conflict", said) == [CONFLICT.strip()]
     assert evidence("apt-sources-unreadable", said) == []
 
@@ -277,19 +277,19 @@ def test_the_lists_of_a_repository_with_two_keys_are_named() -> None:
         "/etc/apt/sources.list.d/a.list:3:deb [signed-by=/b.asc] https://m.example/deb/$(ARCH) /\n"
         "/etc/apt/sources.list.d/b.sources:2:URIs: https://m.example/deb/amd64/\n"
     )
-    found = evidence("signed-by-conflict", {apt.SOURCES: f"{conflict}\n{UNREAD}{lists}"})
+    found = evidence("signed-by-conflict", {apt.RELEASES: f"{conflict}\n{UNREAD}{lists}"})
     assert [line.split(":")[0] for line in found[1:]] == [
         "/etc/apt/sources.list.d/a.list",
         "/etc/apt/sources.list.d/b.sources",
     ]
-    assert evidence("apt-sources-unreadable", {apt.SOURCES: f"{conflict}\n{UNREAD}{lists}"}) == []
+    assert evidence("apt-sources-unreadable", {apt.RELEASES: f"{conflict}\n{UNREAD}{lists}"}) == []
 
 
 def test_what_apt_cannot_read_is_seen() -> None:
     malformed = "E: Malformed entry 1 in list file /etc/apt/sources.list.d/x.list (Suite)\n"
-    assert evidence("apt-sources-unreadable", {apt.SOURCES: malformed + UNREAD}) == [malformed.strip()]
-    assert evidence("signed-by-conflict", {apt.SOURCES: malformed + UNREAD}) == []
-    assert evidence("apt-sources-unreadable", {apt.SOURCES: "E: The package cache cannot be opened.\n"}) == []
+    assert evidence("apt-sources-unreadable", {apt.RELEASES: malformed + UNREAD}) == [malformed.strip()]
+    assert evidence("signed-by-conflict", {apt.RELEASES: malformed + UNREAD}) == []
+    assert evidence("apt-sources-unreadable", {apt.RELEASES: "E: The package cache cannot be opened.\n"}) == []
 
 
 def test_the_unreadable_list_and_the_held_packages_are_named_in_the_cause() -> None:
@@ -329,13 +329,13 @@ def test_a_repository_that_is_there_twice_is_seen_once() -> None:
         "and /etc/apt/sources.list.d/a.list:1\n"
     )
     said = twice.format("amd64") + twice.format("all")
-    assert evidence("apt-sources-twice", {apt.SOURCES: said}) == [
+    assert evidence("apt-sources-twice", {apt.RELEASES: said}) == [
         "/etc/apt/sources.list:1 and /etc/apt/sources.list.d/a.list:1"
     ]
 
 
 def test_a_warning_of_another_kind_is_none() -> None:
-    said = {apt.SOURCES: "W: Unable to read /etc/apt/x - open (13: Permission denied)\n"}
+    said = {apt.RELEASES: "W: Unable to read /etc/apt/x - open (13: Permission denied)\n"}
     assert evidence("apt-sources-twice", said) == evidence("apt-sources-unreadable", said) == []
 
 
@@ -343,7 +343,7 @@ def apt_says(folder: Path, *lines: str) -> str:
     """What this machine's own apt says of these sources."""
     (folder / "sources").write_text("".join(f"{line}\n" for line in lines))
     own = f"-o Dir::Etc::SourceList={folder}/sources -o Dir::Etc::SourceParts=/dev/null indextargets"
-    status, text = ask(apt.SOURCES.script.replace("indextargets", own))
+    status, text = ask(apt.RELEASES.script.replace("indextargets", own))
     assert status == 0
     return text
 
@@ -351,10 +351,10 @@ def apt_says(folder: Path, *lines: str) -> str:
 def test_apts_own_words_are_understood(tmp_path: Path) -> None:
     line = "deb http://m.example/debian bookworm main"
     assert apt_says(tmp_path, line) == ""
-    assert len(evidence("apt-sources-twice", {apt.SOURCES: apt_says(tmp_path, line, line)})) == 1
-    assert evidence("apt-sources-unreadable", {apt.SOURCES: apt_says(tmp_path, "dbe http://m.example")})
+    assert len(evidence("apt-sources-twice", {apt.RELEASES: apt_says(tmp_path, line, line)})) == 1
+    assert evidence("apt-sources-unreadable", {apt.RELEASES: apt_says(tmp_path, "dbe http://m.example")})
     keys = (line.replace("deb ", f"deb [signed-by=/{name}.gpg] ") for name in "ab")
-    assert evidence("signed-by-conflict", {apt.SOURCES: apt_says(tmp_path, *keys)})
+    assert evidence("signed-by-conflict", {apt.RELEASES: apt_says(tmp_path, *keys)})
 
 
 # --- disks

@@ -391,11 +391,18 @@ def test_a_docker_that_stands_still_is_not_started_by_the_question(tmp_path: Pat
 
 
 def test_docker_is_asked_for_runtimes_and_cgroups(tmp_path: Path) -> None:
+    runtimes = {"io.containerd.runc.v2": {"path": "runc", "status": {"features": '{"a":{"path":"x"}}'}}}
+    runtimes |= {"nvidia": {"path": "/usr/bin/nvidia-container-runtime"}, "other": {"runtimeType": "io.other.v1"}}
+    answer = json.dumps({"ID": "A", "CgroupDriver": "systemd", "Runtimes": runtimes}, separators=(",", ":"))
+    (tmp_path / "answer").write_text(answer)
+    expected = ["cgroup systemd", *(f"runtime {name}" for name in runtimes)]
     program(tmp_path, "systemctl", "exit 0")
-    program(tmp_path, "docker", 'printf "%s\\n" "$@"')
-    said = run(INFO.script, path=tmp_path).stdout.decode().splitlines()
-    assert said[:4] == ["-H", "unix:///var/run/docker.sock", "info", "--format"]
-    assert said[4] == r'{{range $k, $v := .Runtimes}}runtime {{$k}}{{"\n"}}{{end}}cgroup {{.CgroupDriver}}'
+    program(tmp_path, "curl", f"cat {tmp_path}/answer")
+    assert run(INFO.script, path=tmp_path).stdout.decode().splitlines() == expected
+    program(tmp_path, "curl", "exit 127")
+    called = '[ "$*" = "-H unix:///var/run/docker.sock info --format {{json .}}" ] && cat'
+    program(tmp_path, "docker", f"{called} {tmp_path}/answer")
+    assert run(INFO.script, path=tmp_path).stdout.decode().splitlines() == expected
 
 
 def test_the_toolkit_is_not_missed_where_it_is_not() -> None:
