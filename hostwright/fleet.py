@@ -12,8 +12,8 @@
     >>> ended.status
     1
 
-``plan``, ``verify``, ``audit`` and ``decide`` change no host. The command line uses this API: its runs are recorded,
-resumed and selected in the same way. ``docs/api.md`` lists the methods by purpose, with their return values.
+``plan``, ``verify``, ``audit`` and ``decide`` change no host. The command line uses this API. ``docs/api.md`` lists the
+methods by purpose, with their return values.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ __all__ = ["Fleet", "Listener", "Request", "RunResults", "TargetHost", "Targets"
 class _Knowledge(Knowledge):
     """The failure rules, settings and records that a site has in addition to its stacks and roles.
 
-    The methods import their modules when they are called: the hundred failure rules are read only after a failure.
+    The methods import their modules late: the hundred failure rules are read only after a failure.
     """
 
     def check_variables(self, host: Host) -> None:
-        """Check the variables that applying and rebuilding use. Raises ``InputErrors`` for those that are invalid."""
+        """Check the variables that applying and rebuilding use. Raises ``InputErrors``."""
         mistakes = Mistakes()
         for read in (read_file_settings, read_hooks, read_reboot_timeout, read_signing, read_means):
             with mistakes:
@@ -94,7 +94,7 @@ class _Knowledge(Knowledge):
         catalogue(roster.roles).check()
 
     def named_sets(self, roster: Roster, pattern: str) -> Mapping[str, Iterable[str]]:
-        """Return the hosts of each ``@`` term in a pattern, by term: hosts with this run outcome or audit status."""
+        """Return the hosts of each ``@`` term in a pattern: hosts with this run outcome or audit status."""
         if "@" not in pattern:
             return {}
         from hostwright.audit.history import sets_of
@@ -113,7 +113,7 @@ class _Knowledge(Knowledge):
         return tuple(stacks[one.stack] for one in found if one.fits)
 
     def explain(self, roster: Roster, output: str) -> Finding | None:
-        """Return the known problem that the output of a failed command matches; ``None`` for no match."""
+        """Return the known problem that the output of a failed command matches, if any."""
         from hostwright.audit.failures import catalogue
 
         return catalogue(roster.roles).explained(output)
@@ -123,14 +123,14 @@ class _Knowledge(Knowledge):
     ) -> Examination:
         """Check a host for known problems, and read the journals of ``units``. ``clean`` masks secrets in texts.
 
-        An error of the host is part of the result, and is not raised.
+        An error of the host is part of the result.
         """
         from hostwright.audit.auditing import examine
 
         return examine(target, shell, units, clean)
 
     def retry_rules(self, roster: Roster) -> tuple[RetryRule, ...]:
-        """Return the rules by which a host decides, from a failed step's output, whether to retry the step."""
+        """Return the rules by which a host decides whether to retry a failed step."""
         from hostwright.audit.failures import catalogue
 
         return catalogue(roster.roles).retry_rules
@@ -203,9 +203,9 @@ class Fleet(Roster):
         """Bring hosts to their stacks.
 
         ``saved`` has plans by host, to apply exactly as shown: a host that has changed since then is not changed and
-        counts as failed. A host without a saved plan is planned now. With ``request.prove``, the proofs of that level
-        run on each host that is as desired; a host whose proofs do not pass counts as failed. With
-        ``request.executor``, workers of a Dask cluster connect to the hosts, and this machine decides and records.
+        counts as failed. Other hosts are planned now. With ``request.prove``, the proofs of that level run on each host
+        that is as desired; a host whose proofs do not pass counts as failed. With ``request.executor``, workers of a
+        Dask cluster connect to the hosts.
         """
         from hostwright.apply.executors.choosing import executor_for
         from hostwright.apply.rollout.applying import apply_goal
@@ -424,8 +424,7 @@ class Fleet(Roster):
     ) -> Adoption:
         """Write a stack file for each group of equal hosts that Hostwright has not provisioned. Changes no host.
 
-        The file extends the nearest stack and has the differences from it. ``replace`` allows overwriting an existing
-        file.
+        The file extends the nearest stack. ``replace`` allows overwriting an existing file.
         """
         from hostwright.audit.adopting import adopt
 
@@ -449,10 +448,10 @@ class Fleet(Roster):
     ) -> tuple[Mirrored, ...]:
         """Fetch the files of a stack, or of the stacks of all hosts, to this machine.
 
-        Files are fetched from ``source`` if it has them, else from their URLs, and are also copied to the directory
-        ``to``, for a machine without a network. Wheels are fetched for ``pythons``; by default, for the Pythons in each
-        host's last audit. Packages of distributions are found by ``search``; by default, from each host's last audit.
-        Raises ``ArtifactError`` with all failures, after the other files have been fetched.
+        Files are fetched from ``source`` if it has them, else from their URLs. They are also copied to the directory
+        ``to``, for a machine without a network. Wheels are fetched for ``pythons``, and packages of distributions are
+        found by ``search``; both default to each host's last audit. Raises ``ArtifactError`` with all failures, after
+        the other files have been fetched.
         """
         from hostwright.audit.history import FactStore
         from hostwright.plan.stacks.files import mirror
@@ -511,7 +510,7 @@ class Fleet(Roster):
         return take_locks_off(targets, Connections(password), self.path, force=force)
 
     def follow(self, targets: Targets, *, password: Secret | None = None, view: View = NO_VIEW) -> Results[Followed]:
-        """Follow the current run on each host until it ends there; any operator may have started it, on any machine.
+        """Follow the current run on each host until it ends there, even if another operator started it.
 
         Changes nothing and is not recorded.
         """
@@ -530,7 +529,7 @@ class Fleet(Roster):
         """Replace the recorded host keys of reinstalled hosts by their new keys, if a source confirms the new keys.
 
         Sources are ``fingerprint`` (for a single host), the console command in the inventory, and the operator's answer
-        to the question that ``ask`` shows. ``tell`` is called with the result of each host.
+        to ``ask``. ``tell`` is called with the result of each host.
         """
         from hostwright.rebuild.newkeys import trust
 

@@ -12,9 +12,9 @@ from hostwright.plan.model import Facts, Plan, RoleResult
 
 @dataclass(frozen=True, slots=True)
 class EventOrigin:
-    """The process that recorded an event, if that was another process.
+    """The worker that recorded an event, if another process recorded it.
 
-    ``worker`` recorded the event as the ``number``-th of ``attempt``, which is one attempt of that worker at a host.
+    The event is the ``number``-th of ``attempt``, one attempt of the worker at the host.
     """
 
     worker: str
@@ -47,7 +47,7 @@ class Silent(Event):
 
 @dataclass(frozen=True, slots=True)
 class Observed(Event):
-    """The host was probed. The event contains the facts, and the plan that was computed from them."""
+    """The host was probed. The event contains the facts and the plan."""
 
     plan: Plan
     facts: Facts | None = None
@@ -72,8 +72,8 @@ class Delivering(Event):
     """A file of the stack is being transferred to the host: bytes that have arrived, and bytes in total.
 
     ``source`` is ``peer NAME`` (another host), ``controller`` (this machine, by HTTP), ``ssh`` (this machine, over the
-    connection) or ``vendor``. After the transfer, ``sent`` has the bytes from each source, and ``seconds`` is the
-    duration, including waits for a source.
+    connection) or ``vendor``. At the end, ``sent`` has the bytes from each source, and ``seconds`` the duration with
+    all waits.
     """
 
     role: str
@@ -149,7 +149,7 @@ class RoleFinished(Event):
 
 @dataclass(frozen=True, slots=True)
 class Note(Event):
-    """A message for the operator, such as a wait for a job of an earlier run, a reboot or a role that was skipped."""
+    """A message for the operator, for example about a skipped role."""
 
     text: str
 
@@ -172,11 +172,9 @@ class HostEnded(Event):
 
 
 #: as desired: the host needed no change · changed: the host now matches its stack · ran: the operator's command exited
-#: with 0 · pending: the host still needs a reboot · failed · locked: an operator or another run holds a lock on the
-#: host, which was not changed · unreachable · stopped: the operator stopped the run before the end of the work on the
-#: host · untouched: the run had stopped before the host began
+#: with 0 · pending: the host still needs a reboot · locked: an operator or another run has locked the host · stopped:
+#: the operator stopped the run during the work on the host · untouched: the run had stopped before the host began
 RESULTS = ("as desired", "changed", "ran", "pending", "failed", "locked", "unreachable", "stopped", "untouched")
-#: result → its name in messages. In a record, ``pending`` means a pending reboot.
 SHOWN_RESULTS = {result: result for result in RESULTS} | {"pending": "reboot pending"}
 
 Emit = Callable[[Event], None]

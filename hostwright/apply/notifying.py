@@ -1,8 +1,7 @@
 """The ``--notify`` command: runs at the first failure and at the end of a run, with JSON on its standard input.
 
-The command is the operator's own text for ``/bin/sh``; no data of the run is inserted into it. Output of hosts appears
-only in the JSON, with secrets masked and control characters removed. The command never delays the run: it runs in
-parallel, for at most ``TIMEOUT_S``, and its failure is only a warning.
+No data of the run is inserted into the command. Output of hosts appears only in the JSON, with secrets masked and
+control characters removed. The command runs in parallel for at most ``TIMEOUT_S``, and its failure is only a warning.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from hostwright.common.text import count, one_line, shown_limit
 SCHEMA = 1
 FIRST_FAILURE, END = "first failure", "end"
 BAD = ("failed", "unreachable")
-TIMEOUT_S = 30.0  #: time limit in seconds, enough for an HTTP request with one retry (our choice)
+TIMEOUT_S = 30.0  #: time limit of the command in seconds, enough for an HTTP request with one retry (our choice)
 SENTENCE_CHARACTERS = 500  #: maximum number of characters of the reason for a host's failure
-NAMED = 10  #: maximum number of failed hosts that ``text``, for chats and mails, lists. ``failed`` lists all of them.
+NAMED = 10  #: maximum number of failed hosts in ``text``
 _THREAD = "notify"
 _ADDRESS = re.compile(r"[a-z]+://[^\s'\"]{20,}")
 
@@ -44,7 +43,7 @@ def settle() -> None:
 
 
 def secrets_of(command: str) -> set[Secret]:
-    """Return the URLs in a command. They must not be recorded, because a webhook's URL works as its password."""
+    """Return the URLs in a command. A webhook's URL works as its password, so it must not be recorded."""
     return {Secret(address) for address in _ADDRESS.findall(command)}
 
 
@@ -75,10 +74,7 @@ class Notifier:
             threading.Thread(target=self._work, name=_THREAD, daemon=True).start()
 
     def __call__(self, event: Event) -> None:
-        """Run the command at the first failure, unless this failure is the end of the last host.
-
-        In that case, ``end`` runs the command.
-        """
+        """Run the command at the first failure. If that is the end of the last host, ``end`` runs it instead."""
         if not self._command or not isinstance(event, HostEnded):
             return
         with self._lock:
@@ -144,7 +140,7 @@ class Notifier:
             self._warn(trouble)
 
     def _told(self, document: Mapping[str, Any]) -> str:
-        """Run the command with a document on its input. Return an error message, or an empty string on success."""
+        """Run the command with a document on its input. Return an error message; empty on success."""
         try:
             given = json.dumps(document).encode("ascii")
             ended = run_here(self._command, {}, TIMEOUT_S, stdin=given, folder=self._folder)

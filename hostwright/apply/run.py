@@ -61,9 +61,9 @@ class View:
     """Base class of views, which show a run or an audit in progress. This class itself shows nothing."""
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
-        """Return a context manager for the run with the ID ``run``, or "" if not recorded.
+        """Return a context manager whose value receives the events of a run, from any thread.
 
-        Its value receives the events, from any thread.
+        ``run`` is the ID of the run; empty if the run is not recorded.
         """
         return nullcontext(_discard)
 
@@ -134,7 +134,7 @@ class Consent:
 
 
 def again(verb: str, run: str) -> str:
-    """Return the command that continues a run of a verb. ``run`` is the ID of the run; empty if it was not recorded."""
+    """Return the command that continues a run. ``run`` is its ID; empty if the run was not recorded."""
     return str(Command("provision", resume=run)) if verb == "provision" and run else THE_SAME
 
 
@@ -162,19 +162,18 @@ class Run:
     view: View = NO_VIEW
     files: Mapping[str, Path] = field(default_factory=dict)  #: artifact name → file, for artifacts outside the stack
     stamp: RunStamp = NO_STAMP
-    consent: Consent = field(default_factory=Consent)  #: the plans that the operator approved
-    emit: Emit = _discard  #: receives events from any thread; by default, the run's views
+    consent: Consent = field(default_factory=Consent)
+    emit: Emit = _discard  #: function that receives events from any thread; by default, it passes them to the views
     journal: Journal | None = None
     silence: Silence | None = None
-    handout: Handout | None = None  #: distributes files by HTTP; if ``None``, no host fetches a file by HTTP
-    worker: str = ""  #: name of the worker that runs this process; empty on the operator's machine
+    handout: Handout | None = None  #: distributes files by HTTP; ``None``: no host fetches by HTTP
+    worker: str = ""  #: name of this process's worker; empty on the operator's machine
     redactor: Redactor = field(default_factory=_no_secrets)  #: masks secrets in texts that come from hosts
-    past: PastRuns = field(default_factory=_past_runs)  #: durations of steps in past runs of a stack
+    past: PastRuns = field(default_factory=_past_runs)
     stopping: threading.Event = field(default_factory=threading.Event)  #: set as soon as no further jobs may start
     _listeners: list[Emit] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """If ``emit`` is the default, send events to the views."""
         if self.emit is _discard:
             self.emit = self._show
 
@@ -207,10 +206,9 @@ class Run:
         recorded; ``{run}`` is its ID. Without ``shown``, events are shown only within ``shown()``. ``own`` are options
         to record in addition to the request.
 
-        A journal that cannot be written only causes a warning, so that a full disk on this machine does not block
-        repairs of hosts.
+        A journal that cannot be written only causes a warning, so that a full disk does not block repairs of hosts.
         """
-        # Only recorded runs need these modules, so others do not import them.
+        # Only recorded runs need these modules.
         from hostwright.apply.journal.header import RunHeader
         from hostwright.apply.journal.redaction import secrets_in
         from hostwright.apply.journal.writing import Journal
@@ -274,10 +272,7 @@ class Run:
             threading.Thread(target=self.handout.stop, name="stop-files", daemon=True).start()
 
     def refuse(self, name: str) -> None:
-        """Raise ``Locked`` if this machine has a lock for the host.
-
-        Raises the host's own error if it could not be planned.
-        """
+        """Raise ``Locked`` if this machine has a lock for the host, and the host's own error if it was not planned."""
         if name in self.consent.errors:
             raise self.consent.errors[name]
         if refused := locallocks.refusal(state_root(), self.roster.path, name, datetime.now(UTC)):
@@ -297,7 +292,7 @@ class Run:
         return self.roster.knowledge.explain(self.roster, output)
 
     def keep(self, stack: Stack) -> str:
-        """Store the stack of a verified host on the operator's machine, for a rollback. Return any error message."""
+        """Store the stack of a verified host on the operator's machine, for a rollback. Return any error."""
         return "" if self.worker else stackstore.keep(stack)
 
     def durations(self, stack: Stack) -> Durations:

@@ -1,7 +1,7 @@
 """The results of proofs as values, for one host and for the fleet.
 
-Reports, history and exit status use only these values. Every string from a host is untrusted: print it through
-``common.text.printable``, or with the escaping of the output format.
+Every string from a host is untrusted: print it through ``common.text.printable``, or with the escaping of the output
+format.
 """
 
 from __future__ import annotations
@@ -11,16 +11,14 @@ from typing import Literal
 
 from hostwright.prove.model import ProofResult
 
-#: version of this module's values in JSON. Increment it if a field is removed or changes its meaning, but not for a new
-#: field or outcome
+#: version of this module's values in JSON. Increment it if a field is removed or changes its meaning.
 SCHEMA = 1
 
 #: failed: a proof failed, or a figure is worse than those of peers or than the host's baseline
 #: not proved: no proof failed, but one or more could not be run
-#: no GPU: no proof failed, and all proofs need a GPU, which the host does not have
+#: no GPU: all proofs need a GPU, which the host does not have
 HostStatus = Literal["unread", "failed", "not proved", "no GPU", "passed"]
 
-#: statuses of hosts in the order in which reports list them
 WORST_FIRST: tuple[HostStatus, ...] = ("failed", "unread", "not proved", "no GPU", "passed")
 
 
@@ -39,7 +37,7 @@ class HostProof:
     processor: str = ""
     notes: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()  #: names of files in the stack that are not the vendor's own
-    lead: str = ""  #: verb of the next command if the host could not be read (``HostwrightError.lead``)
+    lead: str = ""  #: verb of the next command if the host could not be read
 
     @property
     def status(self) -> HostStatus:
@@ -63,7 +61,7 @@ class FleetProof:
 
     at: str
     inventory: str
-    level: str  #: level of the proofs: quick or full
+    level: str  #: quick or full
     hosts: tuple[HostProof, ...]
     statistics: str = ""
     took_s: float = 0.0

@@ -1,7 +1,6 @@
 """Prove one host: probe it, exclude proofs that must not run now, run the others as one job, and judge their figures.
 
-The host is not changed: the files of the programs are removed with the job's directory. The host is locked during the
-proofs, as in a run that changes it.
+The host is locked during the proofs. It is not changed.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ from hostwright.prove.judging import judged
 from hostwright.prove.model import Expected, Measurements, Outcome, Proof, ProofResult, Watch
 from hostwright.transport.root.rootshell import RootShell
 
-PART: Final = "proofs"  #: name of the module in a role's folder that defines proofs
-#: maximum number of times to probe the host while jobs of earlier runs are still running (our choice)
+PART: Final = "proofs"  #: name of the module with proofs in a role's folder
+#: maximum number of probes of the host while jobs of earlier runs are running (our choice)
 MOST_FOLLOWED = 8
 
-#: probe that prints two lines: the kernel's model name of the processor, and the number of processors
+#: probe that prints the model name of the processor, and the number of processors
 PROCESSOR = Probe("sed -n 's/^model name[[:space:]]*: *//p' /proc/cpuinfo | head -n 1; nproc", cap_bytes=1024)
 
 
@@ -94,7 +93,7 @@ class HostProve:
     ):
         """Create the proofs of a host. ``later`` are proofs of a later step of the run.
 
-        If one of ``later`` cannot run on this host, this is reported now. ``locked`` is true if the run already has the
+        A proof of ``later`` that cannot run on this host is reported now. ``locked`` is true if the run already has the
         host's lock.
         """
         self._target, self._emit = target, run.emit
@@ -111,12 +110,12 @@ class HostProve:
         self._connection.close()
 
     def prove(self) -> HostProof:
-        """Run the proofs, and judge each alone. Raises ``HostError`` if the host cannot be read or is locked."""
+        """Run the proofs, and judge each alone. Raises ``HostError`` if the host is locked or cannot be read."""
         at = datetime.now(UTC)
         first = self._look()
         self._refuse_locked(first.facts)
         self._take_lock()
-        seen = self._look()  # the host is probed again, since the previous owner of the lock may have changed it
+        seen = self._look()  # The previous owner of the lock may have changed the host.
         self._emit(Observed(self._target.name, seen.planned.plan, seen.facts))
         held = {proof.key: held_back(proof, seen) for proof in (*self._proofs, *self._later)}
         due = [proof for proof in self._proofs if not held[proof.key]]

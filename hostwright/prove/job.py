@@ -1,7 +1,7 @@
 """Create one job that runs the proofs of a host, one step per proof, and parse the output of each step.
 
-Proofs are independent: if a proof fails, the others still run. The job is a job of ``hostwright.apply.jobs``: it
-continues if the connection is lost, and its directory is removed afterwards.
+If a proof fails, the others still run. The job continues if the connection is lost, and its directory is removed
+afterwards (``hostwright.apply.jobs``).
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from hostwright.common.untrusted import whole
 from hostwright.plan.model import Change, RolePlan, Step, StepResult
 from hostwright.prove.model import Measurement, Proof
 
-ROLE = "prove"  #: name of the role under which the job is recorded on the host
+ROLE = "prove"  #: name of the job's role on the host
 #: time limit in seconds for compiling a program (our estimate). The largest one takes 40 s on a busy core
 BUILD_S = 300
-#: number of bytes to keep of a program's standard output; the controller keeps 256 KiB of a step's output
+#: number of bytes to keep of a program's standard output, below the 256 KiB of a step's output
 OUT_BYTES = 192 * 1024
 ERR_BYTES = 16 * 1024  #: number of bytes to keep of a program's standard error, from its end
-END_S = 5  #: number of seconds between SIGTERM and SIGKILL for a program that reached its time limit
-SLACK_S = 120  #: number of seconds that a step may take in addition to its program
-#: name of the measurement that Hostwright itself adds: the highest temperature of each card with a ``Watch``
+END_S = 5  #: seconds between SIGTERM and SIGKILL for a program that reached its time limit
+SLACK_S = 120  #: seconds that a step may take in addition to its program
+#: name of the measurement that Hostwright adds: the highest temperature of each card
 HOTTEST = "temperature.hottest"
 
 _CARD = re.compile(r"[A-Za-z0-9:._-]{1,80}")
@@ -35,12 +35,12 @@ _CARD = re.compile(r"[A-Za-z0-9:._-]{1,80}")
 class ProgramEnd:
     """The end of a program: exit status, duration and output. ``stopped`` is the reason if Hostwright stopped it."""
 
-    status: int | None  #: exit status; ``None`` if unknown
+    status: int | None
     took_s: float
     text: str
     stopped: str = ""
     unbuilt: bool = False
-    stderr: tuple[str, ...] = ()  #: last lines of standard error
+    stderr: tuple[str, ...] = ()
     hottest: tuple[Measurement, ...] = ()
 
 
@@ -83,7 +83,7 @@ def _command(interpreter: tuple[str, ...]) -> str:
 
 
 def _build(compiler: tuple[str, ...]) -> str:
-    """Shell code that runs the compiler, with shell variables for the paths of the source and the program."""
+    """Shell code that runs the compiler. The paths of the source and the program are shell variables."""
     if not compiler:
         return ""
     text = words(compiler)

@@ -13,17 +13,16 @@ from hostwright.prove.job import HOTTEST
 from hostwright.prove.model import CPU, NO_GPU, Better, Expected, Measurement, Proof, ProofFinding, ProofResult
 from hostwright.prove.reading import Printed
 
-#: largest loss without a finding, as a part of the baseline (our choice). A host is compared with itself here; the
-#: figures of several hosts vary more
+#: largest loss without a finding, as a part of the baseline (our choice). A host is compared only with itself
 MAX_LOSS = 0.10
-LEAST_NOTED = MAX_LOSS  #: smallest improvement to report between two measurements of a figure, as a part of the first
-VARIABLE = "hostwright_prove_max_loss"  #: name of the inventory variable for the largest loss
+LEAST_NOTED = MAX_LOSS  #: smallest improvement of a repeated figure to report, as a part of the first
+VARIABLE = "hostwright_prove_max_loss"
 
 
 def read_max_loss(host: Host) -> float:
     """The largest loss without a finding, as a part of the baseline: for ``15%`` in the inventory, 0.15.
 
-    Raises ``InputError`` with file and line for a value that is not a percentage from 1 to 99.
+    Raises ``InputError`` for a value that is not a percentage from 1 to 99.
     """
     value = host.get(VARIABLE)
     if value is None:
@@ -59,7 +58,7 @@ def judged(proof: Proof, printed: Printed, expected: Expected, took_s: float) ->
         return replace(base, outcome="not run", sentence=printed.not_run)
     own = [one.device for one in measured if one.name != HOTTEST]
     if own and all(device == NO_GPU for device in own):
-        if proof.needs_gpu and expected.cards:  # for example, in a container without the card's device files
+        if proof.needs_gpu and expected.cards:  # such as in a container without device files
             sentence = f"the program cannot use any of the cards that the driver lists ({len(expected.cards)})"
             return replace(base, outcome="failed", sentence=sentence)
         return replace(base, outcome="no GPU")
@@ -81,7 +80,7 @@ def with_findings(result: ProofResult, found: Iterable[ProofFinding]) -> ProofRe
 
 
 def _placed(measurement: Measurement, expected: Expected) -> Measurement:
-    """Add the model of the processor to the device ``cpu``, so that only hosts with the same model are compared."""
+    """Add the model of the processor to the device ``cpu``. Only hosts with the same model are compared."""
     if measurement.device == CPU and expected.processor:
         return replace(measurement, device=f"{CPU} ({expected.processor})")
     return measurement
@@ -108,7 +107,7 @@ def against_baseline(host: HostProof, baseline: Baseline, max_loss: float) -> Ho
 
 
 def doubtful(host: HostProof, compared: HostProof) -> frozenset[str]:
-    """The proofs that passed in ``host``, but failed in ``compared`` (the same results after the comparison)."""
+    """The proofs that passed in ``host`` but failed in ``compared``, the same results after the comparison."""
     pairs = zip(host.results, compared.results, strict=True)
     return frozenset(one.proof for one, other in pairs if one.outcome == "passed" and other.outcome == "failed")
 
@@ -116,8 +115,8 @@ def doubtful(host: HostProof, compared: HostProof) -> frozenset[str]:
 def measured_again(first: HostProof, second: HostProof) -> HostProof:
     """Combine two runs of proofs on a host: the results of ``first``, with the better figures of ``second``.
 
-    A host that was busy for a moment is slow once; a slow host is slow twice. If a proof failed in ``second``, this
-    result is used; if it was not run in ``second``, the first result is used.
+    A host that was busy for a moment is slow only once. If a proof failed in ``second``, it has failed; if it was not
+    run in ``second``, the first result is used.
     """
     later = {result.proof: result for result in second.results if result.outcome in {"passed", "failed"}}
     return replace(first, results=tuple(_better_of(one, later.get(one.proof, one)) for one in first.results))

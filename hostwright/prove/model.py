@@ -30,13 +30,13 @@ from hostwright.audit.hardware.gpu import Gpu
 
 NO_GPU = "no GPU"  #: device of a measurement that needs a GPU, on a host without one
 CPU = "cpu"  #: device of measurements on the processor
-GPU = "GPU-"  #: prefix of the device of measurements on a GPU: the beginning of the GPU's UUID
+GPU = "GPU-"  #: prefix of the UUID of a GPU, and of the device of its measurements
 
 Level = Literal["quick", "full"]
 
 Better = Literal["more", "less", ""]  #: whether more or less is better; if empty, values are not compared
 Severity = Literal["failed", "outlier", "note"]
-#: no GPU: all measurements need a GPU, and the host has none. This is never a pass
+#: no GPU: all measurements need a GPU, and the host has none
 #: not run: the proof could not be run; ``sentence`` has the reason
 Outcome = Literal["passed", "failed", "no GPU", "not run"]
 
@@ -50,11 +50,11 @@ class Program:
     """One program file. ``interpreter`` runs it with two arguments: the paths of the file and of its arguments.
 
     With a ``compiler``, the program is built first, and then runs without an interpreter. In the compiler's words,
-    ``{source}`` and ``{program}`` are replaced by the paths of the file and of the compiled program. ``environment``
-    has additional environment variables.
+    ``{source}`` and ``{program}`` stand for the paths of the file and of the compiled program. ``environment`` has
+    additional environment variables.
     """
 
-    file: str  #: name of the file, such as ``dense.py``
+    file: str
     source: str = field(repr=False)
     interpreter: tuple[str, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -91,10 +91,7 @@ class Measurement:
 
     @property
     def compared(self) -> bool:
-        """Whether the value can be compared with those of other hosts.
-
-        It must be a number, measured on a device that exists, and ``better`` must be set.
-        """
+        """Whether the value is a number that can be compared with those of other hosts."""
         return bool(self.better) and self.number is not None and self.device != NO_GPU
 
     @property
@@ -128,20 +125,20 @@ class Measurements:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The properties of a host that its measurements should match. ``cards`` is ``None`` if they could not be read."""
+    """The properties that a host's measurements should match. ``cards`` is ``None`` if they could not be read."""
 
     host: str
     cards: tuple[Gpu, ...] | None = None
     gpus: int | None = None  #: number of GPUs according to the inventory (``hostwright_gpus``)
     cards_on_bus: int = 0  #: number of cards on the PCI bus, with or without a driver
-    processor: str = ""  #: model name of the processor, as the host reports it
+    processor: str = ""  #: model name of the processor
     processors: int = 0
     models: tuple[str, ...] = ()  #: allowed models of the host's cards (``hostwright_gpu_model``); empty: any
 
 
 @dataclass(frozen=True, slots=True)
 class ProofFinding:
-    """One conclusion from measurements. ``proof`` is ``layer.name``; if a judge leaves it empty, Hostwright adds it."""
+    """One conclusion from measurements. ``proof`` is ``layer.name``; Hostwright adds it if it is empty."""
 
     sentence: str
     device: str
@@ -164,11 +161,12 @@ class Proof:
     layer: str
     program: Program
     judge: Callable[[Measurements, Expected], tuple[ProofFinding, ...]] = nothing
-    level: Level = "full"  #: level from which the proof runs; proofs of the level quick also run with ``--quick``
+    level: Level = "full"  #: lowest level of a run that includes the proof
     time_limit_s: float = 600.0
-    needs_gpu: bool = True  #: whether the proof runs only on hosts with a GPU; if not, it measures ``cpu`` on others
-    #: minimum number of hosts on which the proof runs at the same time. If it is above 1, the program's arguments also
-    #: have ``peers``, the addresses of all these hosts in the same order, and ``index``, the host's own index
+    #: whether the proof runs only on hosts with a GPU. Otherwise, it measures ``cpu`` on other hosts
+    needs_gpu: bool = True
+    #: minimum number of hosts on which the proof runs at the same time. Above 1, the program's arguments also have
+    #: ``peers`` (addresses of all these hosts, in the same order) and ``index`` (position of the host)
     hosts: int = 1
 
     def __post_init__(self) -> None:
@@ -183,14 +181,14 @@ class Proof:
         return f"{self.layer}.{self.name}"
 
     def among(self, peers: Sequence[str], index: int) -> Proof:
-        """The proof for one of several hosts, with ``peers`` and ``index`` added to the arguments of its program."""
+        """The proof for one of several hosts, with ``peers`` and ``index`` added to its program's arguments."""
         arguments = {**self.program.arguments, "peers": list(peers), "index": index}
         return replace(self, program=replace(self.program, arguments=arguments))
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """How a role watches the temperature of its cards during proofs: ``WATCH`` in its module ``proofs``.
+    """A script that reads the temperatures of a role's cards during proofs: ``WATCH`` in the module ``proofs``.
 
     ``script`` is POSIX sh. For each card it prints the device (``GPU-6e2c…``), the temperature, and the temperature at
     which a proof must stop, in whole degrees Celsius, separated by tabs. It must end within 10 s.
@@ -207,6 +205,6 @@ class ProofResult:
     outcome: Outcome
     sentence: str = ""
     took_s: float = 0.0
-    sha256: str = ""  #: digest of the proof's program
+    sha256: str = ""
     measurements: tuple[Measurement, ...] = ()
     findings: tuple[ProofFinding, ...] = ()

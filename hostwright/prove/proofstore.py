@@ -1,6 +1,6 @@
 """Proof data stored on this machine: figures in the history of audits, and the baselines of hosts.
 
-If the history cannot be used, for example because the disk is full, a warning is printed and the proofs continue.
+If the history cannot be used, a warning is printed and the proofs continue.
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ class ProofHistory:
     def add(self, fleet: FleetProof, *, baseline: bool = False) -> None:
         """Write the results of a run in one transaction.
 
-        With ``baseline``, the figures of proofs without findings become the hosts' baselines. Results are kept as long
-        as audits.
+        With ``baseline``, the figures of proofs without findings become the hosts' baselines.
         """
         at, place = epoch(fleet.at), place_of(fleet.inventory)
         with opened(self.path, write=True) as db:
@@ -101,7 +100,7 @@ def _write(db: sqlite3.Connection, of: tuple[int, str, int, str], result: ProofR
 
 
 def _keep(db: sqlite3.Connection, of: tuple[int, str, str], at: int, result: ProofResult) -> None:
-    """Replace all baseline figures of a proof on a host. Old ones are removed, since a card may have been replaced."""
+    """Replace all baseline figures of a proof on a host, since a card may have been replaced."""
     db.execute("DELETE FROM baseline WHERE inventory = ? AND host = ? AND proof = ?", of)
     figures = ((*of, one.name, one.device, at, one.number) for one in _figures(result) if one.better)
     db.executemany("INSERT INTO baseline VALUES (?, ?, ?, ?, ?, ?, ?)", figures)

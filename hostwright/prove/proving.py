@@ -1,4 +1,4 @@
-"""Prove many hosts in parallel as one recorded run, then compare them with their baselines and peers."""
+"""Prove many hosts in parallel as one recorded run. Compare them with their baselines and peers."""
 
 from __future__ import annotations
 
@@ -38,12 +38,10 @@ from hostwright.prove.proofstore import PastFigure, ProofStore
 
 LEFT_PROVING = f"{NOTHING_CHANGED}. A proof that is running on a host continues to its end there"
 LEADS_ON = f"; {Command('runs.show', run='{run}')} shows the measurements"
-#: maximum number of repetitions for a figure that is worse than others (our choice). Of 960 figures of equal hosts on
-#: one machine, about 60 were worse the first time, and 11 in all three repetitions. On a machine that is sometimes slow
-#: for half a minute (``test_prove_phases.py``), the third repetition reduces false alarms from one in 500 figures to
-#: one in some thousands, and misses 2 % more of the hosts that are 30 % slower
+#: maximum number of repetitions for a figure that is worse than others (our choice). The third repetition reduces false
+#: alarms from one in 500 figures to one in some thousands (``test_prove_phases.py``)
 MOST_AGAIN = 3
-BAD: tuple[Outcome, ...] = ("failed", "not run")  #: outcomes of proofs that make a host not proved, the worst first
+BAD: tuple[Outcome, ...] = ("failed", "not run")  #: outcomes that make a host not proved, the worst first
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +51,12 @@ class ProveOptions:
     level: Level = "full"
     names: tuple[str, ...] = ()  #: names of proofs (``network.dense``) or layers to run; empty: all
     baseline: bool = False
-    at_once: int = 0  #: maximum number of hosts in parallel; 0: as many as this machine can open connections to
+    at_once: int = 0  #: maximum number of hosts in parallel; 0: as many as this machine can connect to
 
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """A recorded run of proofs: results, run with exit status, and the figures of the last ``PLOT_DAYS`` days."""
+    """A recorded run of proofs, and the figures of the last ``PLOT_DAYS`` days."""
 
     fleet: FleetProof
     ended: RunResults[HostProof]
@@ -171,7 +169,7 @@ class _Each:
         """Run the proofs ``due`` of each host, and return their results.
 
         Results also contain the proofs of ``later`` that cannot run on a host. ``at_once`` is the maximum number of
-        hosts in parallel, 0 for all. After Ctrl-C, the results have ``stopped_because``.
+        hosts in parallel, 0 for all.
         """
         stop = self.run.connections.close
         prove = lambda name: self._prove(name, due[name], later.get(name, ()))  # noqa: E731
@@ -190,10 +188,7 @@ class _Each:
 def _together(
     each: _Each, targets: Targets, due: Mapping[str, tuple[Proof, ...]], results: Results[HostProof]
 ) -> Results[HostProof]:
-    """Run the proofs that need several hosts at the same time, one proof after the other, and add their results.
-
-    A host that cannot run a proof already has a result for it; the other hosts do not wait for it.
-    """
+    """Run the proofs that need several hosts at the same time, one after the other, and add their results."""
     proved = {host.host: host for host in results.values}
     errors = {error.host: error for error in results.errors}
     for key in dict.fromkeys(proof.key for proofs in due.values() for proof in proofs):
@@ -224,7 +219,7 @@ def _judged(
     began: datetime,
     again: Sequence[Collection[HostProof]] = (),
 ) -> tuple[HostProof, ...]:
-    """Compare all hosts with their baselines and peers, and return them in order. A host with an error has its text."""
+    """Compare all hosts with their baselines and peers. A host with an error has its text."""
     proved = {host.host: host for host in results.values}
     sentences = {error.host: error.sentence for error in results.errors}
     leads = {error.host: error.lead for error in results.errors}
@@ -239,7 +234,6 @@ def _judged(
 
 
 def _record(run: Run, hosts: Collection[HostProof], results: Results[HostProof]) -> None:
-    """Record the result of each host in the journal."""
     errors = {error.host: error for error in results.errors}
     for host in hosts:
         if host.host in errors:
@@ -263,8 +257,7 @@ def exit_status(hosts: Collection[HostProof], *, stopped: bool = False) -> int:
 class ProofsPass:
     """The acceptance check (``Accept``) of other commands: they accept a host if its proofs of a level pass.
 
-    Each host is judged alone and against its baseline, since peers are not measured at the same time. Proofs that run
-    on several hosts at once are therefore omitted.
+    Each host is judged alone and against its baseline. Proofs that run on several hosts at once are omitted.
     """
 
     store: ProofStore

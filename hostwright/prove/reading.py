@@ -1,4 +1,4 @@
-"""Parse the output of a proof's program into measurements. The output is untrusted: limited, and read in one pass."""
+"""Parse the output of a proof's program into measurements. The output is untrusted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Printed:
     measurements: Measurements
     errors: tuple[str, ...] = ()
     ended: bool = False
-    not_run: str = ""  #: reason that the program printed for not proving anything; empty if none
+    not_run: str = ""  #: reason why the proof was not run, as the program printed it; empty if none
     broken: str = ""  #: first invalid line, and why it is invalid; empty if all are valid
 
 

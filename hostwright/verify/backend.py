@@ -1,4 +1,4 @@
-"""A testinfra backend that runs commands over Hostwright's connections, with their host keys, jump hosts and sudo."""
+"""A testinfra backend that runs commands over Hostwright's connections."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from hostwright.transport.root.become import PATH
 from hostwright.transport.root.keptshell import KeptShell
 from hostwright.transport.root.rootshell import RootShell
 
-ANSWER_S = 30  #: time limit in seconds for a command that may hang; probes that run such commands have the same limit
-_KILL_S = 5  #: number of seconds between SIGTERM and SIGKILL for a command that reached ``ANSWER_S``
+ANSWER_S = 30  #: time limit in seconds for a command that may hang, the same as for probes
+_KILL_S = 5  #: seconds between SIGTERM and SIGKILL for a command that reached ``ANSWER_S``
 TIMED_OUT = 124  #: exit status of timeout(1) for a command that reached its limit
-#: shell code to append to timeout(1): it replaces status 137 (killed), which would be mistaken for a lost connection
+#: shell code to append to timeout(1): replaces status 137 (killed), which looks like a lost connection
 KILLED_AS_TIMED_OUT = f"|| {{ status=$?; [ $status -ne 137 ] || status={TIMED_OUT}; exit $status; }}"
-#: time limit in seconds for a command of a check. Training a small model on the CPU of a slow host takes a minute
+#: time limit in seconds for a command of a check. Training a small model on a slow CPU takes a minute
 CHECK_TIMEOUT_S = 300.0
 
-#: shell words with the directories to try for the login user's programs. On a hardened host, /tmp is mounted noexec
+#: shell words with directories to try for the login user's programs, since /tmp may be mounted noexec
 USER_DIRS = '"/tmp/hostwright-check.$(id -u)" "$HOME/.hostwright-check"'
 _NOWHERE = 79  #: exit status (our choice) if the login user cannot execute programs in any of ``USER_DIRS``
 
 
-#: first line of each command of a check. It extends PATH, and keeps the session's own PATH for checks of PATH
+#: first line of each command of a check: extends PATH, and keeps the original as ``SESSION_PATH`` for checks
 _SEARCH = f"SESSION_PATH=${{PATH-}} PATH={PATH}:${{PATH:-/bin}}; export SESSION_PATH PATH\n"
 
 _BYTES = "latin-1"  #: encoding with one character per byte
 _LAST_LINES = 3  #: maximum number of lines of output in the message of an assertion (our choice)
-_LAST_CHARACTERS = 300  #: maximum number of characters of the ``_LAST_LINES`` lines together (our choice)
+_LAST_CHARACTERS = 300  #: maximum number of characters of these lines together (our choice)
 
 Heard = Callable[[Output], None]
 
@@ -48,7 +48,7 @@ def _unheard(_: Output) -> None:
 
 
 class Completed(CommandResult):  # type: ignore[misc]  # testinfra has no types
-    """The result of a command. In assertion messages, it is printed as the command, its status and its last lines."""
+    """The result of a command. Assertion messages contain the command, its status and its last lines."""
 
     def __repr__(self) -> str:
         command = self.command.decode("utf-8", "replace").splitlines() or [""]
@@ -65,7 +65,7 @@ class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no typ
         super().__init__(shell.host, **kwargs)
         self._heard = heard
         self._kept = KeptShell(shell, root=root)
-        self.root = root  #: whether commands run as root
+        self.root = root
 
     def run(self, command: str, *args: str, **kwargs: Any) -> CommandResult:  # noqa: ARG002 (testinfra's signature)
         """Run a command; ``%s`` in it is replaced by the quoted arguments.
@@ -90,7 +90,7 @@ def testinfra_host(shell: RootShell, *, root: bool = False, heard: Heard = _unhe
 
 
 class OnceRunner:
-    """Runs each command once for all processes that use the same folder of answers. Other processes wait for it.
+    """Runs each command once for all processes that use the same folder of results. Other processes wait for it.
 
     Use it only for commands that change nothing, and whose output does not change while a host is verified.
     """
@@ -100,9 +100,9 @@ class OnceRunner:
         self._folder = folder
 
     def __call__(self, command: str, *arguments: str) -> CommandResult:
-        """Return the result of a command, from the folder of answers if another process has run it.
+        """Return the result of a command, from the folder of results if another process has run it.
 
-        Raises ``HostError`` if the command cannot be run. The next process then tries to run it.
+        Raises ``HostError`` if the command cannot be run.
         """
         line = self._backend.get_command(command, *arguments)
         name = hashlib.sha256(f"{self._backend.root} {line}".encode("utf-8", "surrogateescape")).hexdigest()
@@ -122,8 +122,8 @@ class OnceRunner:
 class BoundedRunner:
     """Runs commands that may hang, each once and with the time limit ``ANSWER_S``.
 
-    After a program has hung, no process that uses the same folder of answers runs it again. While a command runs, other
-    processes wait for its answer.
+    After a program has hung, no process that uses the same folder of results runs it again. While a command runs, other
+    processes wait for its result.
     """
 
     def __init__(self, host: TestinfraHost, folder: Path):
@@ -148,7 +148,7 @@ def program_runner(host: TestinfraHost, root_run: Callable[..., CommandResult]) 
     """The function ``run(script, *arguments)``, which runs a script that creates and executes programs.
 
     It sets ``$TMPDIR`` to a directory in which programs may be executed. ``host`` runs the script as the login user. If
-    that user cannot execute created programs, ``root_run`` runs it.
+    that user cannot execute programs, ``root_run`` runs it.
     """
 
     def run(script: str, *arguments: str) -> CommandResult:

@@ -14,7 +14,7 @@ class Cause:
     """A known problem of a host, and the failed checks that it explains.
 
     ``probably`` is true if no check printed the problem's message, but the host has no other known problem in this
-    layer. Such checks printed no known message, or the message of a problem that the host does not have.
+    layer.
     """
 
     finding: Finding
@@ -55,7 +55,7 @@ def _instead(named: Finding, grave: Iterable[Finding], looked: Examination) -> s
 
 
 def _likely(grave: Iterable[Finding], silent: Iterable[Check]) -> dict[str, list[Check]]:
-    """By rule: the failed checks of the rule's layer that printed no known message.
+    """Failed checks that printed no known message, by the rule that finds the problem of their layer.
 
     Only rules without another grave rule in the same layer on this host are included.
     """

@@ -1,4 +1,4 @@
-"""Run the checks of many hosts in one pytest process: it loads inventory and checks once, and forks per host."""
+"""Run the checks of many hosts in one pytest process. It loads inventory and checks once, and forks per host."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STANDARD_CHECKS = STANDARD / "checks"
 LIMIT_S = 1800.0  #: time limit in seconds for all checks of one host
 END_S = 10.0  #: time limit in seconds for pytest to exit after the checks of the last host
 
-_DIED = None  #: value in place of the exit status of a host's process if pytest itself has ended
+_DIED = None  #: exit status of a host's process if pytest itself has ended
 
 
 def files_of(role: Role, site: Site) -> list[Path]:
@@ -99,7 +99,7 @@ class Checks:
         return tuple(map(self._check, rows))
 
     def _check(self, row: dict[str, Any]) -> Check:
-        """The result of a check, with the known problem that the output of its commands contains, if any."""
+        """The result of a check, with any known problem in the output of its commands."""
         output = row.pop("output")
         del row["number"]
         return Check(
@@ -117,7 +117,7 @@ class Checks:
             if self._ended:
                 return _DIED
             self._waiting[number] = queue
-            with suppress(OSError):  # if pytest has ended, the thread that reads answers puts ``None`` into the queue
+            with suppress(OSError):  # If pytest has ended, the reading thread puts ``None`` into the queue.
                 self._pipe.send(order)
         return queue.get()
 
@@ -143,11 +143,11 @@ class Checks:
         """The pytest command line.
 
         Variables and passwords are sent through the pipe, so that no argument, environment or file contains a secret.
-        With ``-P``, nothing is imported from the working directory, which may belong to another user.
+        With ``-P``, nothing is imported from the working directory.
         """
         command = [sys.executable, "-P", "-m", "pytest", *map(str, self._files), "-p", "hostwright.verify.layer_checks"]
         command += ["--rootdir", str(STANDARD_CHECKS), "-c", str(STANDARD_CHECKS / "pytest.ini")]
-        # otherwise, pytest runs a conftest.py in a directory above the checks
+        # Otherwise, pytest runs a conftest.py above the checks.
         command += ["--confcutdir", str(self._roster.site.root)]
         command += ["-q", "-s", "-p", "no:cacheprovider", "--tb=short", "--import-mode=importlib"]
         command += ["--hw-site", str(self._roster.site.root), *_inventory(self._roster)]
@@ -194,7 +194,7 @@ def _refuse_others_conftest() -> None:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of this process without pytest's variables, which are for the operator's own tests."""
+    """The environment of this process without pytest's variables."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return {**kept, "PYTHONPATH": str(STANDARD.parent.parent), "PYTHONDONTWRITEBYTECODE": "1"}
 

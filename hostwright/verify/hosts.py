@@ -58,7 +58,7 @@ def verify(run: Run) -> RunResults[Verdict]:
 
 
 def _examined(run: Run, target: TargetHost, verdict: Verdict) -> Verdict:
-    """The verdict with the known problems of the host added. The host is probed once, over a new connection."""
+    """The verdict with the known problems of the host, which is probed again over a new connection."""
     try:
         with guarded(target.name), run.connections.connect(target) as shell:
             units = units_named("\n".join(check.why for check in verdict.failed_checks))

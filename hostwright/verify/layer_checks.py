@@ -1,9 +1,7 @@
 """The pytest plugin that runs the checks of layers on a user's host.
 
-It provides fixtures, and writes one JSON line per check.
-
-``hostwright.verify.checking`` loads it in a pytest process for all hosts. Hosts and sudo passwords are received through
-a pipe, whose descriptor is an option: no argument, environment or file contains a password.
+It provides fixtures, and writes one JSON line per check. Hosts and sudo passwords are received through a pipe, so that
+no argument, environment or file contains a password.
 """
 
 from __future__ import annotations
@@ -43,10 +41,9 @@ from hostwright.verify.units import MARKS, PlacedCheck, Unit, lanes_for, units_o
 from hostwright.verify.worker import UNREADABLE, Order, Task, run_in_lanes, serve
 
 STANDARD_CHECKS = (STANDARD / "checks").resolve()
-#: maximum number of characters to keep of the output of a check's commands, in which known failures are searched for
+#: number of characters to keep of the output of a check's commands, for the search for known failures
 OUTPUT_CHARACTERS = 256 * 1024
-#: exceptions of a check that could not be made, because the host did not respond or lacks a requirement. The check is
-#: then reported as not made, never as passed
+#: exceptions of a check that was not made, because the host did not respond or lacks a requirement
 UNCHECKED = (HostError, pytest.skip.Exception)
 
 
@@ -54,7 +51,7 @@ class NoGpu(Skipped):
     """Exception of a check that needs a GPU, on a host without one."""
 
 
-_OBJECT = Pattern(r"<[^<>\n]{1,300} at 0x[0-9a-f]{1,16}>")  #: pattern of the default representation of a Python object
+_OBJECT = Pattern(r"<[^<>\n]{1,300} at 0x[0-9a-f]{1,16}>")  #: default representation of a Python object
 
 
 class CheckOutputs:
@@ -73,7 +70,7 @@ class CheckOutputs:
     def by(self, item: pytest.Item) -> str:
         """The stored output of the commands of a check.
 
-        If it is too long, its beginning, which has the first error, and its end are kept.
+        From a long output, the beginning, which has the first error, and the end are kept.
         """
         names: list[str] = getattr(item, "fixturenames", [])
         texts = [text for name in names for text in self.of_fixtures.get(name, ())] + self.texts
@@ -92,10 +89,10 @@ class CheckedHost:
 
 HOST = pytest.StashKey[CheckedHost]()
 INVENTORY = pytest.StashKey[str]()  #: path of the inventory, as records contain it
-ANSWERS = pytest.StashKey[Path]()  #: folder of answers that all processes that check the host share
+ANSWERS = pytest.StashKey[Path]()  #: folder of command results that all processes of the host share
 OUTPUTS = pytest.StashKey[CheckOutputs]()
 BROKEN = pytest.StashKey[ConftestImportFailure]()  #: error on import of the site's conftest.py
-#: pairs of a role and the error text for a file of its checks that cannot be imported
+#: roles and error texts of files of checks that cannot be imported
 UNREAD = pytest.StashKey[list[tuple[str, str]]]()
 
 
@@ -130,7 +127,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
 
 
 def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:
-    """Record a file of checks that cannot be imported. The error is reported only for hosts with the file's role."""
+    """Record a file of checks that cannot be imported. Only hosts with the file's role report the error."""
     if isinstance(node, pytest.Collector) and call.excinfo is not None:
         wrapped = call.excinfo.value
         error = wrapped.__cause__ if isinstance(wrapped.__cause__, Exception) else wrapped
@@ -138,7 +135,7 @@ def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options by which the parent process passes the site, the inventory, the pipe and the number of hosts."""
+    """Add the options by which the parent process passes site, inventory, pipe and number of hosts."""
     group = parser.getgroup("hostwright")
     group.addoption("--hw-site", help="directory of the site")
     group.addoption("--hw-inventory", action="append", help="path of the inventory; repeatable")
@@ -161,13 +158,13 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
         unread = [sentence for role, sentence in session.config.stash[UNREAD] if role in order["roles"]]
         if unread:
             return lambda: _tell(unread)
-        # an error here would end the checks of all hosts. The process of the host raises it again and reports it
+        # The process of the host raises and reports this error. Here, it would end the checks of all hosts.
         with suppress(Exception):
             roster.targets(order["host"], order["roles"])
         return lambda: _check(session, roster, order)
 
     import_all()
-    gc.freeze()  # the garbage collector then leaves existing objects alone, so that all processes share their memory
+    gc.freeze()  # keeps existing objects in memory that all processes share
     serve(parent, prepare)
     return True
 
@@ -217,7 +214,7 @@ def _run(session: pytest.Session, items: Sequence[pytest.Item], taken: Iterable[
 
 
 class _Results:
-    """Writes the result of each check when the check ends. The duration includes the check's fixtures."""
+    """Writes the result of each check when it ends. The duration includes the check's fixtures."""
 
     def __init__(self, path: Path, items: Sequence[pytest.Item]):
         self._path = path
@@ -229,7 +226,7 @@ class _Results:
         self._last: dict[str, Any] = {}
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Write a line when a check begins, so that the name of a check that never ends is known."""
+        """Write a line when a check begins, for a check that never ends."""
         self._put(self._named(self._items[self._numbers[nodeid]]))
 
     @pytest.hookimpl(hookwrapper=True)
@@ -342,7 +339,7 @@ def bounded_run(host: TestinfraHost, pytestconfig: pytest.Config) -> BoundedRunn
 
 @pytest.fixture(scope="session")
 def once(host: TestinfraHost, pytestconfig: pytest.Config) -> OnceRunner:
-    """A runner for commands whose output does not change: ``once("cmd %s", argument)`` runs one once per host.
+    """A runner for commands whose output does not change. ``once("cmd %s", argument)`` runs one once per host.
 
     It runs the command as the login user, like ``host.run``.
     """
@@ -364,10 +361,7 @@ def root_run(root_host: TestinfraHost) -> Callable[..., CommandResult]:
 
 @pytest.fixture(scope="session")
 def root_once(root_host: TestinfraHost, pytestconfig: pytest.Config) -> OnceRunner:
-    """A runner for commands as root whose output does not change: ``root_once("cmd %s", argument)``.
-
-    It runs each command once per host.
-    """
+    """A runner for root commands with constant output: ``root_once("cmd %s", argument)`` runs one once per host."""
     return OnceRunner(root_host, pytestconfig.stash[ANSWERS])
 
 

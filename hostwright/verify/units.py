@@ -1,8 +1,8 @@
 """Group the checks of a host into units that run in parallel. The checks of one unit run in order. Pure.
 
 The checks of one standard file form a unit, since they share the results of their fixtures. A check with the marker
-``beside`` is a unit of its own. All other checks of a site form one unit, since they may disturb each other. A check
-with the marker ``alone`` disturbs others, and runs after all units.
+``beside`` is a unit of its own. All other checks of a site form one unit. A check with the marker ``alone`` disturbs
+others, and runs after all units.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ MARKS = {
 #: maximum number of units of a host that run at once (our choice). While one runs the longest unit, three can run all
 #: others
 MOST_PER_HOST = 4
-#: maximum number of units of all hosts that run at once (our choice). Each runs in a process with 15 MB of its own
-#: memory
+#: maximum number of units of all hosts that run at once (our choice). Each takes 15 MB of memory
 MOST_LANES = 32
 
 Unit = tuple[int, ...]  #: positions of the unit's checks in the list of all checks of the host

@@ -13,16 +13,16 @@ from hostwright.plan.planning import HostPlan
 class Check:
     """The result of one check of a layer."""
 
-    role: str  #: role that the check belongs to: ``driver`` for the checks in ``test_driver.py``
+    role: str  #: role of the check: ``driver`` for the checks in ``test_driver.py``
     check: str  #: name of the test function, with parameters
-    sentence: str  #: description of the check: the docstring of the test function, or its name if it has none
+    sentence: str  #: docstring of the test function, or its name if it has none
     passed: bool
     duration_s: float  #: duration of the check with its fixtures
-    why: str  #: reason why the check did not pass, usually the message of an assertion; empty if it passed
-    #: whether the check was made. If the host did not respond, it was not: it has neither passed nor failed
+    why: str  #: reason why the check did not pass; empty if it passed
+    #: whether the check was made. Otherwise, it has neither passed nor failed
     checked: bool = True
     finding: Finding | None = None  #: known problem in ``why`` or in the output of the check's commands
-    #: whether the check was not made because it needs a GPU and the host has none. The host can pass without this check
+    #: whether the check was not made because it needs a GPU and the host has none
     no_gpu: bool = False
 
     @property
@@ -35,8 +35,8 @@ class Check:
 class Verdict:
     """The result of verifying one host. It passes if nothing differs from the stack and every check passes.
 
-    If a check could not be made, the check has not failed, but the host does not pass. Exception: on a host without a
-    GPU, checks that need a GPU are not made, and the host can pass without them.
+    If a check could not be made, it has not failed, but the host does not pass. On a host without a GPU, checks that
+    need a GPU do not count.
     """
 
     host_plan: HostPlan

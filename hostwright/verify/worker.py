@@ -1,16 +1,11 @@
 """Run the checks of each host in a process that pytest (``hostwright.verify.checking``) forks.
 
 pytest loads inventory and checks once. Afterwards it only forks processes and waits for them: it has one thread and no
-connection. The checks of a host run in the host's process, or in several children of this process (lanes), each with
-its own connection. An alarm ends each process at the host's time limit, so that a host that hangs does not delay
-others.
+connection. The checks of a host run in its process, or in several child processes (lanes) with their own connections.
+An alarm ends each process at the host's time limit.
 
-Measured on lab hosts (median of alternated runs; in parentheses: two hosts under load):
-
-* Four lanes, each with a connection: 15.5 s (41.6 s); CPU of this machine 2.5 s (3.3 s), of the host 8.4 s (19.5 s).
-* Four lanes that share a connection through another process: 17.6 s (60.3 s); CPU 2.4 s (3.2 s) and 9.2 s (19.5 s).
-* One process for all checks of a host: 1.4 times as long as four lanes.
-* A pytest for each host, or for each worker of pytest-xdist: 1.0 s of CPU before its first check.
+Measured on lab hosts: four lanes with a connection each take 15.5 s, four lanes that share a connection 17.6 s, and one
+process 1.4 times as long as four lanes. A pytest for each host takes 1.0 s of CPU before its first check.
 """
 
 from __future__ import annotations
@@ -102,13 +97,10 @@ def _next_order(parent: Connection) -> Order | None:
 
 
 def _recorded(parent: Connection, output: str, task: Task) -> Task:
-    """The task with its standard output and error appended to a file.
-
-    If it raises an exception, one line is appended.
-    """
+    """The task with its output, and a line for any exception, appended to a file."""
 
     def run() -> int:
-        # otherwise, the parent does not see that the connection is closed if the pytest of this process is killed
+        # Otherwise, the parent cannot detect that pytest was killed.
         parent.close()
         file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(file, 1)

@@ -1,4 +1,4 @@
-"""Runs one command on one host under a supervisor, which kills the command when the connection ends."""
+"""Runs one command on one host. A supervisor on the host kills the command when the connection ends."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hostwright.common.untrusted import whole
 from hostwright.plan.probing import new_nonce
 from hostwright.transport.root.rootshell import RootShell
 
-#: how a command ended: it exited by itself, was killed at a limit, or was killed on Ctrl-C
+#: ways in which a command ends: by itself, killed at a limit, or killed on Ctrl-C
 End = Literal["exited", "time limit", "output limit", "stopped"]
 
-LIMIT_S = 60.0  #: default time limit of a command, in seconds
+LIMIT_S = 60.0  #: default time limit of a command in seconds
 GRACE_S = 2  #: seconds between SIGTERM and SIGKILL (our choice)
-_SLACK_S = 15.0  #: seconds that a busy host may answer late before it counts as hanging (our estimate)
+_SLACK_S = 15.0  #: maximum delay in seconds of an answer from a busy host (our estimate)
 
 _REFUSALS = {
     "root": "the login user is root, so the command could change anything; pass --root to allow that, or set another "
@@ -76,7 +76,7 @@ class Lifeline:
 
     def __init__(self) -> None:
         self._cut = threading.Event()
-        self.stopped = False  #: whether ``stop`` was called
+        self.stopped = False
 
     def read(self, size: int, /) -> bytes:  # noqa: ARG002 - nothing is ever read
         """Implement ``transport.Readable``: block until the input is closed, then return no bytes."""
@@ -96,9 +96,8 @@ class Lifeline:
 def run_command(shell: RootShell, command: RemoteCommand, lifeline: Lifeline, cap_bytes: int) -> CommandResult:
     """Run a command on a host. Return its result, whatever its exit status, with at most ``cap_bytes`` of output.
 
-    Before a command with ``root``, call ``shell.run`` to check that sudo works (see ``RootShell.stream``). Raises
-    ``Refused`` if a command without ``root`` could still become root, and ``Unreachable`` if the host does not answer
-    or does not report the end of the command.
+    For a command with ``root``, first call ``shell.run``, which checks that sudo works. Raises ``Refused`` if a command
+    without ``root`` could become root, and ``Unreachable`` if the host does not report the end of the command.
     """
     nonce = new_nonce()
     script = sh_file(
@@ -145,7 +144,7 @@ def run_command(shell: RootShell, command: RemoteCommand, lifeline: Lifeline, ca
 
 
 def _said(stderr: bytes, nonce: str) -> tuple[bytes, str]:
-    """Split the supervisor's report, the last line, off from the command's standard error."""
+    """Separate the supervisor's report, which is the last line, from the command's standard error."""
     before, mark, after = stderr.rpartition(f"\n{nonce} ".encode())
     if not mark:
         return stderr, ""

@@ -26,11 +26,11 @@ from hostwright.transport.root.rootshell import RootShell
 LEFT_ENDED = "stopped; the commands were killed"
 LEADS_ON = f". {Command('runs.show', run='{run}', steps=True)} shows what they printed"
 MOST_BYTES = 1 << 20  #: maximum number of bytes of output from one host (our choice)
-#: maximum number of bytes of output from all hosts together, which this process keeps in memory (our choice)
+#: maximum number of bytes of output from all hosts together, kept in memory (our choice)
 ALL_BYTES = 256 << 20
-LEAST_BYTES = 64 << 10  #: minimum of the output limit for one host, in bytes, which applies even to very many hosts
-RECORDED_CHARACTERS = 64 << 10  #: number of characters recorded in the journal: the end of each host's output
-_STEP = "command"  #: name that the journal shows in place of a role
+LEAST_BYTES = 64 << 10  #: minimum output limit of one host in bytes
+RECORDED_CHARACTERS = 64 << 10  #: number of characters of each host's output in the journal, from its end
+_STEP = "command"
 
 
 def run_on_hosts(run: Run, command: RemoteCommand) -> RunResults[CommandResult]:
@@ -71,17 +71,16 @@ class _Commands:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()  # kills the remaining commands also after an error
+        self.stop()  # also after an error
 
     def stop(self) -> None:
-        """Kill the command on each host, and start it on no other host."""
+        """Kill the commands on all hosts, and start no others."""
         with self._lock:
             self._stopping = True
             for line in self._lines:
                 line.stop()
 
     def on(self, name: str) -> CommandResult:
-        """Run the command on one host, and return its result."""
         target, emit = self._run.targets.by_name[name], self._run.emit
         emit(Waiting(name, "a connection"))
         with self._run.connections.connect(target) as shell, ExitStack() as held:
@@ -116,7 +115,6 @@ class _Commands:
 
 
 def _tell(result: CommandResult, command: RemoteCommand, emit: Emit) -> None:
-    """Emit two events for a result: a finished step with the output, and the end of the work on the host."""
     output = "\n".join(part for part in (result.stdout.rstrip("\n"), result.stderr.rstrip("\n")) if part)
     status = FAILED if result.status is None else result.status
     step = StepResult(1, short(command.text), result.status, result.duration_s, output[-RECORDED_CHARACTERS:])

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from hostwright.apply.run import Run
     from hostwright.stack.stack import Artifact
 
-ROOM_BYTES = 64 * 1024 * 1024  #: bytes of disk space that a delivery leaves free on the host (our choice)
-END_S = 5.0  #: seconds to wait until stopped transfers have ended (our choice)
+ROOM_BYTES = 64 * 1024 * 1024  #: number of bytes of disk space that a delivery leaves free on the host (our choice)
+END_S = 5.0  #: time limit in seconds for stopped transfers to end (our choice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,6 @@ class _File:
 
     @property
     def missing_bytes(self) -> int:
-        """The number of bytes of the file that the host does not have yet."""
         return self.item.size - (self.found.start if self.found else 0) if self.item else 0
 
 
@@ -72,7 +71,7 @@ class Batch:
     def __init__(self, connection: HostConnection, run: Run, settings: FileSettings, wanted: Sequence[WantedFile]):
         self._host, self._run, self._settings = connection.host, run, settings
         self._fetcher = Fetcher(connection, run, settings.cache)
-        self._files: dict[str, _File] = {}  #: artifact name → file. Two names may share a file.
+        self._files: dict[str, _File] = {}  #: Two names may share a file.
         self._queue: list[_File] = []
         self._looking = False
         self._free = 0
@@ -151,7 +150,7 @@ class Batch:
             self._change.notify_all()
 
     def _look(self, asked: Sequence[_File]) -> None:
-        """Check which of the files the host has, and queue each missing file as soon as the host reports it."""
+        """Check which files the host has, and queue each missing file."""
         by_item = {file.item: file for file in asked if file.item}
         self._fetcher.use(
             lambda shell: look(
@@ -171,7 +170,7 @@ class Batch:
             self._fetcher.seen, self._free = seen, free
 
     def _learn(self, file: _File, found: Found) -> None:
-        """Process the host's report on one file. After a lost connection, the host may report a file twice."""
+        """Process the host's report on one file. After a lost connection, a report may be repeated."""
         with self._change:
             if file.found is not None:
                 return
@@ -190,7 +189,7 @@ class Batch:
                 with guarded(self._host):
                     self._deliver(file)
             except (Stopped, Unreachable):
-                raise  # not specific to this file: the delivery of all files fails
+                raise  # This error affects all files.
             except HostwrightError as error:
                 file.settle(error)
             else:
@@ -219,7 +218,6 @@ class Batch:
 
 
 def _no_room(host: str, cache: str, wanted: int, files: int, free: int) -> HostError:
-    """Return the error for a host whose disk has too little space for the missing files."""
     of = count(files, "file")
     return HostError(
         host, f"{cache} needs {shown_bytes(wanted)} for {of}, and {shown_bytes(free)} are free; free more disk space"

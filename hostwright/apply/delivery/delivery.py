@@ -31,8 +31,7 @@ _KEY_BYTES = 256 * 1024
 def in_order(plan: Plan, stack: Stack, first: Sequence[str] = ()) -> tuple[WantedFile, ...]:
     """Return the files of a plan in the order of need, each once, even if several roles need it.
 
-    ``first`` are the roles with steps, the most urgent first; files of other roles follow. Files below ``SMALL_BYTES``
-    come before all others, because they take hardly any time.
+    ``first`` are the roles with steps, the most urgent first. Files below ``SMALL_BYTES`` come before all others.
     """
     place = {name: number for number, name in enumerate(first)}
     wanted: dict[str, WantedFile] = {}
@@ -48,7 +47,7 @@ def _expired(path: Path) -> datetime | None:
         if path.stat().st_size > _KEY_BYTES:
             return None
         return expired_on(dearmored(path.read_bytes()), datetime.now(UTC))
-    except (OSError, ValueError):  # The later transfer of the file reports why it is unreadable.
+    except (OSError, ValueError):  # The transfer of the file reports the reason.
         return None
 
 
@@ -65,7 +64,7 @@ class Delivery:
             run.handout.enter(host, connection, [host_path(one, settings.cache) for one in shared], self.stop)
 
     def check(self, artifacts: Iterable[Artifact]) -> None:
-        """Raise ``ArtifactError`` if a required file is missing on this machine, or contains only expired keys."""
+        """Raise ``ArtifactError`` if this machine lacks a required file, or the file contains only expired keys."""
         for artifact in artifacts:
             if not self._settings.fetches(artifact):
                 path = self._run.locate(artifact)
@@ -112,10 +111,10 @@ class Delivery:
             batch.cut()
 
     def close(self) -> bool:
-        """End the delivery after the run on the host. Return whether the handout still needs the connection.
+        """End the delivery after the run on the host. Return whether the connection must stay open.
 
-        While other hosts fetch from this one, the handout keeps the connection open, because the file server on the
-        host ends with the connection. The handout closes it afterwards.
+        Other hosts may still fetch from this one, over a file server that ends with the connection. The handout then
+        closes the connection later.
         """
         self._over = True
         self.halt()

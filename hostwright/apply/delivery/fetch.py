@@ -1,6 +1,6 @@
 """Delivers one file to one host: from another host or this machine by HTTP, over SSH, or from its vendor.
 
-A partial file stays on the host, and the next source continues it. Only the checksum decides whether a file is valid.
+A partial file stays on the host, and the next source continues it.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from hostwright.stack.stack import Artifact
     from hostwright.transport.root.rootshell import RootShell
 
-#: bytes: smaller files are pushed over SSH, which is faster than choosing a source (our choice)
+#: size in bytes below which files are pushed over SSH, which is faster than choosing a source (our choice)
 SMALL_BYTES = 1_000_000
-SERVED_TRIES = 3  #: number of attempts to fetch a file from this machine by HTTP before it is pushed over SSH
-WRONG_TRIES = 3  #: number of attempts for a file that only this machine sent and that arrived with a wrong checksum
+SERVED_TRIES = 3  #: number of attempts by HTTP from this machine before the file is pushed over SSH
+WRONG_TRIES = 3  #: maximum number of times that this machine sends a file that arrives with a wrong checksum
 FETCH_TIMEOUT_S = 2 * 3600.0  #: time limit in seconds for a fetch from a vendor, enough for 2.5 GB at 3 Mbit/s
 STOPPED = "stopped before all of its files had arrived"
 _UNTRIED = ("perl", "gone")  #: reasons of a failed fetch that do not show whether the host can connect to the source
@@ -44,8 +44,8 @@ class Fetcher:
 
     connection: HostConnection
     run: Run
-    cache: str  #: directory on the host that contains the delivered files
-    seen: str = ""  #: address of this machine as the host's sshd reports it
+    cache: str
+    seen: str = ""  #: this machine's address as the host's sshd reports it
     stopped: threading.Event = field(default_factory=threading.Event)
     _input: HeldInput | None = None
     _ticket: Ticket | None = None
@@ -108,8 +108,8 @@ class _Transfer:
     def __init__(self, fetcher: Fetcher, found: Found, role: str):
         self._fetcher, self._item, self._role = fetcher, found.item, role
         self._at, self._began_s = found.start, time.monotonic()
-        self._sent: dict[str, int] = {}  #: source → number of bytes that it has sent
-        self._parts: list[str] = []  #: hosts that have sent a part of the file
+        self._sent: dict[str, int] = {}  #: source → number of bytes
+        self._parts: list[str] = []  #: hosts that sent parts of the file
         self._shown_step, self._wrong = -1, 0
         self._cache = fetcher.cache
 
@@ -123,7 +123,7 @@ class _Transfer:
                 self._handout.tidy()
 
     def over_ssh(self) -> None:
-        """Send the file over the SSH connection. If the connection is lost, continue at the byte where it stopped."""
+        """Send the file over the SSH connection. After a lost connection, continue at the same byte."""
         before, found = self._at, [Found(self._item, there=False, start=self._at)]
 
         def send(shell: RootShell) -> None:
@@ -137,7 +137,6 @@ class _Transfer:
         self._count(events.OVER_SSH, before, self._item.size)
 
     def report_end(self) -> None:
-        """Emit an event for the finished delivery, with the bytes from each source and the duration."""
         took_s = round(time.monotonic() - self._began_s, 3)
         self._emit(next(reversed(self._sent), ""), self._item.size, dict(self._sent), took_s)
 
@@ -181,7 +180,7 @@ class _Transfer:
     def _blame(self, ticket: Ticket, pulled: Pulled) -> None:
         handout = self._handout
         if pulled.verdict != "wrong" and handout.peer_grant(str(ticket.source)) is None:
-            handout.sources.ended(ticket)  # The other host stopped serving, which does not count as a failure.
+            handout.sources.ended(ticket)  # not a failure of the other host
             return
         handout.sources.failed(ticket, connect=pulled.word == "connect")
         if pulled.verdict == "wrong":
@@ -190,8 +189,7 @@ class _Transfer:
     def _begin_anew(self, pulled: Pulled) -> None:
         """Start over after a wrong checksum. The host has already removed the file.
 
-        If other hosts have sent parts of the file, the failure is recorded for each of them. Otherwise, the fault is on
-        this machine or on the host.
+        If other hosts have sent parts of the file, each of them is recorded as failed.
         """
         self._handout.sources.blame(self._fetcher.host, self._parts)
         self._wrong += not self._parts
@@ -208,7 +206,7 @@ class _Transfer:
         return pulled
 
     def _from_here(self) -> None:
-        """Fetch the file from this machine: by HTTP if the host can reach this machine, else over SSH."""
+        """Fetch the file from this machine: by HTTP if possible, else over SSH."""
         for _ in range(SERVED_TRIES):
             pulled = self._fetcher.use(self._served)
             if pulled.verdict == "done":
@@ -232,7 +230,7 @@ class _Transfer:
         return pulled
 
     def _pull(self, shell: RootShell, grant: Grant | None, source: str) -> Pulled:
-        """Let the host fetch the file by HTTP, count the transferred bytes, and report a transfer that ended early."""
+        """Let the host fetch the file by HTTP, and count the transferred bytes."""
         fetcher, before = self._fetcher, self._at
         if grant is None:
             return Pulled("failed", "gone", done_bytes=before)

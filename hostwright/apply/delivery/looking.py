@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
 PROBE_TIMEOUT_S = 60.0
-SLOWEST_DISK_BYTES_PER_S = 20e6  #: bytes per second that a worn-out disk can read (our estimate)
-LINE_BYTES = 150  #: length in bytes of the longest line that the script prints
-#: Prints the addresses of the SSH connection, which sshd sets for the login user.
+SLOWEST_DISK_BYTES_PER_S = 20e6  #: lowest read rate of a disk in bytes per second (our estimate)
+LINE_BYTES = 150  #: maximum length in bytes of a line that the script prints
+#: command that prints the addresses of the SSH connection. sshd sets the variable only for the login user.
 _SEEN = "printf 'via %s\\n' \"${SSH_CONNECTION-}\""
 
 
@@ -57,7 +57,7 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """How much of one file is on the host: the whole file (``there``), or its first ``start`` bytes."""
+    """The part of one file that is on the host: the whole file (``there``), or its first ``start`` bytes."""
 
     item: StoredFile
     there: bool
@@ -82,9 +82,9 @@ def look(
 ) -> None:
     """Check with one command which files are on the host.
 
-    ``begun`` is called first, with this machine's address as the host reports it (else empty) and the free bytes.
-    ``found`` is called for each missing file at once, and for each present file after the host has verified its
-    checksum. Raises ``HostError``, or ``ProtocolError`` for invalid output.
+    ``begun`` receives this machine's address as the host reports it (empty if unknown), and the free bytes. ``found``
+    is called for each missing file at once, and for each present file after its checksum was verified. Raises
+    ``HostError``, or ``ProtocolError`` for invalid output.
     """
     reader = _Reader(shell.host, items, begun, found, cache)
     output = shell.attempt(
@@ -118,7 +118,6 @@ class _Reader:
         self._begun = False
 
     def feed(self, data: bytes) -> None:
-        """Parse the next chunk of the program's output."""
         *lines, rest = (self._rest + data).split(b"\n")
         self._rest = rest[: LINE_BYTES + 1]
         for line in lines:
@@ -127,7 +126,6 @@ class _Reader:
             raise self._failure()
 
     def finish(self) -> None:
-        """Raise an error if the program's output ended early."""
         if self._left or self._rest or not self._begun:
             raise self._failure()
 
@@ -142,13 +140,13 @@ class _Reader:
                 self._found(Found(self._next(index), there=True))
             case [index, "part", size] if self._begun and (part := whole(size)) is not None:
                 item = self._next(index)
-                # A partial file that is longer than the whole file cannot be continued.
+                # A partial file longer than the whole file cannot be continued.
                 self._found(Found(item, there=False, start=part if part <= item.size else 0))
             case _:
                 raise self._failure()
 
     def _next(self, text: str) -> StoredFile:
-        """Return the file with this number. Raises an error if the host has already reported that file."""
+        """Return the file with this number. Raises an error if it was already reported."""
         index = whole(text)
         if index not in self._left:
             raise self._failure()

@@ -1,7 +1,6 @@
 """Lets a host fetch a file of the stack by HTTP: from this machine, or from another host of the run.
 
-The host receives the address, the token and the file's checksum over SSH. A machine in between can read the file, which
-is public, or modify it, which the checksum detects.
+The host receives address, token and checksum over SSH. The content of the file is public.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from hostwright.stack.store.hostcache import CACHE
 if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
-#: seconds without output after which the transfer has failed; the program on the host prints a line every 5 s
+#: time limit in seconds for the next output of the program on the host, which prints a line every 5 s
 _IDLE_S = 40.0
 _CAP_BYTES = 1 << 20  #: maximum number of bytes of output, enough for a line each second for twelve hours
 _LINE_BYTES = 300
@@ -43,8 +42,7 @@ class Grant:
 class HeldInput:
     """The standard input of a program on a host: one line, then nothing until ``end`` closes it.
 
-    The program exits at the end of its input, so a lost connection or the death of this process also ends it. The line
-    may be a secret: it appears in no argument and no file.
+    The end of the input, also after a lost connection, ends the program. The line may be a secret.
     """
 
     def __init__(self, line: str):
@@ -67,8 +65,7 @@ class HeldInput:
 class Pulled:
     """The outcome of a transfer: ``done``, ``wrong`` for a wrong checksum, ``failed``, or ``called off``.
 
-    ``word`` and ``why`` describe a failure. ``done_bytes`` is the size of the file on the host afterwards, as the host
-    reports it.
+    ``word`` and ``why`` describe a failure. ``done_bytes`` is the size of the file on the host afterwards.
     """
 
     verdict: str
@@ -117,8 +114,8 @@ def pull(
 ) -> Pulled:
     """Let the host fetch a file from byte ``start`` on. ``lifeline`` starts with the token; its end stops the transfer.
 
-    Raises ``HostError`` for a failure on the host itself (write error, full disk), ``ProtocolError``, ``Unreachable``
-    (call ``look`` before a retry), and the exceptions of ``progress``.
+    Raises ``HostError`` for a failure on the host (write error, full disk), ``ProtocolError``, and ``Unreachable``
+    (call ``look`` before a retry).
     """
     reader = _Reader(shell.host, item, start, progress)
     timeout_s = PROBE_TIMEOUT_S + 2 * item.size / SLOWEST_BYTES_PER_S
@@ -138,7 +135,7 @@ def pull(
 
 
 class _Reader:
-    """Parser for the output of the program on the host. It accepts no number above the file's size."""
+    """Parser for the output of the program on the host."""
 
     def __init__(self, host: str, item: StoredFile, start: int, progress: Callable[[int], None]):
         self._host, self._item, self._progress = host, item, progress
@@ -147,7 +144,6 @@ class _Reader:
         self._last: list[str] = []
 
     def feed(self, data: bytes) -> None:
-        """Parse the next chunk of the program's output."""
         *lines, rest = (self._rest + data).split(b"\n")
         self._rest = rest[:_LINE_BYTES]
         for line in lines:
@@ -164,7 +160,6 @@ class _Reader:
                 self._last = words
 
     def pulled(self) -> Pulled:
-        """Return the outcome that the last line of the output reports."""
         match self._last:
             case ["done"]:
                 return Pulled("done", done_bytes=self._item.size)

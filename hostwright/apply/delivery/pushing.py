@@ -1,8 +1,7 @@
 """Sends files of the stack to a host over the SSH connection.
 
-A file is stored under its sha256, and gets its final name only after the host has verified the checksum. An interrupted
-transfer is resumed. Each byte is written at its own offset, so a leftover program of a lost connection can only write
-the same bytes again.
+A file gets its final name only after the host has verified its checksum. An interrupted transfer is resumed. Each byte
+is written at its own offset, so a program left by a lost connection can only write the same bytes again.
 """
 
 from __future__ import annotations
@@ -20,13 +19,14 @@ from hostwright.stack.store.hostcache import CACHE
 if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
-#: seconds without output after which the transfer has failed; the receiver prints ``alive`` every 5 s (``_RECEIVE``)
+#: time limit in seconds for the next output of the receiver, which prints ``alive`` every 5 s
 _IDLE_S = 60.0
-SLOWEST_BYTES_PER_S = 256 * 1024  #: bytes per second (2 Mbit/s). A slower transfer of gigabytes would take too long.
+#: minimum rate of a transfer in bytes per second (2 Mbit/s)
+SLOWEST_BYTES_PER_S = 256 * 1024
 _NOTIFY_BYTES = 4 * 1024 * 1024  #: number of bytes between two progress reports
 _READ_BYTES = 1024 * 1024
 
-Progress = Callable[[int], None]  #: callback that receives the number of bytes on the host
+Progress = Callable[[int], None]
 
 #: the same choice of program as in missing.sh
 _HASH = "hash=sha256sum; if command -v openssl >/dev/null; then hash='openssl dgst -sha256 -r'; fi"
@@ -53,9 +53,9 @@ _RECEIVE = "; ".join(
 def push(shell: RootShell, found: Found, *, progress: Progress, cache: str = CACHE) -> None:
     """Send one file that the host lacks. If the file arrives damaged, send it again from the start.
 
-    ``progress`` is called with the number of bytes on the host. Raises ``HostError`` (write error, or damaged twice),
-    ``BecomeError``, ``Unreachable`` (call ``look``, then resume), ``ArtifactError`` for a file that is truncated or
-    damaged on this machine, and the exceptions of ``progress``.
+    ``progress`` receives the number of bytes on the host. Raises ``HostError`` for a write error or a file that arrived
+    damaged twice, ``BecomeError``, ``Unreachable`` (call ``look``, then resume), and ``ArtifactError`` for a file that
+    is damaged on this machine.
     """
     item, arrived = found.item, ""
     for start in (found.start, 0):
@@ -100,7 +100,6 @@ class _Source:
         self._progress = progress
 
     def read(self, size: int, /) -> bytes:
-        """Implement ``transport.Readable``: return the next bytes of the file."""
         if self._done - self._shown_bytes >= _NOTIFY_BYTES:
             self._shown_bytes = self._done
             self._progress(self._done)

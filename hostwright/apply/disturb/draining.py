@@ -1,8 +1,8 @@
 """Drains running work from a host before a disruption, and undrains the host afterwards.
 
-The inventory contains two commands, for Slurm, Kubernetes or another scheduler. Both must be idempotent. "Drained" is a
-state of the host, not of a run: a mark is written on the host before the drain command, and removed after the undrain
-command has succeeded. If a run is killed while the host is drained, the next run therefore undrains the host.
+The inventory contains two idempotent commands, for Slurm, Kubernetes or another scheduler. A mark on the host is
+written before the drain command, and removed after the undrain command. If a run is killed in between, the next run
+undrains the host.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ DRAIN, UNDRAIN, WHERE, TIMEOUT = (
     "hostwright_drain_timeout",
 )
 PLACES = ("controller", "host")
-#: default time limit in seconds of each command, and of the wait for an idle host; enough for jobs of an hour (our
+#: default time limit in seconds of each command and of the wait for an idle host, enough for jobs of an hour (our
 #: choice)
 TIMEOUT_S = 3600.0
-POLL_S = 5.0  #: seconds between two checks for users of the host
+POLL_S = 5.0
 NAMED = 5  #: maximum number of users that a message lists
 _MARK_TIMEOUT_S = 60.0
-#: Ansible would replace these expressions. Other braces may be meant for kubectl.
+#: expressions that Ansible would replace. Other braces may be meant for kubectl.
 _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
 
 
@@ -97,7 +97,7 @@ def read_hooks(host: Host) -> Hooks | None:
 
 
 def _wrong(name: str, value: Any) -> str:
-    """Return the error message for one variable, or an empty string if its value is valid."""
+    """Return the error message for one variable; empty if its value is valid."""
     if name in (DRAIN, UNDRAIN):
         if not isinstance(value, str) or not value.strip() or "\0" in value:
             return f"found {describe(value)}, expected a command for /bin/sh"
@@ -167,8 +167,8 @@ def _named(users: tuple[str, ...]) -> str:
 def drain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
     """Write the drained mark on the host, and run the drain command with a limit of ``hooks.timeout_s`` seconds.
 
-    Raises ``HostError`` if the mark or the command fails (``StepFailed`` for the command); nothing was disturbed then.
-    Once the mark exists, the host counts as drained.
+    Raises ``HostError`` if the mark cannot be written, and ``StepFailed`` if the command fails. Once the mark exists,
+    the host counts as drained.
     """
     emit(Waiting(context.host, "the drain command"))
     mark = Drained(
@@ -183,8 +183,8 @@ def drain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
 def undrain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
     """Run the undrain command, and remove the drained mark.
 
-    Raises ``HostError`` if the command or the removal fails (``StepFailed`` for the command). In that case, the host
-    still counts as drained, and the next run undrains it.
+    Raises ``HostError`` if the mark cannot be removed, and ``StepFailed`` if the command fails. The host then still
+    counts as drained, and the next run undrains it.
     """
     emit(Waiting(context.host, "the undrain command"))
     _run(shell, hooks, "undrain", context, "the host stays drained, and the next run tries again")
@@ -248,5 +248,5 @@ def _mark(shell: RootShell, script: str, failure: str) -> None:
 
 
 def _sync_folder() -> str:
-    """Return a command that syncs the directory of the mark, so that the change survives a power failure."""
+    """Return a command that syncs the directory of the mark, against a power failure."""
     return sh("sync -- %s", PurePosixPath(PATH).parent)

@@ -1,7 +1,6 @@
 """Runs commands from the inventory, on this machine or as root on a host.
 
-Such a command is the operator's own text for ``/bin/sh -c``. Its parameters are environment variables, never part of
-the text.
+The parameters of a command are environment variables, never part of its text.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from pathlib import Path
 from hostwright.common.quoting import sh
 from hostwright.transport.root.rootshell import RootShell
 
-CAP_BYTES = 64 * 1024  #: number of bytes kept from the end of a command's output
-LINES = 15  #: number of the last lines of output that the operator sees
+CAP_BYTES = 64 * 1024  #: number of bytes to keep from the end of a command's output
+LINES = 15  #: maximum number of lines that messages show, from the end of the output
 GRACE_S = 10.0  #: seconds between SIGTERM and SIGKILL (our choice)
-#: seconds to read further output after the command has ended. A background process may hold the pipe open.
+#: time limit in seconds for reading output after the command has ended. A background process may hold the pipe open.
 _LAST_WORDS_S = 1.0
-_ROUND_TRIP_S = 60.0  #: seconds added to the time limit of a command on a host, for the connection
+_ROUND_TRIP_S = 60.0  #: seconds for the connection, added to the time limit of a command on a host
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended: its exit status (``None`` if it exceeded its time limit) and its last lines of output."""
+    """The end of a command: its exit status (``None`` after its time limit) and its last lines of output."""
 
     status: int | None
     lines: tuple[str, ...] = ()
@@ -43,7 +42,7 @@ def run_here(
 
     The command runs in ``folder``, else in the working directory. Raises ``OSError`` if the directory is missing.
     """
-    # A file instead of a pipe, because a command may exit without reading its input.
+    # A file, because a command may exit without reading its input.
     with tempfile.TemporaryFile() as given:
         given.write(stdin)
         given.seek(0)
@@ -84,7 +83,6 @@ def _keep_tail(process: subprocess.Popen[bytes], tail: bytearray) -> None:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Send SIGTERM to the command's process group, and SIGKILL after ``GRACE_S``."""
     # On macOS, killpg raises PermissionError if all processes have ended.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGTERM)
@@ -117,7 +115,7 @@ def run_there(shell: RootShell, command: str, environment: Mapping[str, str], ti
     if not report:  # The command was not started.
         return Ended(output.status, _last_lines(output.stderr))
     status = int(report[1])
-    # exit statuses of timeout(1) after SIGTERM and SIGKILL
+    # exit statuses of timeout(1)
     late = status in (124, 137) and output.duration_s >= timeout_s
     return Ended(None if late else status, _last_lines(output.stdout))
 

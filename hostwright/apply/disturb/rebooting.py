@@ -1,7 +1,6 @@
 """Reboots a host. Waits until it has a new boot ID, accepts SSH connections, and systemd has finished booting it.
 
-Only the kernel's ``boot_id`` proves a reboot: uptime does not change in a container, and clocks can jump. The operator
-sees each new state of the host. If the host does not come back, the error contains the last state.
+Only the kernel's ``boot_id`` proves a reboot: uptime does not change in a container, and clocks can jump.
 """
 
 from __future__ import annotations
@@ -23,25 +22,25 @@ from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.root.rootshell import RootShell
 
 VARIABLE = "hostwright_reboot_timeout"
-#: Seconds. The firmware of bare metal takes up to 30 minutes; the 600 s of Ansible's reboot module are too short.
+#: time limit in seconds of a reboot. The firmware of bare metal takes up to 30 minutes.
 REBOOT_TIMEOUT_S = 1800.0
-#: minimum number of seconds, from the first SSH connection on, in which systemd may finish booting the host
+#: minimum time limit in seconds for systemd to finish booting, from the first SSH connection on
 SETTLE_S = 300.0
-POLL_S = 1.0  #: seconds between two probes of the host
+POLL_S = 1.0
 PROBE_TIMEOUT_S = 20.0
 ORDER_TIMEOUT_S = 60.0
 NAMED_JOBS = 3  #: maximum number of systemd jobs that a message lists
 
-#: The reboot must not depend on the SSH channel, because sshd stops during a reboot. By default, a systemd timer may be
-#: a minute late (AccuracySec in systemd.timer(5)).
+#: The reboot must not depend on the SSH channel, because sshd stops. By default, a systemd timer may be a minute late
+#: (AccuracySec).
 _ORDER = """\
 if [ -d /run/systemd/system ]; then
   systemd-run --quiet --collect --on-active=1 --timer-property=AccuracySec=100ms systemctl reboot
 else ( sleep 1; sync; reboot ) >/dev/null 2>&1 & fi
 """
 
-#: Prints the boot ID, the state of systemd from is-system-running (nothing without systemd or access to it), and a line
-#: for each running job of systemd. ``is-system-running --wait`` does not list jobs, and needs systemd 240.
+#: Prints the boot ID, the state of systemd (nothing without access to it), and a line for each running systemd job.
+#: ``is-system-running --wait`` does not list jobs.
 _PROBE = """\
 printf '%%s ' %s; cat /proc/sys/kernel/random/boot_id
 [ "$(id -u)" = 0 ] || [ -S /run/dbus/system_bus_socket ] || exit 0
@@ -51,8 +50,7 @@ systemctl list-jobs --no-legend --no-pager 2>/dev/null | while read -r id unit t
 done
 """
 
-#: ``_UNSETTLED``: states of systemd during boot or shutdown. In the state ``_STUCK``, systemd waits for a login at the
-#: console.
+#: states of systemd during boot and shutdown. In the state ``_STUCK``, systemd waits for a login at the console.
 _UNSETTLED = ("initializing", "starting", "stopping", "unknown")
 _STUCK = "maintenance"
 
@@ -63,7 +61,7 @@ class NotBack(HostError):
 
 @dataclass(frozen=True, slots=True)
 class BootState:
-    """What a host reports about its boot: its boot ID, the state of systemd, and the running jobs of systemd."""
+    """The state of a host's boot: its boot ID, the state of systemd, and the running jobs of systemd."""
 
     boot_id: str
     state: str = ""
@@ -99,11 +97,10 @@ def reboot(
 ) -> tuple[RootShell, float]:
     """Reboot the host behind ``shell``. Return a new root shell on the host, and the duration in seconds.
 
-    ``connect`` opens a shell; ``timeout_s`` limits the wait (firmware may take many minutes). ``reason`` is part of
-    messages.
+    ``connect`` opens a shell; ``timeout_s`` limits the wait. ``reason`` is part of messages.
 
-    Raises ``NotBack`` with the last known state if the host does not come back, ``HostError`` if systemd does not
-    finish booting it, and ``HostKeyMismatch`` if its host key has changed.
+    Raises ``NotBack`` if the host does not come back, ``HostError`` if systemd does not finish booting it, and
+    ``HostKeyMismatch`` if its host key has changed.
     """
     clock = clock or Clock()
     began_s = clock.now_s()
@@ -127,8 +124,8 @@ def await_boot(
 ) -> RootShell:
     """Wait for a host that was restarted externally. Return a root shell once systemd has finished booting the host.
 
-    ``after`` names the cause, such as "a power cycle". ``boot_id`` is the host's boot ID before the restart, if known;
-    the function waits until the host has another boot ID. Raises the exceptions of ``reboot``.
+    ``after`` names the cause, such as "a power cycle". If ``boot_id`` is given, the function waits for another boot ID.
+    Raises the exceptions of ``reboot``.
     """
     way = _Awaited(host.name, str(host.port or 22), after, boot_id, ordered=True)
     watch = _Watch(way, connect, emit=emit, clock=clock or Clock())
@@ -150,9 +147,9 @@ def probe_boot(session: Session) -> BootState:
 
 @dataclass(frozen=True, slots=True)
 class _Awaited:
-    """What a wait for a restarted host needs: the host, the cause of the restart, and the boot ID before it.
+    """A restarted host to wait for, the cause of the restart, and the boot ID before it.
 
-    ``boot_id`` is empty if unknown. ``ordered`` means that the host has already accepted the order to reboot.
+    ``boot_id`` is empty if unknown. ``ordered`` means that the host has accepted the order to reboot.
     """
 
     host: str
@@ -163,14 +160,14 @@ class _Awaited:
 
 
 class _Watch:
-    """Probes a host, from the order to reboot until systemd has finished booting it. Keeps the last state."""
+    """Probes a host, from the order to reboot until systemd has finished booting it."""
 
     def __init__(self, way: _Awaited, connect: Callable[[], RootShell], *, emit: Emit, clock: Clock) -> None:
         self._host, self._port, self._after, self._boot_id = way.host, way.port, way.after, way.boot_id
         self._connect = connect
         self._emit = emit
         self._clock = clock
-        #: whether the host has accepted the order to reboot; unknown after a lost connection
+        #: whether the host has accepted the order to reboot, if known
         self._ordered = way.ordered
         self._shell: RootShell | None = None
         self._seen: BootState | None = None  #: answer to the last probe; ``None`` if the host did not answer
@@ -178,17 +175,16 @@ class _Watch:
         self._what, self._since = "no contact", clock.time_of_day()
 
     def order(self, shell: RootShell) -> None:
-        """Order the reboot, unless the host has accepted an earlier order. A second order in one boot is harmless."""
+        """Order the reboot, unless the host has accepted an earlier order."""
         if self._ordered:
             return
         try:
             shell.run(_ORDER, timeout_s=ORDER_TIMEOUT_S, failure="the reboot could not be ordered")
         except Unreachable:
-            return  # The host may already be shutting down. A new boot ID will show whether it did.
+            return  # A new boot ID shows whether the host is rebooting.
         self._ordered = True
 
     def until_back(self, timeout_s: float) -> RootShell:
-        """Return a root shell on the host once systemd has finished the new boot."""
         end_s = self._clock.now_s() + timeout_s
         try:
             while (shell := self._settled()) is None:
@@ -264,7 +260,7 @@ class _Watch:
         return f"{how}; last state: {last}{self._seen.waits_for}"
 
     def show(self, what: str) -> None:
-        """Store the state ``what``. Show it to the operator if it differs from the stored state."""
+        """Store the state ``what``, and show it if it is new."""
         if what != self._what:
             self._what, self._since = what, self._clock.time_of_day()
             self._emit(Waiting(self._host, what))

@@ -8,8 +8,9 @@ from hostwright.plan.model import Facts, Probe
 from hostwright.plan.observing import ask
 from hostwright.transport.root.rootshell import RootShell
 
-PROBES = (locks.LOCK, locks.RUN_LOCK, jobs.RUNNING)  #: probes of the operator's lock, the run's lock and running jobs
-PROBE_TIMEOUT_S = 30.0  #: time limit in seconds. Short, because an operator power-cycles hosts that hang.
+PROBES = (locks.LOCK, locks.RUN_LOCK, jobs.RUNNING)
+#: time limit of the probes in seconds. Short, because operators power-cycle hosts that hang.
+PROBE_TIMEOUT_S = 30.0
 
 
 def probes(occupancy: Occupancies) -> tuple[Probe, ...]:
@@ -23,6 +24,6 @@ def probe_usage(shell: RootShell, occupancy: Occupancies) -> Facts:
 
 
 def jobs_left(facts: Facts) -> str:
-    """Return the beginning of a sentence that names jobs of earlier runs which still run on the host; empty if none."""
+    """Return the start of a sentence that names jobs of earlier runs still running on the host; empty if none."""
     names = ", ".join(job.id for job in jobs.running(facts)[:5])
     return f"a job from an earlier run is still running ({names})" if names else ""

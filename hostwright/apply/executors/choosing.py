@@ -23,7 +23,7 @@ PROVE = f"proofs run only from this machine; provision without --prove, then run
 
 
 class Workers(Protocol):
-    """The functions that a module with an executor of its own must have."""
+    """The functions that the module of an executor must have."""
 
     def executor_for(
         self, address: str, roster: Roster, targets: Targets, password: Secret | None
@@ -31,10 +31,10 @@ class Workers(Protocol):
         """Connect to the workers. Raises ``InputError`` if the workers cannot work on these hosts."""
 
     def take_over(self, address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
-        """Make the workers of a run whose own machine died release their hosts, and complete the run's journal."""
+        """Complete the journal of a run whose own machine died, and make its workers release their hosts."""
 
 
-#: value of ``--executor`` → name of its module, and packages that the extra of the same name installs
+#: value of ``--executor`` → its module, and the packages of the extra with the same name
 EXTRAS = {"dask": ("hostwright.apply.executors.cluster.cluster", ("dask", "distributed"))}
 
 
@@ -59,8 +59,7 @@ def executor_for(
 def take_over_left(run: RunSummary, roster: Roster, request: Request) -> None:
     """Complete the journal of a run whose own machine died. Does nothing for other runs.
 
-    Its workers release their hosts, and the records of the workers are added to the journal. Raises ``InputError`` if
-    the workers do not answer.
+    The workers release their hosts. Raises ``InputError`` if they do not answer.
     """
     from hostwright.apply.journal.redaction import secrets_in
 

@@ -22,7 +22,7 @@ class HostExecutor(Executor):
 
 
 class RunExecutor(HostExecutor):
-    """An executor on other machines, for one run. Its context connects to the workers and ends the run on them."""
+    """An executor on other machines. Its context connects to the workers and ends the run on them."""
 
     @abstractmethod
     def cut(self) -> None:

@@ -1,4 +1,4 @@
-"""Converts Ctrl-C and SIGTERM to calls of a function, so that a loop can receive them as messages."""
+"""Converts Ctrl-C and SIGTERM to calls of a function."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The executor of this machine: threads behind the interface of ``concurrent.futures``.
 
-``ThreadPoolExecutor`` is unsuitable: at exit, the interpreter waits for all of its threads, so that one host that hangs
-would block the exit. These threads are daemons.
+``ThreadPoolExecutor`` waits for all its threads at exit, so a host that hangs would block the exit. These threads are
+daemons.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ T = TypeVar("T")
 class DaemonThreads(HostExecutor):
     """At most ``slots`` daemon threads.
 
-    If all threads are busy, new work starts another thread. A thread that has finished its work takes the next work
-    that waits, and ends if there is none. So no idle threads are kept.
+    If all threads are busy, new work starts another thread. A thread ends when no work waits.
 
     >>> with DaemonThreads(2) as threads:
     ...     [future.result() for future in [threads.submit(str.upper, "gpu01"), threads.submit(int, "7")]]
@@ -95,7 +94,6 @@ class _Work(Generic[T]):
     call: Callable[[], T]
 
     def run(self) -> None:
-        """Run the call, unless it was cancelled, and set its result or exception in the future."""
         if not self.future.set_running_or_notify_cancel():
             return
         try:

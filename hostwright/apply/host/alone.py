@@ -1,7 +1,4 @@
-"""Failures of changes with ``alone``, which do not stop the other changes of the host.
-
-They are raised after the other changes.
-"""
+"""Failures of changes with ``alone``, which do not stop the other changes of the host."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from hostwright.plan.model import Change, Plan, Refusal
 class AloneFailures:
     """The failures of one host's changes with ``alone`` (``model.Change``).
 
-    The failures are raised after the remaining work. The failed changes are not tried a second time.
+    They are raised after the remaining work, and not tried a second time.
     """
 
     host: str

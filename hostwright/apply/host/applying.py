@@ -1,9 +1,8 @@
 """Applies a plan to one host: probe, plan, apply, reboot if required, and repeat until nothing differs.
 
-A round applies exactly the plan made from the facts before it. Changes that depend on facts from after this round
-(``Deferred``) are planned in the next round. The host is done when new facts require no change. If a round leaves the
-same differences as before, the run fails with an error that lists them. After a crash of the host during a job, the
-next round does the rest.
+A round applies exactly the plan made from the facts before it. Changes that depend on later facts (``Deferred``) are
+planned in the next round. The host is done when new facts require no change. If a round leaves the same differences as
+before, the run fails and lists them.
 """
 
 from __future__ import annotations
@@ -59,12 +58,12 @@ from hostwright.transport.root.rootshell import RootShell
 if TYPE_CHECKING:
     from hostwright.apply.run import Agreed, Run
 
-#: maximum number of rounds. Four suffice (blacklist, reboot, driver, reboot, the rest); more means no convergence.
+#: maximum number of rounds. Four suffice: blacklist, reboot, driver, reboot, the rest.
 MAX_ROUNDS = 6
 MAX_FOLLOWED = 8  #: maximum number of times that one plan waits for jobs of earlier runs (our choice)
-CLOCK_S = 2.0  #: seconds of tolerance: hosts report whole seconds, and clocks may drift within ``FRESH_S`` (our choice)
+CLOCK_S = 2.0  #: tolerance in seconds between clocks (our choice). Hosts report whole seconds.
 FRESH_S = 60.0  #: seconds after which a plan is always made again under the host's lock (our choice)
-MAX_LOST = 3  #: number of crashes during jobs after which the jobs count as the cause of the crashes (our choice)
+MAX_LOST = 3  #: number of crashes during jobs after which the jobs count as the cause (our choice)
 #: A run cannot continue after a reboot of its own machine (our choice).
 OWN_REBOOT = (
     "this machine needs a reboot (%s), and Hostwright never reboots the machine on which it runs; reboot it, then run "
@@ -73,10 +72,10 @@ OWN_REBOOT = (
 
 
 class Accept(Protocol):
-    """Additional checks for a host that is as desired. The host is undrained, and counts as done, only if they pass."""
+    """Additional checks for a host that is as desired. If they pass, the host is undrained and done."""
 
     def accept(self, run: Run, target: TargetHost, *, locked: bool) -> tuple[Acceptance, ...]:
-        """Check the host under its lock. With ``locked``, the caller holds the lock already. Raises ``NotAccepted``."""
+        """Check the host under its lock, which the caller holds if ``locked`` is set. Raises ``NotAccepted``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +84,12 @@ class HostJob:
 
     target: TargetHost
     desired: Desired
-    departs: bool = False  #: whether every role is removed, so that Hostwright's own files are removed at the end
+    departs: bool = False  #: whether every role and then Hostwright's own files are removed
     agreed: Agreed | None = None  #: plan that the operator approved; ``None`` if no approval was needed
     accept: Accept | None = None
-    #: jobs of lost workers whose end was reported. The end of other jobs on the host must still be reported. ``None``:
-    #: no worker had the host before.
+    #: IDs of jobs whose end a lost worker has reported; ``None`` if no worker had the host before
     ended: frozenset[str] | None = None
-    #: whether the run is a rebuild, which may delete data, undrains the host and reports the next command
+    #: whether the run is a rebuild, which may delete data and undrains the host
     rebuilds: bool = False
 
 
@@ -105,7 +103,7 @@ class HostApply:
         self._delivery = Delivery(self._connection, run, read_file_settings(self._host), self._desired.stack)
         self._runner = JobRunner(self._connection, run, self._delivery)
         self._records = HostRecords(self._connection, self._desired, run.stamp)
-        self.rebooted_s = 0.0  #: total number of seconds that the host's reboots took
+        self.rebooted_s = 0.0
         self._facts = Facts({})
         self._results: list[RoleResult] = []
         self._rebooted_for: list[str] = []
@@ -113,7 +111,7 @@ class HostApply:
         self._alone = AloneFailures(self.name)
         self._drained = False
         self._overruled: list[str] = []  #: messages about users whose work ``--force`` disturbs
-        self._attached: set[str] = set()  #: IDs of jobs that this process follows but did not start
+        self._attached: set[str] = set()  #: IDs of followed jobs that this process did not start
         self._unseen_told = False
         self._lock: HostLock | None = None
         self._mutex = threading.Lock()
@@ -125,7 +123,6 @@ class HostApply:
 
     @property
     def _hooks(self) -> draining.Hooks | None:
-        """The drain and undrain commands of the host."""
         return read_hooks(self._host)
 
     @property
@@ -156,7 +153,7 @@ class HostApply:
     def plan(self) -> Plan:
         """Probe and plan the host. If jobs of earlier runs are running on it, follow them to their end first.
 
-        No lock is needed. Raises ``Locked`` with the name of the run if the run of these jobs is still alive.
+        Raises ``Locked`` if the run that started these jobs is still alive.
         """
         self._facts = self.probe()
         rounds = 0
@@ -193,11 +190,8 @@ class HostApply:
     def apply(self) -> Outcome:
         """Make the host match its desired state. Nothing is changed if the current plan differs from the approved one.
 
-        The host is planned again under its lock if another run may have held the lock since the first plan.
-
-        Raises ``HostError``: ``Refused`` and ``Locked`` before any change; ``StepFailed``, ``SeveralFailed``,
-        ``NotConverged`` and ``Stopped`` afterwards. A refusal with ``alone`` is also raised as ``Refused``, after the
-        other changes.
+        Raises ``Refused`` and ``Locked`` before any change; ``StepFailed``, ``SeveralFailed``, ``NotConverged`` and
+        ``Stopped`` afterwards. A refused change with ``alone`` raises ``Refused`` after the other changes.
         """
         try:
             return self._whole()
@@ -210,7 +204,7 @@ class HostApply:
             raise whole from error
 
     def _examine(self, error: HostError) -> None:
-        """Check the failed host for known problems over the open connection, and add them to the error. Only once.
+        """Check the failed host once for known problems over the open connection, and add them to the error.
 
         Errors of this check never hide the failure.
         """
@@ -235,7 +229,7 @@ class HostApply:
     def _whole(self) -> Outcome:
         agreed = self._job.agreed
         if agreed is not None and not agreed.plan.empty and not agreed.plan.refusals:
-            self._lock_host()  # From here on, no other run can change the host, so it must be planned again.
+            self._lock_host()  # From here on, no other run can change the host.
             plan = self.plan()
             self._refuse_stale(plan)
             return self._rounds(plan)
@@ -314,10 +308,7 @@ class HostApply:
         return Outcome(self.name, first, tuple(self._results), left, len(self._rebooted_for))
 
     def _check(self, plan: Plan) -> None:
-        """Raise an error if the host must not be changed.
-
-        The reason may be an operator's lock, a rule, running work or a missing file.
-        """
+        """Raise an error if the host must not be changed: for a lock, a rule, running work or a missing file."""
         self._go_on(plan)
         locked = locks.refusal(self._facts, datetime.now(UTC))
         if locked:
@@ -332,7 +323,7 @@ class HostApply:
         self._delivery.check([self._desired.stack.artifacts[name] for name in plan.artifacts])
 
     def _unagreed(self, plan: Plan) -> str:
-        """Return a text that lists the permanent losses of a plan which the operator has not approved."""
+        """Return a list, as text, of the plan's permanent losses that the operator has not approved."""
         seen = (self._job.agreed.losses if self._job.agreed else None) or ()
         lost = () if self._job.rebuilds else losses(self._desired, plan, self._facts)
         return " and ".join(loss for loss in lost if loss not in seen)
@@ -361,7 +352,7 @@ class HostApply:
         hooks = self._hooks
         if not decision.drain or hooks is None:
             return
-        # An earlier run may have died between writing the mark and draining, so only a drain by this run counts.
+        # Only a drain by this run counts: an earlier run may have died between the mark and the drain.
         if not self._drained:
             self._connection.use(
                 lambda shell: draining.drain(shell, hooks, self._context(plan.disturbs), self._emit), steady=True
@@ -370,7 +361,7 @@ class HostApply:
         draining.wait_until_idle(self.name, lambda: self._users(plan), hooks.timeout_s, self._emit)
 
     def _users(self, plan: Plan) -> tuple[str, ...]:
-        """Return the users whose work the plan would disturb at this moment. Only the probes of these users run."""
+        """Return the users whose work the plan would disturb at this moment."""
         self._go_on(plan)
         states = disturbing(self._desired, self._facts)
         probes = ordered([*self._desired.occupancy.probes, *(probe for state in states for probe in state.probes())])
@@ -421,7 +412,7 @@ class HostApply:
                 events.Note(self.name, f"the role {name} was not tried: {after} failed")
             ),
         )
-        # Roles that waited for the same file have the same error, which is kept once.
+        # Roles that waited for the same file have the same error.
         ended = list(dict.fromkeys(ended))
         lost = [error for error in ended if isinstance(error, JobLost)]
         stopped = [error for error in ended if isinstance(error, Stopped)]
@@ -463,7 +454,7 @@ class HostApply:
         agreed = self._job.agreed
         if agreed is None:
             return
-        # masked, because a saved plan in a file is masked, too
+        # masked like the plans in files
         now, then = map(self._run.redactor.plan, (plan, agreed.plan))
         if now != then and not (self._attached and _is_part(now, then)):
             raise Refused(plan.host, "the host changed since this plan was made; nothing was done; plan again")
@@ -512,7 +503,7 @@ def _names(plan: Plan) -> str:
 
 
 def _why(planned: Planned) -> str:
-    """Return why a change remains, for an error message: the difference, the awaited event, or the refusal."""
+    """Return the reason why a change remains, for an error message."""
     if isinstance(planned, Deferred):
         return f" ({planned.have}; known after {planned.until})"
     return f" ({planned.sentence if isinstance(planned, Refusal) else f'{planned.have} → {planned.want}'})"

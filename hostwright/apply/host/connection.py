@@ -1,7 +1,7 @@
 """The connection to one host during a run: a root shell that is reopened after it was lost.
 
-Work over the connection must be idempotent, or must resume where it stopped, as a watch does. After a lost connection,
-it is unknown whether the last command ran.
+After a lost connection, it is unknown whether the last command ran. So work must be idempotent, or must resume where it
+stopped.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ T = TypeVar("T")
 
 FIRST_S = 6.0  #: seconds to retry a first connection that fails (our choice). sshd restarts in a second.
 LOST_S = 300.0  #: seconds to retry a lost connection (our choice). A switch, a VPN or a host may restart in that time.
-#: maximum number of seconds of one call of ``use``, over all its connections (our choice). A watch has a limit of 6 h.
+#: time limit in seconds of one call of ``use`` (our choice). The watch of a job has a limit of 6 h.
 LONGEST_S = 8 * 3600.0
-#: seconds that a connection must live, and be useful, before the retry time begins anew after its loss (our choice)
+#: minimum lifetime in seconds of a connection after which the retry time starts again (our choice)
 STEADY_S = 60.0
 BACKOFF_S, MAX_BACKOFF_S = 0.5, 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds during which a connection is retried: ``first`` for the first connection, ``lost`` for a lost one."""
+    """Maximum seconds to retry a connection: ``first`` for the first connection, ``lost`` for a lost one."""
 
     first_s: float = FIRST_S
     lost_s: float = LOST_S
@@ -72,11 +72,10 @@ class HostConnection:
     def use(self, work: Callable[[RootShell], T], *, steady: bool = False) -> T:
         """Return ``work(shell)``. If the connection is lost, repeat the work over a new one, within ``Patience``.
 
-        ``work`` must be idempotent. ``steady`` work makes progress as long as its connection lives (a watch, a file
-        transfer); other work that does not end indicates a host that hangs.
+        ``work`` must be idempotent. ``steady`` means that it makes progress while its connection lives, such as a file
+        transfer. Other work that does not end indicates a host that hangs.
 
-        Raises the exceptions of ``work``, and the last ``Unreachable`` after the retries. A changed host key and a
-        refused first login are not retried.
+        Raises the exceptions of ``work``, and the last ``Unreachable`` after the retries.
         """
         again = tenacity.Retrying(
             retry=tenacity.retry_if_exception(self._passes),
@@ -136,7 +135,7 @@ class HostConnection:
             shell.close()
 
     def _passes(self, error: BaseException) -> bool:
-        """Return whether a retry may succeed. While a host boots, it refuses even logins that it accepted before."""
+        """Return whether a retry may succeed. A booting host refuses even logins that it accepted before."""
         if isinstance(error, HostKeyMismatch) or not isinstance(error, Unreachable):
             return False
         return error.passing or self._ever
@@ -144,8 +143,7 @@ class HostConnection:
     def _spent(self, state: tenacity.RetryCallState) -> bool:
         """Return whether the time for retries is over.
 
-        For a first connection, the time counts from the start of that connection. So a host that hangs fails at its own
-        timeout and not later.
+        For a first connection, the time counts from its start, so a host that hangs fails at its own timeout.
         """
         if (state.seconds_since_start or 0.0) >= LONGEST_S:
             return True

@@ -1,8 +1,6 @@
 """Removes Hostwright's own files from a host after its last layer was removed, and frees space on a full disk.
 
-An operator's lock and the drained mark stay, because they do not belong to the installation. Files that were moved
-aside and could not be restored also stay. The history of a host stays in the journal of the machine that ran
-Hostwright.
+An operator's lock, the drained mark, and moved files that could not be restored stay.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ _FOLDERS = (
     jobs.JOBS_DIR, *jobs.WORK_DIRS, originals.ORIGIN, RECORDS, hostcache.CACHE,
     f"{locks.STATE_DIR}/releases", f"{locks.STATE_DIR}/images",
 )  # fmt: skip
-#: Directories that are removed if they are empty.
+#: directories to remove if they are empty
 _PLACES = (
     locks.STATE_DIR,
     hostcache.CACHE.rpartition("/")[0],
@@ -33,15 +31,15 @@ _PLACES = (
     "/usr/local/lib/hostwright",
 )
 
-#: A program for root that removes Hostwright's own files from a host without layers.
+#: program for root that removes Hostwright's own files from a host without layers
 DEPART = sh_file(__file__, "depart.sh", folders=_FOLDERS, release=release.PATH, set_aside=SET_ASIDE, places=_PLACES)
 
-#: A program for root that removes the release record from a host whose layers are provisioned again at once.
+#: program for root that removes the release record, for a host that is provisioned again at once
 FORGET_RELEASE = sh("rm -f -- %s", release.PATH)
 
 
 def clean_script(artifacts: Iterable[Artifact]) -> str:
-    """Return a program for root that removes unneeded files of Hostwright from a host, except these artifacts."""
+    """Return a program for root that removes unneeded files of Hostwright, except these artifacts."""
     kept = tuple(hostcache.host_path(artifact).split("/")[-2] for artifact in artifacts)
     return USERS_FILES + sh_file(
         __file__, "clean.sh", cache=hostcache.CACHE, kept=kept, marks=originals.FILES, homes=HOMES, jobs=jobs.JOBS_DIR

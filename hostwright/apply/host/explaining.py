@@ -16,7 +16,7 @@ MOST_UNITS = 3
 
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9:_.\\@-]{0,200}"  #: characters that a unit's name may have, from systemd.unit(5)
 _WHOLE = rf"{_NAME}\.(?:service|socket|mount|automount|swap|timer|path|target|slice|scope|device)"
-#: Patterns of messages that name a unit: messages of systemctl since 2014, and messages of Hostwright's own steps.
+#: patterns of messages that name a unit: of systemctl since 2014, and of Hostwright's own steps
 _NAMED = (
     Pattern(rf"\b[Jj]ob for ({_WHOLE})\b"),
     Pattern(rf"\bsystemctl status (?:-l )?({_WHOLE})\b"),
@@ -24,7 +24,7 @@ _NAMED = (
 )
 _OF_USERS = Pattern(rf"\b(?:systemctl|journalctl) --user (?:[a-z-]+ )*({_WHOLE})\b")
 _UNIT = Pattern(_WHOLE)
-#: This is the last line of a unit whose dependency failed. The cause is in the journal of the dependency.
+#: last line of a unit whose dependency failed. The cause is in the dependency's journal.
 _ANOTHERS = Pattern(r"^Dependency failed for |failed with result 'dependency'")
 _POINTER = Pattern(r"""\s*See ["'](?:systemctl|journalctl) [^\n]{0,600}?for details\.""")
 _BEGINS = Pattern(r"""See ["'](?:systemctl|journalctl) """)
@@ -75,7 +75,7 @@ def tell_cause(
     if isinstance(error, StepFailed):
         known = _tell_step(error, found, explain)
     if then := again if known else record:
-        # If provisioning does not fix the known problem, the same command would fail again.
+        # Otherwise, the same command would fail again.
         word = "then" if known and not known.provision else "next"
         error.retell(f"{error.sentence}; {word}: {then}")
 
@@ -94,7 +94,7 @@ def _tell_step(
     if told := min(journals, key=lambda journal: _rank(journal, known, explain), default=None):
         sentence = f"{_POINTER.sub('', sentence).rstrip('. ')}; {told.unit} says: {told.last}"
     if known is None and step.known is None and found:
-        # Provisioning fixes some problems. Such a problem is the purpose of the step, and not the cause of its failure.
+        # A problem that provisioning fixes is the purpose of the step, not the cause of its failure.
         faults = (one for one in found.findings if one.grave and one.layer == step.role and not one.provision)
         known = next(faults, None)
     if known and known.cause not in sentence:
@@ -105,8 +105,5 @@ def _tell_step(
 
 
 def _rank(journal: UnitJournal, known: Finding | None, explain: Callable[[str], Finding | None]) -> tuple[bool, bool]:
-    """Return the sort key of a unit's journal. The journal that names the cause comes first.
-
-    Next come journals of units that systemctl has not named.
-    """
+    """Return the sort key of a unit's journal: the cause first, then units not named by systemctl."""
     return known is None or explain("\n".join(journal.lines)) != known, journal.unit == journal.named

@@ -24,10 +24,7 @@ class HostRecords:
         self._connection, self._desired, self._run = connection, desired, run
 
     def note_origin(self, facts: Facts) -> None:
-        """Record the host's original state before the first change, so that it can be restored.
-
-        Raises ``HostError``.
-        """
+        """Record the host's original state before the first change. Raises ``HostError``."""
         if not self._desired.removes and not self._read(facts):
             self._write("the record of the original state", originals.RECORD)
 
@@ -47,9 +44,8 @@ class HostRecords:
     def note_removal(self, facts: Facts, *, depart: bool) -> None:
         """Record that the roles are removed. With ``depart``, also remove Hostwright's own files.
 
-        Set ``depart`` only if every layer was removed; the record alone does not prove that, because it may lack layers
-        of earlier or unfinished runs. If the record has a layer that was not removed, Hostwright's files stay. Raises
-        ``HostError``.
+        Set ``depart`` only if every layer was removed. If the record has a layer that was not removed, Hostwright's
+        files stay anyway. Raises ``HostError``.
         """
         before, gone = self._read(facts), [role.name for role in self._desired.roles]
         record = newrelease.reduced(before, gone)
@@ -60,7 +56,7 @@ class HostRecords:
             self._write(f"its release record {release.PATH}", script)
 
     def _read(self, facts: Facts) -> Mapping[str, Any]:
-        """Return the host's current record. Raises ``Refused`` if it is from a newer Hostwright, and so must stay."""
+        """Return the host's current record. Raises ``Refused`` if a newer Hostwright wrote it."""
         if sentence := release.refusal(facts):
             raise Refused(self._desired.host, sentence)
         return release.read(facts)

@@ -1,6 +1,6 @@
 """Runs the job of one role on one host: delivers its files, starts its program, and follows its log to the end.
 
-The job does not depend on the connection: after a lost connection, a new one reads on from the same byte.
+After a lost connection, a new one reads the log on from the same byte.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from hostwright.transport.root.rootshell import RootShell
 if TYPE_CHECKING:
     from hostwright.apply.run import Run
 
-MOST_NOTES = 50  #: maximum number of notes shown for one job (our choice). Its recorded output contains all notes.
-MOST_ERRORS = 3  #: maximum number of errors shown for a failed step. Its recorded output contains all errors.
-TAIL_LINES = 15  #: number of the last lines of a failed step's output that the operator sees
+MOST_NOTES = 50  #: maximum number of notes shown for one job (our choice). The record contains all.
+MOST_ERRORS = 3  #: maximum number of errors shown for a failed step
+TAIL_LINES = 15  #: number of lines of a failed step's output that the operator sees, from its end
 #: time limit in seconds of one watch (our choice). The steps have shorter limits on the host.
 JOB_TIMEOUT_S = 6 * 3600.0
 WATCH_IDLE_S = 8.0  #: seconds without output after which a watch counts as dead. It prints a line every 2 s (watch.sh).
@@ -59,11 +59,10 @@ class JobRunner:
     def execute(self, plan: RolePlan, artifacts: Sequence[Artifact], remaining_s: tuple[float, ...] = ()) -> RoleResult:
         """Deliver the files, run the role's steps as a job, and return its result, even if the job failed.
 
-        ``remaining_s`` has, for each step, the seconds of work left when the step begins: of several roles that wait
-        for a lock of the host, the one with the most work left gets it.
+        ``remaining_s`` has the seconds of work left at the start of each step (``scripting.runner``).
 
         Raises ``JobLost`` if the job ended without an exit status, ``ArtifactError``, and ``HostError`` if the job
-        cannot be started or the host stays unreachable; the job itself then continues.
+        cannot be started or the host stays unreachable. The job itself continues.
         """
         self._deliver(plan.role, artifacts)
         name = f"{self.run.id}-{plan.role}-{secrets.token_hex(2)}"
@@ -160,7 +159,6 @@ def failures(
 
 
 def _failure(host: str, plan: RolePlan, step: StepResult, explain: Callable[[str], Finding | None]) -> StepFailed:
-    """Return the error for one failed step: the end of its output, and the cause if it is known."""
     lines = [line for line in step.output.splitlines() if line.strip()]
     known = explain(step.output)
     because = _errors(lines, explain) or _told(known) or last_line(lines)
@@ -177,10 +175,7 @@ def _told(known: Finding | None) -> str:
 
 
 def _errors(lines: list[str], explain: Callable[[str], Finding | None]) -> str:
-    """Return the errors that a step printed, each with its known cause and fix.
-
-    Errors with the same cause are joined.
-    """
+    """Return the errors that a step printed, each with its known cause and fix, without repeated causes."""
     errors = dict.fromkeys(line.removeprefix(hostjobs.ERROR) for line in lines if line.startswith(hostjobs.ERROR))
     by_cause: dict[str, list[str]] = {}
     for error in tuple(errors)[:MOST_ERRORS]:

@@ -17,7 +17,7 @@ class Outcome:
     host: str
     plan: Plan
     results: tuple[RoleResult, ...] = ()
-    left: Plan | None = None  #: differences that remain after the last round; ``None`` before anything was applied
+    left: Plan | None = None  #: remaining differences; ``None`` before anything was applied
     reboots: int = 0
     acceptance: tuple[Acceptance, ...] = ()  #: results of the additional checks (``HostJob.accept``)
 

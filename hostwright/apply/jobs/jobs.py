@@ -26,10 +26,10 @@ from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.host.jobs import JobRecord, alive_script, is_job_id
 from hostwright.plan.model import RetryRule, RolePlan
 
-#: maximum number of jobs on a host (our choice). A new job removes the oldest jobs that are not running.
+#: maximum number of jobs on a host (our choice). The oldest jobs that are not running are removed.
 KEEP_JOBS = 40
 KEEP_BYTES = 64 << 20  #: maximum number of bytes of all jobs on a host (our choice). ``KEEP_ALWAYS`` takes precedence.
-KEEP_ALWAYS = 8  #: number of the latest jobs that are kept at any size: the roles of one run, whose logs may be open
+KEEP_ALWAYS = 8  #: minimum number of the latest jobs to keep: the roles of one run
 SHUTDOWN_WAIT_S = 300  #: seconds that a shutdown waits for the running step, so that dpkg is not killed (our choice)
 
 
@@ -38,8 +38,8 @@ class Job:
     """The program of one role on one host.
 
     ``id`` is the name of the job's directory; ``nonce`` marks the job's steps in the log. ``run`` and ``operator`` tell
-    later runs who started the job. ``retry_rules`` select the failures to retry. ``remaining_s`` has, for each step,
-    the seconds of work left when the step begins (``scripting.runner``).
+    later runs who started the job. ``retry_rules`` select the failures to retry. ``remaining_s`` has the seconds of
+    work left at the start of each step.
     """
 
     id: str
@@ -57,14 +57,14 @@ class Job:
         """Return the content of ``job.json``, the job's record for later controllers, as one line."""
         steps = tuple(change.what for change, _ in self.plan.steps)
         record = JobRecord(1, self.plan.role, self.nonce, self.run, self.operator, steps)
-        return json.dumps(asdict(record)) + "\n"  # keeps json's default spaces, because failure rules grep for them
+        return json.dumps(asdict(record)) + "\n"  # json's default spaces, because failure rules grep for them
 
 
 def start_script(job: Job) -> str:
     """Return idempotent commands for root that create the job on the host and start it detached.
 
-    The commands exit with 0 if the job exists and has been started by this or an earlier call. Otherwise they exit with
-    1 and print the reason to standard error.
+    The commands exit with 0 if the job exists and was started by this or an earlier call. Otherwise they exit with
+    status 1, and print the reason to standard error.
     """
     wrapper = sh_file(__file__, "wrapper.sh")
     program = files(job.plan, job.nonce, job.retry_rules, job.remaining_s)

@@ -1,14 +1,14 @@
 """The program of a role as sh, and the parser that converts its log to results.
 
-A role's program is a directory of step files and a runner. For each step, the runner writes a marker line with a nonce
-at the beginning, and a marker line with exit status and duration at the end. All lines between them are the step's
-output. A step with a transient failure runs again, up to its number of tries; a marker line precedes each wait.
+A role's program is a directory of step files and a runner. The runner writes a marker line with a nonce before each
+step, and one with exit status and duration after it. The lines between are the step's output. A step with a transient
+failure runs again, up to its number of tries, each time after a marker line.
 
-The runner stops at the first step that fails permanently, and exits with the status of that step. After a failure in a
-change with ``alone``, the runner continues with the next change, and exits with the status of the failure at the end.
+The runner stops at the first step that fails permanently, and exits with its status. After a failure in a change with
+``alone``, it continues with the next change, and exits with the status of the failure at the end.
 
 The program runs in ``$JOB`` and writes to ``$JOB/log``. A step's output passes through a named pipe, so that the log
-stays bounded. The pipe is always drained: a full log or disk neither blocks nor kills a step.
+stays bounded, and a full disk neither blocks nor kills a step.
 """
 
 from __future__ import annotations
@@ -39,27 +39,27 @@ LOCK_WAIT_S = 3600
 TOLD_WAIT_S = 0.05
 MOST_URGENT = 99_999_999  #: tenths of a second, more than the remaining work of any role
 OUTPUT_CAP_BYTES = 256 * 1024  #: maximum number of bytes of one step's output that the controller keeps in memory
-#: maximum number of bytes for the first lines of an output. The other half is for the last lines.
+#: maximum number of bytes of the first lines of an output
 _HALF = OUTPUT_CAP_BYTES // 2
-FIRST_LINES = 200  #: number of lines kept from the beginning of a long output, which often contain the first error
+FIRST_LINES = 200  #: number of lines to keep from the beginning of a long output, often with the first error
 #: maximum number of bytes of one step's output in the log: ten times the output of installing 60 packages
 STEP_CAP_BYTES = 4 << 20
-#: number of bytes of a log above which only the beginning and the end of a step's output are written
+#: size in bytes of a log above which a step's output is reduced to its beginning and end
 JOB_CAP_BYTES = 8 << 20
-#: number of bytes kept from the end of a long output, which contains the cause of a failure
+#: number of bytes to keep from the end of a long output, which contains the cause of a failure
 END_BYTES = transient.TAIL_BYTES
 MOST_STEPS = 1000  #: maximum number of steps if the steps of a role are unknown
 MOST_TRIES = 100  #: maximum number of tries of one step: ten times as many as any role requests
 LINE_CHARACTERS = 1000  #: maximum number of characters of a step's progress line
-RESERVE_BYTES = 64 * 1024  #: number of bytes reserved on disk before each step, so that "disk full" can still be logged
+RESERVE_BYTES = 64 * 1024  #: number of bytes reserved on disk before each step, so that "disk full" can be logged
 
 
 def runner(plan: RolePlan, nonce: str, remaining_s: Sequence[float] = ()) -> str:
     """Return the sh program that runs a role's steps in order. Its input is ``$JOB``, the directory of the step files.
 
-    ``nonce`` marks the program's own lines in the log; no step must be able to guess it. ``remaining_s`` has, for each
-    step, the seconds of work left when the step begins: of several steps that wait for a lock, the one with the most
-    work left gets it.
+    ``nonce`` marks the program's own lines in the log; no step must be able to guess it. ``remaining_s`` has the
+    seconds of work left at the start of each step. Of several steps that wait for a lock, the one with the most work
+    left gets it.
 
     The program exits with 0, with the status of a step that failed permanently, or with 143 when the host shuts down.
     """
@@ -155,7 +155,7 @@ class LogReader:
     """Parses a role's log, fed in chunks of any size, into step results.
 
     ``steps`` are the descriptions of the steps, in order. ``reason`` finds the line with a transient cause in a text.
-    ``bytes`` counts the bytes fed so far: after a lost connection, the watch continues with the next byte.
+    ``bytes`` counts the bytes fed so far, for a watch that continues after a lost connection.
 
     >>> reader = LogReader("base", ["install packages"], "n0nce")
     >>> reader.feed(b"n0nce begin 0\\nUnpacking libc6 ...\\n")
@@ -179,7 +179,7 @@ class LogReader:
         )
         self._rest = bytearray()
         self._running: int | None = None
-        self._next = 0  #: lowest number of a step that may still begin. No step begins twice.
+        self._next = 0  #: lowest number of a step that may begin, since no step begins twice
         self._output = _Output()
         self._last = ""
         self._retry: Retry | None = None
@@ -197,7 +197,7 @@ class LogReader:
             self._read(whole)
         else:
             self._rest += rest
-        if len(self._rest) > OUTPUT_CAP_BYTES:  # An endless line is a progress bar or an attack. Its end is kept.
+        if len(self._rest) > OUTPUT_CAP_BYTES:  # A progress bar is one endless line. Its end is kept.
             del self._rest[:-4096]
         return Progress(self._running, self._what(self._running), self._last, self._retry, self._waits)
 
@@ -205,7 +205,7 @@ class LogReader:
         return self._steps[number] if number is not None and number < len(self._steps) else ""
 
     def _read(self, lines: bytes) -> None:
-        """Parse whole lines, given without the last line break. Lines between two markers are a step's output."""
+        """Parse whole lines, without the last line break."""
         start = 0
         for match in self._marker.finditer(lines):
             if match.start() > start:
@@ -216,7 +216,7 @@ class LogReader:
             self._keep(lines[start:])
 
     def _mark(self, match: re.Match[bytes]) -> None:
-        """Process a marker. A marker that the runner cannot have written at this position counts as output."""
+        """Process a marker. A marker at an impossible position counts as output."""
         match [word.decode() for word in match.groups() if word is not None]:
             case ["begin", number] if self._next <= int(number) < (len(self._steps) or MOST_STEPS):
                 self._running, self._output, self._retry, self._waited_s = int(number), _Output(), None, 0.0
@@ -234,7 +234,7 @@ class LogReader:
                 self._keep(match[0])
 
     def _announce(self, number: int, wait_s: float) -> None:
-        """Record a retry of a step. The reason is searched for only in the first ``MOST_TRIES`` retries."""
+        """Record a retry of a step. Only the first ``MOST_TRIES`` retries have a reason."""
         reason = self._reason(self._output.text()[-transient.TAIL_BYTES :]) if number <= MOST_TRIES else ""
         self._retry = Retry(number, wait_s, reason)
         self._keep(f"hostwright: transient failure, retrying in {wait_s:.0f} s".encode())
@@ -264,7 +264,7 @@ class LogReader:
 
 
 class _Output:
-    """The output of a step: its first and its last lines. Above ``OUTPUT_CAP_BYTES``, the lines between are dropped."""
+    """The first and last lines of a step's output, ``OUTPUT_CAP_BYTES`` in total."""
 
     def __init__(self) -> None:
         self._first: list[str] = []
@@ -272,7 +272,7 @@ class _Output:
         self._room = OUTPUT_CAP_BYTES
 
     def add(self, lines: list[str]) -> None:
-        """Append lines to the output. Each line is appended once and removed at most once, so the cost is linear."""
+        """Append lines. Each line is removed at most once, so the cost is linear."""
         for line in lines:
             kept = line[-OUTPUT_CAP_BYTES:]
             self._room -= len(kept) + 1
@@ -284,5 +284,4 @@ class _Output:
             self._room += len(self._end.popleft()) + 1
 
     def text(self) -> str:
-        """Return the lines that were kept, as one text."""
         return "\n".join([*self._first, *self._end])

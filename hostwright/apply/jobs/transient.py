@@ -1,9 +1,8 @@
 """Transient failures: a lock held by another process, or a resolver or mirror that is briefly unavailable.
 
-A step that may be repeated (``Step.tries``) is repeated only if its own output names a transient cause. The failure
-rules define these causes (``FailureRule.transient``), so that retries and explanations have one source. The host
-decides, so that retries work without the controller: ``grep -iP`` tries the rules' patterns on the host, line by line
-and in the order of the rules; the first match decides.
+A step is repeated (up to ``Step.tries``) only if its own output names a transient cause, as defined by the failure
+rules (``FailureRule.transient``). The host decides with ``grep -iP``, so that retries work without the controller. The
+first match decides: line by line, in the order of the rules.
 
 A full disk also causes download errors that look transient, so the rule for a full disk comes first.
 """
@@ -18,8 +17,8 @@ from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import RetryRule
 
 BACKOFF_S = 5.0  #: seconds before the first retry (our choice). Each further wait is twice as long.
-BACKOFF_MAX_S = 60.0  #: maximum number of seconds of a wait, without the random jitter of up to half of it
-#: number of bytes at the end of a try's output that are searched, because the cause of a failure is at the end
+BACKOFF_MAX_S = 60.0  #: maximum wait in seconds before a retry, without random jitter
+#: number of bytes to search at the end of a try's output, where the cause of a failure is
 TAIL_BYTES = 64 * 1024
 
 
@@ -58,5 +57,5 @@ def _compiled(pattern: str) -> Pattern:
 
 
 def _expression(rule: RetryRule) -> str:
-    """Return a rule as one pattern for ``grep -P``. A negative lookahead replaces its second pattern, ``unless``."""
+    """Return a rule as one pattern for ``grep -P``. A negative lookahead replaces ``unless``."""
     return f"^(?!.*(?:{rule.unless})).*(?:{rule.pattern})" if rule.unless else rule.pattern

@@ -1,8 +1,8 @@
 """Files with the facts of a host at one time. The host can be planned again from these facts.
 
-The file is one JSON document, compressed in three parts that ``gunzip`` reads as one: the host and the time, the
-probes, and the answers in the order of the probes. Hosts with the same probes have the same second part, which is
-compressed and parsed only once. Hosts with the same answers also share the third part.
+The file is one JSON document, compressed in three parts that ``gunzip`` reads as one: host and time, probes, and
+answers in the order of the probes. Hosts with the same probes share the second part, and hosts with the same answers
+also share the third.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from hostwright.plan.model import Answer, Facts, Probe
 
 SCHEMA = 2
 _PROBES, _ANSWERS = '"probes": ', ', "answers": '  #: texts with which the first and the second part of the file end
-_GZIP = 31  #: value of zlib's ``wbits`` for the gzip format with the largest window
+_GZIP = 31  #: zlib's ``wbits`` for gzip with the largest window
 _HEAD_BYTES = 64 * 1024  #: maximum number of bytes of the first part, which contains the host name (our choice)
 MOST_PARSED = 64  #: maximum number of cached third parts, about 300 kB each (our choice)
-_MOST_ASKED = 16  #: maximum number of cached second parts, which differ only by the roles of the hosts (our choice)
-_LEVEL = 3  #: gzip level that takes half the time of the default level, for 10 % more bytes
+_MOST_ASKED = 16  #: maximum number of cached second parts, one per set of roles (our choice)
+_LEVEL = 3  #: gzip level: half the time of the default level, for 10 % more bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +93,7 @@ def _make_room(kept: dict[bytes, Any], most: int) -> None:
 
 
 def write_facts(path: Path, host: str, at: str, facts: Facts, redactor: Redactor) -> int:
-    """Write the facts of a host atomically, with secrets masked. Return the size of the file in bytes.
-
-    Raises ``OSError``.
-    """
+    """Write a host's facts atomically with secrets masked. Return the file's size in bytes. Raises ``OSError``."""
     known = {**facts, **facts.late}
     head = json.dumps({"schema": SCHEMA, "host": host, "at": at}).removesuffix("}") + f", {_PROBES}"
     asked = tuple((redactor.text(probe.script), probe.root, probe.cap_bytes) for probe in known)
@@ -128,7 +125,7 @@ def _packed(text: str) -> bytes:
 def load_facts(path: Path, parsed: Parsed | None = None) -> tuple[Facts, datetime]:
     """Return recorded facts, with secrets masked, and the time of the probe (UTC).
 
-    ``parsed`` is a cache, from which equal facts are returned as the same object. Raises ``InputError``.
+    ``parsed`` is a cache: equal facts are the same object. Raises ``InputError``.
     """
     try:
         text, facts = _read(path.read_bytes(), parsed or Parsed())
@@ -146,9 +143,9 @@ def _read(data: bytes, parsed: Parsed) -> tuple[str, Facts]:
     head = first.decompress(data, _HEAD_BYTES)
     if first.eof and head.endswith(_PROBES.encode()):
         return _time(json.loads(head + b"[]}")), parsed.get(first.unused_data)
-    # The standard library parses it, because pydantic's own parser rejects a host's name with a lone surrogate.
+    # pydantic's own parser rejects a host name with a lone surrogate.
     document = json.loads(gzip.decompress(data))
-    rows = document["facts"]  # schema 1, in which each probe has its answer beside it
+    rows = document["facts"]  # schema 1: each probe has its answer beside it
     return _time(document), Facts(dict(zip(_probes(rows), _answers(rows), strict=True)))
 
 

@@ -41,7 +41,7 @@ def records(folder: Path) -> Iterator[Mapping[str, Any]]:
         with journal.open("rb") as file:
             rest = b""
             while True:
-                going = in_progress(journal, header)  # checked before the last read, so that no record is missed
+                going = in_progress(journal, header)  # before the last read, so that no record is missed
                 *lines, rest = (rest + file.read()).split(b"\n")
                 for record in filter(None, map(parsed, lines)):
                     yield record

@@ -16,7 +16,7 @@ from typing import Any
 from hostwright import __version__
 from hostwright.common.operator import operator
 
-GIT_TIMEOUT_S = 3.0  #: time limit in seconds. If git takes longer (a work tree on a slow disk), the commit stays empty.
+GIT_TIMEOUT_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +63,14 @@ class RunHeader:
 
 
 def new_run_id() -> str:
-    """Return a new run ID. Run IDs sort by time (UTC), and may be part of the names of units and files."""
+    """Return a new run ID. IDs sort by time (UTC), and may be part of unit names and file names."""
     return time.strftime("%Y%m%dt%H%M%S", time.gmtime()) + "-" + secrets.token_hex(2)
 
 
 def commit_of(path: str | Path) -> str:
     """Return the git commit of a directory, or of a file's directory, with ``+dirty`` if a file below it differs.
 
-    The commit is empty without git, without a repository, or if git takes longer than ``GIT_TIMEOUT_S``. Nothing is
-    written to the repository.
+    The commit is empty without git, without a repository, or if git takes longer than ``GIT_TIMEOUT_S``.
     """
     place = Path(path)
     command = ["git", "-c", "core.fsmonitor=false", "status", "--porcelain=v2", "--branch", "--", "."]

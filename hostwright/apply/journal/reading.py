@@ -22,7 +22,7 @@ from hostwright.common.input.nearest import nearest
 from hostwright.common.places import JOURNAL, runs_dir
 
 LAST = "last"
-_TAIL_BYTES = 64 * 1024  #: number of bytes at the end of a journal that contain the whole last record of a run
+_TAIL_BYTES = 64 * 1024  #: number of bytes at the end of a journal that contain its last record
 _EMPTY = RunHeader(run="", verb="", hosts=(), inventory="")
 
 
@@ -93,8 +93,6 @@ class Runs:
 
 def short_ids(runs: Iterable[str]) -> dict[str, str]:
     """Return the short ID of each run by its full ID: the part after the hyphen if it is unique, else the full ID.
-
-    The IDs of one day begin with the same digits, and their ends are random.
 
     >>> short_ids(["20261124t001658-ab12", "20261124t001702-77f0", "20261123t101702-77f0"])["20261124t001658-ab12"]
     'ab12'

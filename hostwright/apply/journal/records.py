@@ -21,8 +21,8 @@ SCHEMA = 1
 RUN_BEGAN, RUN_ENDED = "run began", "run ended"
 ENDED, INTERRUPTED, CRASHED, RUNNING = "ended", "interrupted", "crashed", "running"
 
-#: Fields that are never masked: fixed words, and the names by which runs and hosts are found. None of them can contain
-#: text from a host. A job's role, run and operator are read from the host, and so are not in this set.
+#: names of fields that are never masked: fixed words, and the names by which runs and hosts are found. They cannot
+#: contain text from a host.
 IDENTIFIERS = frozenset({"kind", "host", "at", "result", "verb", "hosts", "place", "began", "version", "how"})
 
 

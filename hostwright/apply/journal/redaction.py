@@ -8,9 +8,8 @@ value of a variable with a name like a password's.
 A mask within a known sentence can reveal a short secret: ``f***iled`` reveals ``a``. So every line that contains a
 secret of fewer than ``MIN_INLINE`` characters is hidden whole.
 
-Fixed words and the names by which runs and hosts are found (``records.IDENTIFIERS``) cannot be masked. A password that
-equals a host name, the word ``failed`` or a number such as a duration stays visible there, but nothing marks it as a
-password.
+The fields in ``records.IDENTIFIERS`` are not masked. A password that equals a host name or the word ``failed`` stays
+visible there, but nothing marks it as a password.
 """
 
 from __future__ import annotations
@@ -30,15 +29,13 @@ from hostwright.inventory.model import Host
 from hostwright.plan.model import Plan
 from hostwright.plan.targets import TargetHost
 
-MASKS = (MASK, "(hidden)", "…", "")  #: possible masks, of which the first that contains no secret is used
-#: number of characters below which the whole line with a secret is hidden: such secrets occur in many words (our
-#: choice)
+MASKS = (MASK, "(hidden)", "…", "")  #: possible masks. The first that contains no secret is used.
+#: length in characters below which a secret hides its whole line, because it occurs in many words (our choice)
 MIN_INLINE = 6
-#: minimum number of characters of an encoded secret that is masked. Shorter forms, such as the base64 of one letter,
-#: occur by chance.
+#: minimum number of characters of an encoded secret that is masked. Shorter forms occur by chance.
 MIN_DERIVED = 4
 MIN_LINE = 8  #: minimum number of characters of a line that is masked on its own, in a secret of several lines
-MIN_BASE64 = 8  #: minimum number of characters of a stable part of base64 that is masked
+MIN_BASE64 = 8  #: minimum number of characters of a part of base64 that is masked
 
 _USERINFO = re.compile(r'://([^\s/?#"<>]+)@')
 _ASSIGNMENT = re.compile(r"(?s)((?:--?[\w-]+[= ])?([\w.-]+)=)(.+)")
@@ -139,7 +136,7 @@ def secrets_in(hosts: Iterable[Host], targets: Iterable[TargetHost] = ()) -> set
     named like a password. A secret from a command is included only after its first use.
     """
     secrets: set[Secret] = set()
-    seen: set[int] = set()  # IDs of checked values: hosts share the values of their groups
+    seen: set[int] = set()  # IDs of checked values, which the hosts of a group share
     for target in targets:
         secrets.update(_secrets(target.variables))
     for host in hosts:
@@ -205,8 +202,8 @@ def _forms(text: str) -> Iterator[str]:
 def _base64(raw: bytes) -> Iterator[str]:
     """Yield the base64 of a secret, and those parts of it that are the same at any offset in an encoded text.
 
-    Base64 encodes three bytes as four characters, so a secret has three alignments. The characters at its ends also
-    encode bits of the adjacent bytes.
+    A secret has three alignments, because base64 encodes three bytes as four characters. The characters at its ends
+    also encode bits of the adjacent bytes.
     """
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         whole = encode(raw).decode()
@@ -221,8 +218,7 @@ def _base64(raw: bytes) -> Iterator[str]:
 def _alternatives(forms: Iterable[str], depth: int = 3) -> str:
     """Return a regular expression that matches any of these texts, the longest first.
 
-    The texts are grouped by their first letters, because a fleet may have a thousand passwords, for all of which every
-    text is searched.
+    The texts are grouped by their first letters, because a fleet may have a thousand passwords.
     """
     known = set(forms)
     if depth == 0 or len(known) < 4:

@@ -12,10 +12,10 @@ from hostwright.apply.events import HostEnded
 from hostwright.apply.journal.records import INTERRUPTED, RUNNING, kind_of
 
 UNTOUCHED, WAITING = "untouched", "waiting"
-AS_DESIRED = frozenset({"as desired", "changed"})  #: results of hosts on which no more work is needed
+AS_DESIRED = frozenset({"as desired", "changed"})  #: results of hosts that need no more work
 HOST_ENDED = kind_of(HostEnded)
 
-#: The beginning of every record about a host.
+#: beginning of every record about a host
 _HEAD = re.compile(rb'\{"kind": "([a-z ]+)", "host": ("(?:[^"\\]|\\.)*")')
 
 

@@ -84,8 +84,8 @@ def resumable(root: Path, inventory: str | Path, name: str = "", known: Collecti
 
     A host counts if no later run worked on it, and if the inventory (``known``) contains it.
 
-    Raises ``InputError`` if no run qualifies, if the run is still in progress, or if the choice is ambiguous: an older
-    run was stopped, and the latest run also left hosts unfinished.
+    Raises ``InputError`` if no run qualifies, if the run is still in progress, or if an older run was stopped and the
+    latest run also left hosts unfinished.
     """
     if name:
         return _unless_running(_named(root, inventory, name))

@@ -14,7 +14,7 @@ from pathlib import Path
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.common.places import ANOTHER_STATE, file_mode, make_folder, refused
 
-_FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  #: error of the file system for a full disk
+_FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 BUSY_S = 30.0  #: seconds to wait for another writer. Writing the first audit of 1,000 hosts takes a few seconds.
 
 
@@ -61,10 +61,7 @@ class SqliteFile:
         return db
 
     def _create(self, path: Path) -> None:
-        """Create the file under a temporary name, then link it, so that no other process finds half a file.
-
-        SQLite gives ``-wal`` and ``-shm`` files the mode of the file.
-        """
+        """Create the file under a temporary name, then link it, so that no other process finds half a file."""
         make_folder(path.parent)
         handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         os.fchmod(handle, file_mode(path.parent))
@@ -78,7 +75,7 @@ class SqliteFile:
                 Path(beside + suffix).unlink(missing_ok=True)
 
     def _trouble(self, path: Path, error: sqlite3.Error) -> HostwrightError:
-        """Return the error for the operator. The low byte of SQLite's error code is its primary code."""
+        """Return the error for the operator. The low byte of SQLite's error code is the primary code."""
         match getattr(error, "sqlite_errorcode", 0) & 0xFF:
             case sqlite3.SQLITE_FULL:
                 return HostwrightError(f"{path}: {refused(_FULL, ANOTHER_STATE)}")

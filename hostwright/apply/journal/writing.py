@@ -55,13 +55,13 @@ from hostwright.common.places import (
 from hostwright.common.secret import Secret
 from hostwright.plan.model import Facts
 
-#: maximum number of characters of the sentence in a run's last record, because readers read only the end of the file
+#: maximum number of characters of the sentence in a run's last record. Readers read only the end of the file.
 KEPT_SENTENCE = 2000
 
-#: maximum number of recorded runs. Beyond it, or beyond ``KEEP_BYTES`` in total, the oldest runs are removed.
+#: maximum number of recorded runs. Above it, or above ``KEEP_BYTES`` in total, the oldest runs are removed.
 KEEP_RUNS = 500
 KEEP_BYTES = 1 << 30
-KEEP_AT_LEAST = 5  #: number of runs that are kept at any size, because `--resume` and `@failed` read the last one
+KEEP_AT_LEAST = 5  #: minimum number of runs to keep, for ``--resume`` and ``@failed``
 _GOING = ".going-"
 
 _RUN_ID = re.compile(r"[a-z0-9][a-z0-9_.-]{0,100}")
@@ -71,7 +71,7 @@ _DURABLE = (events.RoleFinished, events.HostEnded)  #: events synced to disk bef
 class Journal:
     """The journal of one run. Call it with each event, from any thread. Then call ``end`` and ``close``.
 
-    As a context manager, it records the end of the run from the way the block ends, unless ``end`` was called before.
+    As a context manager, it records the end of the run from the way the block ends, unless ``end`` was called.
     """
 
     def __init__(self, header: RunHeader, redactor: Redactor, on_trouble: Callable[[str], None]):
@@ -90,7 +90,7 @@ class Journal:
         self._kept = False
         self._written = 0
         self._bytes = 0
-        self._facts: dict[str, int] = {}  # name of each fact file → its size in bytes
+        self._facts: dict[str, int] = {}  # name of fact file → size in bytes
         self._seen: set[str] = set()
         self._results: dict[str, str] = {}
         self._sync_lock = threading.Lock()  # acquired before ``_lock``, never after it
@@ -122,7 +122,7 @@ class Journal:
     def reopened(
         cls, folder: Path, header: RunHeader, *, secrets: Iterable[Secret], on_trouble: Callable[[str], None]
     ) -> Journal:
-        """Reopen the journal of a run that ended, to ``add`` the events that workers recorded. Then call ``close``.
+        """Reopen the journal of an ended run, to ``add`` the events that workers recorded. Then call ``close``.
 
         Raises ``InputError`` while the run is in progress.
         """
@@ -187,7 +187,7 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Close the file. If no end of the run was recorded, readers regard the run as cut off."""
+        """Close the file. Readers regard a run without a recorded end as cut off."""
         with self._sync_lock, self._lock:
             fd, self._fd = self._fd, None
             if fd is not None:
@@ -224,18 +224,18 @@ class Journal:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         self._fd = os.open(self.path, flags, PRIVATE_FILE)
         os.fchmod(self._fd, file_mode(self._folder))
-        with suppress(OSError):  # On a file system without locks, readers check the process instead.
-            fcntl.flock(self._fd, fcntl.LOCK_EX)  # Only readers hold the lock, each briefly, so this wait is short.
+        with suppress(OSError):  # Without locks, readers check the process instead.
+            fcntl.flock(self._fd, fcntl.LOCK_EX)  # Only readers hold the lock, each briefly.
         prune(root, spare=self.header.run)
 
     def _forget(self) -> None:
-        """Delete a run whose first record cannot be written. Without that record, its command is unknown."""
+        """Delete a run whose first record, with its command, cannot be written."""
         self.close()
         if self._folder.name == self.header.run:
             rmtree(self._folder, ignore_errors=True)
 
     def _keep_facts(self, host: str, facts: Facts) -> str:
-        """Write the facts of a host. Return the file's name within the run's directory; empty if writing failed."""
+        """Write the facts of a host. Return the file's name in the run's directory; empty if writing failed."""
         if self._fd is None:
             return ""
         with self._lock:
@@ -257,7 +257,7 @@ class Journal:
         if self._fd is None:
             return
         shown = record if cleaned else self.redactor.record(record, IDENTIFIERS)
-        # These keys come first, because readers match the beginning of a line without parsing it.
+        # Readers match these keys at the beginning of a line without parsing it.
         head = {key: shown[key] for key in ("kind", "host") if key in shown}
         times = {"t": self._seconds(at) if at else round(time.monotonic() - self._began_s, 3), "at": at or _now()}
         line = json.dumps({**head, **times, **shown}).encode("ascii") + b"\n"
@@ -277,7 +277,7 @@ class Journal:
         return round(max(0.0, passed.total_seconds()), 3)
 
     def _append(self, line: bytes, last: bool) -> int:
-        """Write a line, and return its number. If the last write was incomplete, begin a new line first."""
+        """Write a line, and return its number. After an incomplete write, begin a new line first."""
         with self._lock:
             if self._fd is None or self._ended:
                 return 0
@@ -335,13 +335,13 @@ def prune(root: Path, spare: str = "") -> tuple[str, ...]:
         if too_much and summary.state != RUNNING and summary.run != spare:
             _remove(summary.folder)
             removed.append(summary.run)
-    for left in runs_dir(root).glob(f"{_GOING}*"):  # left over from a process that was killed during a removal
+    for left in runs_dir(root).glob(f"{_GOING}*"):  # left by a process that was killed during a removal
         rmtree(left, ignore_errors=True)
     return tuple(removed)
 
 
 def _remove(folder: Path) -> None:
-    """Remove a run's directory. It is renamed first, so that no reader finds half of a run."""
+    """Remove a run's directory. It is renamed first, so that no reader finds half of it."""
     going = folder.with_name(_GOING + folder.name)
     with suppress(OSError):
         folder.rename(going)
@@ -349,7 +349,7 @@ def _remove(folder: Path) -> None:
 
 
 def _size(summary: RunSummary) -> int:
-    """Return the size of a run's files in bytes. It is measured only for a run without a recorded end."""
+    """Return the size of a run's files in bytes."""
     if summary.size_bytes is not None:
         return summary.size_bytes
     total = 0

@@ -24,7 +24,7 @@ from hostwright.plan.model import Facts
 from hostwright.plan.targets import Targets
 from hostwright.transport.root.rootshell import RootShell
 
-#: lock for a host that is stored on this machine: the current one, and the one before this call
+#: a host's lock on this machine: now, and before this call
 Aside = tuple[OperatorLock | None, OperatorLock | None]
 LEFT_UNKNOWN = (
     f"interrupted; hosts that are not shown may or may not be locked; check with {Command('lock', list=True)}"
@@ -36,16 +36,16 @@ REASON_CHARACTERS = 200  #: maximum number of characters of a reason, which must
 class HostLocks:
     """The locks of one host, after a call and before it. Without a change, both are the same.
 
-    A rebuild that gives up on an unreachable host sets a lock on this machine instead (``aside``).
+    ``aside`` is a lock on this machine, set by a rebuild that gives up on an unreachable host.
     """
 
     host: str
-    lock: OperatorLock | None  #: current lock of an operator on the host
-    before: OperatorLock | None  #: lock of an operator on the host before this call
+    lock: OperatorLock | None  #: operator's lock on the host
+    before: OperatorLock | None
     run: Holder | None  #: run that is changing the host
-    aside: OperatorLock | None = None  #: current lock for the host that is stored on this machine
-    aside_before: OperatorLock | None = None  #: lock for the host that was stored on this machine before this call
-    silent: str = ""  #: why the host is unreachable. In that case, only ``aside`` is known.
+    aside: OperatorLock | None = None  #: operator's lock on this machine
+    aside_before: OperatorLock | None = None
+    silent: str = ""  #: reason why the host is unreachable; empty if it is reachable
 
     def to_json(self) -> dict[str, Any]:
         """Return the locks as a JSON object."""
@@ -80,7 +80,7 @@ def put_locks(
 ) -> Results[HostLocks]:
     """Lock hosts in the operator's name, for ``reason`` and the duration ``lasts``.
 
-    ``force`` replaces another operator's lock. The errors of hosts that could not be locked are in the results.
+    ``force`` replaces another operator's lock. Errors of hosts are in the results.
     """
     now = datetime.now(UTC).replace(microsecond=0)
 

@@ -1,7 +1,7 @@
 """Locks on this machine for hosts that do not answer, and so cannot be locked themselves.
 
-One file per host and inventory, ``set-aside/INVENTORY/HASH.json`` in the state directory, mode 0600, written
-atomically. It has the same content and expiry as an operator's lock on a host (``locks.OperatorLock``).
+One file per host and inventory, ``set-aside/INVENTORY/HASH.json`` in the state directory, mode 0600. It has the same
+content and expiry as an operator's lock on a host (``locks.OperatorLock``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hostwright.plan.host.locks import OperatorLock, forbids
 from hostwright.stack.store.artifacts import locked
 
 FOLDER = "set-aside"
-CAP_BYTES = 8 * 1024  #: maximum number of bytes of a file, ten times the size of a file that Hostwright writes
+CAP_BYTES = 8 * 1024  #: maximum size of a lock file in bytes, ten times the usual size
 
 
 def put(root: Path, inventory: str | Path, lock: OperatorLock, *, now: datetime, force: bool = False) -> None:
@@ -87,13 +87,12 @@ def refusal(root: Path, inventory: str | Path, host: str, now: datetime) -> str:
 
 
 def _path(root: Path, inventory: str | Path, host: str) -> Path:
-    """Return the path of a host's lock. The file name is a hash, because host names may be any text."""
+    """Return the path of a host's lock. It contains a hash, because host names may be any text."""
     name = hashlib.sha256(host.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return root / FOLDER / place_of(inventory) / f"{name}.json"
 
 
 def _read(path: Path) -> OperatorLock | None:
-    """Return the lock in a file; ``None`` if the file does not exist. Raises ``InputError``."""
     try:
         with path.open("rb") as file:
             return adapter(OperatorLock).validate_json(file.read(CAP_BYTES), strict=True)

@@ -14,7 +14,7 @@ from hostwright.plan.observing import ask
 from hostwright.transport.root.rootshell import RootShell
 
 TIMEOUT_S = 30.0  #: time limit in seconds of a program that writes one small file
-TRIES = 5  #: number of tries while other operators change the same lock
+TRIES = 5  #: maximum number of tries while other operators change the same lock
 
 
 def probe_locks(shell: RootShell) -> Facts:
@@ -43,7 +43,7 @@ def take_lock_off(shell: RootShell, who: str, *, force: bool = False) -> Facts:
 
 
 def _change_lock(shell: RootShell, who: str, script: Callable[[Facts], str], *, force: bool) -> Facts:
-    """Probe the lock and change it with ``script(facts)``. If another operator changed it in between, start over."""
+    """Probe the lock and change it with ``script(facts)``. Start over if another operator changed it in between."""
     for _ in range(TRIES):
         before = probe_locks(shell)
         why_not = "" if force else locks.forbids(locks.operator_lock(before), who, datetime.now(UTC))

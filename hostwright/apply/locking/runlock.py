@@ -1,9 +1,8 @@
 """The lock of a run on a host, held as long as the run works on the host.
 
-A small program for root on the host holds the lock, over an exec channel of the run's connection. The program and the
-lock end at the end of its standard input (the run is over, the controller was killed, the connection is lost), or after
-``LAPSES_S`` without a heartbeat (a network failure, a suspended laptop). It answers each heartbeat, so that the
-controller can compute until when it certainly holds the lock.
+A small program for root on the host holds the lock, over an exec channel of the run's connection. It ends with its
+standard input, for example when the connection is lost, or after ``LAPSES_S`` without a heartbeat. It answers each
+heartbeat, so that the controller can compute until when it holds the lock.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from hostwright.plan.host.locks import LAPSES_S, Holder
 from hostwright.transport.root.rootshell import RootShell
 
 BEAT_S = 4.0  #: seconds between two heartbeats. Three may be late before the lock expires.
-MARGIN_S = 1.0  #: seconds before its expiry when the lock already counts as lost, so that the last commands end in time
-ANSWER_S = 30.0  #: seconds in which even a busy host starts the program (our estimate)
-FIRST_WAIT_S = 1  #: seconds of the first wait, which suffices for a lock that is just being released
-ROUND_S = 15  #: seconds of each later wait. After each of them, the holder is checked again.
+MARGIN_S = 1.0  #: seconds before its expiry from which the lock counts as lost, so that the last commands end in time
+ANSWER_S = 30.0  #: time limit in seconds for the start of the program on a busy host (our estimate)
+FIRST_WAIT_S = 1  #: seconds of the first wait for a lock, enough if it is just being released
+ROUND_S = 15  #: seconds of each later wait, after which the holder is checked again
 LAPSE_WAIT_S = 20.0  #: seconds to wait for the lock of a run that is dead or sends no heartbeats
 #: seconds to wait for a worker of the same run, which releases its hosts after 45 s without heartbeats
 OWN_WAIT_S = 60.0
 RELEASE_S = 3.0
-#: time limit in seconds of the exec channel, longer than any run. poll(2) supports up to 24 days.
+#: time limit in seconds of the exec channel, longer than any run. poll(2) allows 24 days.
 LONGEST_S = 20 * 86400.0
 
 #: $1: directory, $2: nonce, $3: record, $4: seconds to wait, $5: seconds without a heartbeat. Child processes must not
@@ -75,9 +74,9 @@ class HostLock:
         """Acquire the lock over ``shell``, on which sudo must have been tried before (see ``RootShell.stream``).
 
         Raises ``Locked`` with the holder's name if the lock is not free within ``wait_s`` seconds; ``notify`` receives
-        a message during the wait. The lock of a dead or silent run expires, so the call always waits for it
-        (``LAPSE_WAIT_S``), and also for a worker of the same run (``OWN_WAIT_S``). Raises ``Unreachable`` if the host
-        does not answer, and ``HostError`` if it cannot be locked.
+        a message during the wait. The call always waits for the lock of a dead or silent run (``LAPSE_WAIT_S``), and
+        for a worker of the same run (``OWN_WAIT_S``). Raises ``Unreachable`` if the host does not answer, and
+        ``HostError`` if it cannot be locked.
         """
         begun_s = now_s()
         round_s = FIRST_WAIT_S
@@ -111,7 +110,7 @@ class HostLock:
         return self._keeper.lost
 
     def check(self) -> None:
-        """Raise ``HostError`` if the lock is lost or may be lost, so that no work begins without it."""
+        """Raise ``HostError`` if the lock is lost or may be lost."""
         if self.lost:
             raise HostError(
                 self._keeper.host, f"the host's lock was lost ({self._keeper.why}); nothing more was started; run again"
@@ -132,7 +131,7 @@ class Keeper:
     """The controller's side of the program on the host that holds the lock: its input and its output.
 
     The object is the standard input of the program (``transport.Readable``). At most one heartbeat is unanswered at a
-    time, so that an answer proves when that heartbeat was sent: the lock is held for ``LAPSES_S`` from that time.
+    time. Its answer proves that the lock is held for ``LAPSES_S`` from the time when the heartbeat was sent.
     """
 
     def __init__(self, shell: RootShell, holder: Holder, wait_s: int):
@@ -145,14 +144,14 @@ class Keeper:
         self._rest = b""
         self._held = self._ending = False
         self._busy: Busy | None = None
-        self._error: HostError | None = None  #: why the program has ended; ``None`` while it is running
+        self._error: HostError | None = None  #: error with which the program ended
         self._sent = self._heard = 0
         self._sent_s = self._heard_s = -math.inf
         self._thread = threading.Thread(target=self._run, args=(shell, about), name="host-lock", daemon=True)
         self._thread.start()
 
     def settled(self, timeout_s: float) -> Busy | None:
-        """Wait for the lock. Return ``None`` once it is acquired, or its other holder. Raises errors of the program."""
+        """Wait for the lock. Return ``None`` once it is acquired, or its other holder."""
         with self._change:
             self._change.wait_for(lambda: self._heard or self._busy or self._error, timeout_s)
             if self._heard:
@@ -208,7 +207,7 @@ class Keeper:
         self.stop()
 
     def _take(self, data: bytes) -> None:
-        """Parse the output of the program, in chunks of any size. Lines from a login shell are ignored."""
+        """Parse the output of the program. Lines from a login shell are ignored."""
         *lines, rest = (self._rest + data).split(b"\n")
         self._rest = rest[-2 * locks.RECORD_CAP_BYTES :]
         with self._change:
@@ -239,5 +238,5 @@ def _lapse_s(busy: Busy, holder: Holder) -> float:
 
 
 def now_s() -> float:
-    """Return seconds of a clock that runs during suspend, because a laptop that resumes has lost its locks."""
+    """Return seconds of a clock that runs during suspend, because a resumed laptop has lost its locks."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

@@ -21,7 +21,7 @@ from hostwright.plan.model import Plan
 
 LEFT_RUNNING = "interrupted. Jobs that run on the hosts go on; %s re-attaches to them."
 
-#: function that creates the executor for the hosts of a run that has begun
+#: function that creates the executor of a run that has begun
 OpenExecutor = Callable[[Run], RunExecutor]
 
 
@@ -36,10 +36,10 @@ def apply_goal(
 ) -> RunResults[Outcome]:
     """Apply a goal to the hosts of a run.
 
-    A host whose goal raises a ``HostError`` is not changed, and counts as failed. ``saved`` are plans shown earlier: a
-    host whose saved plan is stale is not changed. ``ask`` is called once, before the run begins; each host is then
-    changed exactly as planned, or refused. ``accept`` checks each host that is as desired: on ``NotAccepted``, the host
-    has failed. ``open_executor`` creates the executor; the default is this process.
+    A host whose goal raises a ``HostError`` is not changed, and counts as failed. ``saved`` are plans shown earlier; a
+    host with a stale plan is not changed. ``ask`` is called once, before the run begins; each host is then changed
+    exactly as planned, or refused. ``accept`` checks each host that is as desired; on ``NotAccepted``, the host has
+    failed. ``open_executor`` creates the executor; the default is this process.
 
     Raises ``InputError`` for invalid limits, and ``Interrupted`` with the results so far after a second Ctrl-C. Errors
     of hosts are in the results.

@@ -1,7 +1,7 @@
 """Lists the work and data that a run would disturb or delete, and records the plans that the operator approved.
 
-While the operator is asked, no host is locked. Each host is planned again under its lock, and changed only if its plan
-is still the same (``HostApply``).
+While the operator is asked, no host is locked. Each host is planned again under its lock (``HostApply``), and changed
+only if its plan is the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hostwright.plan.model import Plan
 from hostwright.plan.planning import HostPlan
 from hostwright.plan.targets import Targets
 
-YES_VARIABLE = "HOSTWRIGHT_YES"  #: name of the environment variable that has the effect of ``--yes``
+YES_VARIABLE = "HOSTWRIGHT_YES"  #: environment variable with the effect of ``--yes``
 NAMED = 5  #: maximum number of users listed for each host (our choice)
 
 
@@ -33,7 +33,7 @@ class Ask(Protocol):
 
 
 def unasked(what: str) -> InputError:
-    """Return the error for an action that was not approved, if no terminal exists to ask on. ``what`` names it."""
+    """Return the error for an action (``what``) that was not approved, because no terminal exists to ask on."""
     sentence = f"{what}, and nobody can be asked here; no host was touched; pass --yes or set {YES_VARIABLE}=1 to agree"
     return InputError(sentence, "--yes")
 
@@ -60,7 +60,7 @@ def consent(run: Run, goal: Goal, *, saved: Mapping[str, Plan], ask: Ask | None)
     try:
         results = plan_each(targets, run.connections, goal)
     except Interrupted as stop:
-        stop.ended = None  # The interruption happened during the question, so the run has no results.
+        stop.ended = None  # The interrupted run has no results.
         raise
     plans = results.values
     local = {target.name for target in targets if target.host.local}

@@ -25,7 +25,7 @@ TIMEOUT_S = 60.0  #: time limit in seconds of one poll
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What was observed of a run on a host, until the run ended there. ``run`` is empty if no run worked on the host.
+    """The observations of a run on one host. ``run`` is empty if no run worked on the host.
 
     ``failed`` are the roles whose jobs failed or were lost; ``done`` are the roles whose jobs succeeded.
     """
@@ -38,7 +38,7 @@ class Followed:
 
 
 def follow_each(run: Run) -> Results[Followed]:
-    """Follow the current run on each host until the run has ended on the host. Errors of hosts are in the results."""
+    """Follow the current run on each host until it has ended there. Errors of hosts are in the results."""
     by_name, connections = run.targets.by_name, run.connections
 
     def of_host(name: str) -> Followed:
@@ -72,7 +72,7 @@ class _Following:
         return self._ended()
 
     def _look(self) -> bool:
-        """Poll the host once, and follow its new jobs. Return whether the run or one of its jobs is still active."""
+        """Poll the host once, and follow its new jobs. Return whether the run is still active."""
         probes = (locks.RUN_LOCK, jobs.RUNNING)
         facts = self._connection.use(lambda shell: ask(shell, probes, timeout_s=TIMEOUT_S))
         holder, running = locks.run_lock(facts), jobs.running(facts)

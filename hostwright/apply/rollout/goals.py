@@ -43,7 +43,7 @@ class OnlyStates:
 
     role: str
     states: tuple[Resource, ...]
-    #: files for this run in addition to the stack, by artifact name
+    #: artifact name → file for this run, in addition to the stack
     artifacts: Mapping[str, Artifact] = field(default_factory=dict)
 
     def desired(self, target: TargetHost) -> Desired:

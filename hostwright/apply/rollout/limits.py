@@ -17,15 +17,13 @@ from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.common.text import count
 
-#: maximum number of parallel hosts (our estimate). With more hosts, this machine's cores are the limit; each host takes
-#: 0.6 MB of memory.
+#: maximum number of parallel hosts (our estimate). With more hosts, this machine's cores are the limit.
 MAX_PARALLEL = 192
 FILES_PER_HOST = 4  #: number of open files for each host: a socket, files of paramiko, and an artifact
 FILES_KEPT = 64  #: number of open files reserved for the journal, the view and the artifacts
 
-#: Our choice: one in every ``LENT_EARLY`` slots of a batch may be released before its host counts as silent, so that a
-#: host that hangs does not delay others. After a network outage of some seconds, only a few more hosts than a batch are
-#: active.
+#: number of slots of a batch of which one may be released before its host counts as silent (our choice). A host that
+#: hangs then does not delay others.
 LENT_EARLY = 4
 
 STOPPED_BY_OPERATOR = "stopped by the operator"
@@ -35,7 +33,7 @@ _AMOUNT = re.compile(r"([0-9]{1,9})|([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%")
 
 
 def window(hosts: int) -> int:
-    """Return the maximum number of parallel hosts: all, unless ``MAX_PARALLEL`` or the limit of open files is lower."""
+    """Return the maximum number of parallel hosts, from ``MAX_PARALLEL`` and the limit of open files."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return max(1, min(hosts, MAX_PARALLEL))
@@ -54,10 +52,9 @@ class Limits:
 def read_limits(request: Request, hosts: int, most: int | None = None) -> Limits:
     """Return the limits from ``--canary``, ``--batch`` and ``--max-fail`` for a run of ``hosts`` hosts.
 
-    At most ``most`` hosts run in parallel; the default is ``window``. Each option is empty (no canary; as many in
-    parallel as possible; any number may fail), a number of hosts, or a share such as ``10%``. Shares of ``canary`` and
-    ``batch`` are rounded up to at least one host; a share of ``max_fail`` is rounded down. Raises ``InputError`` that
-    names the option.
+    At most ``most`` hosts run in parallel; the default is ``window``. Each option is empty, a number of hosts, or a
+    share such as ``10%``. Empty means: no canary, as many in parallel as possible, any number may fail. Shares of
+    ``canary`` and ``batch`` are rounded up, a share of ``max_fail`` down. Raises ``InputError`` that names the option.
 
     >>> read_limits(Request(canary="1", batch="10%", max_fail="5%"), 42)
     Limits(canary=1, batch=5, max_fail=2)
@@ -88,13 +85,12 @@ def _amount(option: str, text: str, hosts: int) -> Fraction | None:
 class Scheduler:
     """The waiting, running and failed hosts of one run. It chooses the hosts that begin next.
 
-    Not thread-safe. ``ceiling`` limits the running hosts even if slots were released; it may change as workers join and
-    leave.
+    Not thread-safe. ``ceiling`` limits the running hosts; it may change as workers join and leave.
     """
 
     def __init__(self, names: Iterable[str], limits: Limits, ceiling: int):
         order = tuple(dict.fromkeys(names))
-        self.because = ""  #: why no further hosts begin; empty while the run continues
+        self.because = ""  #: reason why no further hosts begin; empty while the run continues
         self.failures = 0  #: number of failed and unreachable hosts; a locked host does not count
         self._max_fail = limits.max_fail
         self._batch = max(1, limits.batch)
@@ -134,8 +130,8 @@ class Scheduler:
     def _may_begin(self, host: str, silent: Collection[str], not_responding: Collection[str]) -> bool:
         """Return whether a slot is free for this host.
 
-        The slot of a silent host is released only if the failure limit allows all silent hosts to fail: in a network
-        outage, the run must not continue host by host. Slots of canaries are never released.
+        The slot of a silent host is released only if all silent hosts may fail. In a network outage, the run must not
+        continue host by host. Slots of canaries are never released.
         """
         if self.because or len(self._running) >= self.ceiling:
             return False
@@ -178,5 +174,5 @@ class Scheduler:
             self._canaries.update([name for name in self._waiting if name not in self._canaries][:1])
 
     def halt(self, because: str) -> None:
-        """Begin no further hosts, because of ``because``. If called again, the first reason is kept."""
+        """Begin no further hosts. Only the first reason (``because``) is kept."""
         self.because = self.because or because

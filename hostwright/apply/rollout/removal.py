@@ -18,7 +18,7 @@ from hostwright.plan.roles.role import Role, providers
 from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.stack import stackstore
 
-#: records on a host about its current and former stacks, readable by all users
+#: records on a host about its current and former stacks
 RECORDS = (release.RELEASE, release.FORMERS)
 
 
@@ -30,7 +30,7 @@ class Former:
     desired: tuple[Desired, ...] = ()
     known: bool = True  #: whether this machine has a copy of each of these stacks
     notes: tuple[str, ...] = ()
-    off: tuple[str, ...] = ()  #: roles to remove that the host's record contains and the inventory no longer does
+    off: tuple[str, ...] = ()  #: roles to remove: they are in the host's record, but no longer in the inventory
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def removal(roster: Roster, targets: Targets, connections: Connections) -> Remov
 
 
 def whole(target: TargetHost) -> bool:
-    """Return whether the target includes every role of its host, so that ``--roles`` excludes none."""
+    """Return whether the target includes every role of its host."""
     return {role.name for role in target.of_host} == {role.name for role in target.roles}
 
 

@@ -17,10 +17,9 @@ from hostwright.plan.targets import Roster
 def resume(request: Request, roster: Roster, run: str = "") -> tuple[str, Request]:
     """Return the ID of the provision run to continue (``resumable``), and the request that continues it.
 
-    The request is for the hosts that the run left, with the run's options wherever ``request`` has the default.
+    The request is for the hosts that the run left. The run's options replace the defaults in ``request``.
 
-    Raises ``InputError`` if ``request`` names hosts, if nothing is left to do, if an option contained a secret and so
-    was not recorded, or if the record is damaged.
+    Raises ``InputError`` if ``request`` names hosts, or if the run cannot be continued.
     """
     if request.hosts:
         raise InputError(

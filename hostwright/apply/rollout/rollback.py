@@ -18,7 +18,7 @@ from hostwright.stack import stackstore
 from hostwright.stack.rules import check_stack
 from hostwright.stack.stack import Stack
 
-#: records on a host about its current and former releases, readable by all users
+#: records on a host about its current and former releases
 RECORDS = (release.RELEASE, release.FORMERS)
 
 
@@ -46,8 +46,8 @@ def ways_back(targets: Sequence[TargetHost], connections: Connections, to: str =
 def way_back(target: TargetHost, facts: Facts, to: str = "") -> WayBack:
     """Return the rollback release of a host with these facts. Raises ``Refused`` with a list of the host's records.
 
-    The default is the latest verified release that differs from the inventory: the current record if an upgrade did not
-    finish, else the latest former one. ``to`` is a stack's name, or the beginning of a date or digest.
+    The default is the latest verified release that differs from the inventory: the current record after an unfinished
+    upgrade, else the latest former one. ``to`` is a stack's name, or the beginning of a date or digest.
     """
     if sentence := release.refusal(facts):
         raise Refused(target.name, sentence)
@@ -97,6 +97,6 @@ def _no_record(target: TargetHost, records: Sequence[Mapping[str, Any]], to: str
 
 
 def _said(record: Mapping[str, Any]) -> str:
-    """Return a short description of a release record. The stack's name in it is text from the host."""
+    """Return a short description of a release record. The stack's name is text from the host."""
     digest = release.digest_of(record)[:12] or "without a digest"
     return f"{printable(str(record.get('stack', '')))[:80]} ({release.at_of(record) or 'no date'}, {digest})"

@@ -1,8 +1,8 @@
 """Runs work on many hosts in parallel; no host waits for another.
 
 One loop in the caller's thread decides which host begins and when the run stops. An executor (``HostExecutor``) works
-on the hosts: threads of this process, or workers on other machines. The futures, Ctrl-C and SIGTERM only put messages
-into the loop's inbox, so that no lock is needed and no interruption is lost.
+on the hosts: threads of this process, or workers on other machines. Futures and signals only put messages into the
+loop's inbox, so no lock is needed and no interruption is lost.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TICK_S = 0.1  #: seconds between two checks for silent hosts
-CUT_S = 2.0  #: seconds to wait for threads after their connections were closed. Threads that take longer are abandoned.
+CUT_S = 2.0  #: time limit in seconds for threads to end after their connections were closed
 
 CUT_OFF = "cut off before its end; a running job continues, and the next run re-attaches to it"
-UNENDED = "not done when the operator stopped"  #: error of an interrupted host if the work changes nothing on hosts
+UNENDED = "not done when the operator stopped"  #: error text of an interrupted host in a run that changes nothing
 
 NOTHING_CHANGED = "stopped; nothing was changed"
 BROKEN_OFF = "an internal error of Hostwright ended the run"
@@ -76,7 +76,7 @@ class Interrupted(KeyboardInterrupt):
 def result_of(error: HostError) -> str:
     """Return the result that an error means: ``locked``, ``unreachable``, ``stopped`` or ``failed``.
 
-    If several roles of a host failed, the worst counts: a lost connection or a stop affects all of them at once.
+    If several roles of a host failed, the worst result counts.
     """
     if isinstance(error, SeveralFailed):
         kinds = {result_of(cause) if isinstance(cause, HostError) else "failed" for cause in error.errors}
@@ -229,7 +229,7 @@ class _Rollout(Generic[T]):
         self._inbox.put(WorkEnded(host, future))
 
     def _next(self) -> WorkEnded[T] | _Interrupted | None:
-        """Return the next message, or ``None`` after ``TICK_S``. The late end of a detached host is dropped."""
+        """Return the next message, or ``None`` after ``TICK_S``."""
         try:
             message = self._inbox.get(timeout=TICK_S)
         except Empty:

@@ -1,8 +1,7 @@
 """Reports hosts that do not answer, long before their timeouts expire.
 
-All events of a run pass through one ``Silence``. A host whose last event was ``Waiting`` and that then sends nothing is
-reported as ``Silent``. A host with a running job may stay quiet: a driver build prints nothing for minutes. So may a
-host during a reboot or drain.
+All events of a run pass through one ``Silence``. A host that sends nothing after ``Waiting`` is reported as ``Silent``.
+During a job, a reboot or a drain, a host may stay quiet: a driver build prints nothing for minutes.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from typing import Self
 
 from hostwright.apply.events import Emit, Event, Observed, Retrying, Silent, Waiting
 
-#: seconds of silence before a report. With the poll interval, a host that hangs is reported within 10 s.
+#: seconds of silence before a report; with the poll interval, less than 10 s
 NAMED_AFTER_S = 8.0
-AGAIN_AFTER_S = 30.0  #: seconds between two reports of one silence, which do not flood a log
+AGAIN_AFTER_S = 30.0  #: seconds between two reports of one silence
 TICKS = 16  #: number of polls within ``NAMED_AFTER_S``: two per second
 CONTACT = ("a connection", "its answers")  #: values of ``Waiting.what`` for which a host must always answer
 LEAVE_S = 1.0  #: seconds to wait for a blocked view at the end of a run
@@ -36,15 +35,14 @@ class _Wait:
 class Silence:
     """Passes the events of a run to ``emit``, and adds ``Silent`` for hosts that do not answer.
 
-    Use it as a context manager around the run: ``with Silence(view) as silence``. Thread-safe. After the context has
-    ended, no events are passed on, because threads of the run may still exist.
+    Use it as a context manager around the run: ``with Silence(view) as silence``. Thread-safe. Events after the end of
+    the context are dropped.
 
-    ``Waiting`` and ``Retrying`` come from this machine, not from the host. So a repeated wait for the same thing, such
-    as the next connection attempt, continues one silence. A wait for something else proves that the host made progress.
+    ``Waiting`` and ``Retrying`` come from this machine. So a repeated wait for the same thing, such as the next
+    connection attempt, continues one silence. A wait for something else proves that the host made progress.
 
-    Before a host was observed, every wait counts. Afterwards, only waits for ``CONTACT`` count, because a reboot, a
-    drain or a wait for an idle host may take hours. A host that reboots, drains or waits keeps its slot, so that a
-    batch of two never has ten hosts out of service.
+    Before a host was observed, every wait counts. Afterwards, only waits for ``CONTACT`` count, because a reboot or a
+    drain may take hours. Such a host keeps its slot, so that a batch of two never has ten hosts out of service.
     """
 
     def __init__(

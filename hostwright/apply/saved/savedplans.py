@@ -1,7 +1,7 @@
 """Plans in a file: written by ``plan --out``, read by ``provision --plan``, and refused if another version wrote them.
 
-A plan is applied only if it equals a new plan, so old formats need no support: a new plan takes seconds. If a site
-requires it, the file has a signature beside it (``signing``).
+A plan is applied only if it equals a new plan, so old formats need no support. If a site requires it, the file has a
+signature beside it (``signing``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hostwright.common.places import ANOTHER_FILE, PRIVATE_FILE, refused, unread
 from hostwright.common.untrusted import json_object
 from hostwright.plan.model import Plan
 
-SCHEMA: Literal[2] = 2  #: version of the file format. Schema 1 was only a mapping of hosts to plans.
+SCHEMA: Literal[2] = 2
 AGAIN = f"run {Command('plan', out='FILE')} again"
 UNSIGNED = Signing()
 

@@ -21,14 +21,15 @@ from hostwright.inventory import Host
 KEY, SIGNERS = "hostwright_plan_key", "hostwright_plan_signers"
 NAMESPACE = "hostwright-plan"
 SUFFIX = ".sig"
-TIMEOUT_S = 300.0  #: time limit in seconds. A key with a passphrase or a touch requirement waits for a person.
+#: time limit of ssh-keygen in seconds. It may wait for a person to type a passphrase or touch a key.
+TIMEOUT_S = 300.0
 SHOWN = 200  #: maximum number of characters of ssh-keygen's output in a message
-PRINCIPALS = 16  #: maximum number of principals of one key that are tried; a key needs only one
+PRINCIPALS = 16  #: maximum number of principals to try for one key
 
 
 @dataclass(frozen=True, slots=True)
 class Signing:
-    """The key with which this machine signs plans, and the files of signers, which must all accept a signature."""
+    """The key with which this machine signs plans, and the files of signers. All signers must accept a signature."""
 
     key: Path | None = None
     signers: tuple[Path, ...] = ()

@@ -1,1 +1,1 @@
-"""Compare the figures of peers, hosts whose figures should be equal: find outliers, and select proofs to repeat."""
+"""Compare the figures of hosts that should be equal (peers): find outliers, and select proofs to repeat."""

@@ -1,4 +1,4 @@
-"""Repeat measurements that are worse than those of peers or than the baseline, before findings are reported."""
+"""Repeat measurements that are worse than those of peers or than the baseline."""
 
 from __future__ import annotations
 

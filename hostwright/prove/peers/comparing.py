@@ -1,16 +1,13 @@
-"""Compare hosts with the same model of device, and find outliers. Pure.
-
-Peers are hosts whose figures should be equal, because they were measured on the same model of device.
+"""Compare hosts with the same model of device (peers), and find outliers. Pure.
 
 The center of the peers is their median. Their spread is the median absolute deviation (MAD) from the median, times
-1.4826; in a normal distribution, this is the standard deviation. Unlike mean and standard deviation, median and MAD
-hardly change if a few hosts are slow (Leys et al., Journal of Experimental Social Psychology 49, 2013, 764-766). At
-least half of the hosts must be healthy. A slow host in a slow fleet is not found here; a baseline or a vendor's figure
-finds it.
+1.4826; in a normal distribution, this is the standard deviation. Median and MAD hardly change if a few hosts are slow
+(Leys et al., Journal of Experimental Social Psychology 49, 2013, 764-766). At least half of the hosts must be healthy.
+A slow host in a slow fleet is found only by a baseline or a vendor's figure.
 
-Deviations are computed on logarithms. On the plain scale, no host can lose more than the whole median. If the healthy
-hosts of a fleet differ by 20 %, five standard deviations are more than the median, so that even a host with a fifteenth
-of the others' speed would not be an outlier. On a logarithmic scale, a fifteenth is far from all others.
+Deviations are computed on logarithms, because no host can lose more than the whole median. If healthy hosts differ by
+20 %, five standard deviations on the plain scale are more than the median, so that even a host with a fifteenth of the
+speed would not be an outlier.
 """
 
 from __future__ import annotations
@@ -30,10 +27,8 @@ FEWEST = 4  #: minimum number of hosts to compare: among three hosts, two slow o
 SIGMA_OF_MAD = 1.4826  #: factor from MAD to standard deviation in a normal distribution: 1 / (normal quantile of 3/4)
 SIGMAS = 5.0  #: minimum distance of an outlier from the median in standard deviations
 #: minimum distance of an outlier from the median, as a part of the median: the spread of few hosts is itself uncertain.
-#: In a simulation with 24 hosts and 3 % noise, 0.15 gives one false alarm in 200,000 comparisons, and 0.10 one in 550;
-#: both find as many hosts that are 20 % slower. With 0.15, hosts are found in 38 % of all comparisons if they are 15 %
-#: slower, in 91 % if 20 % slower, in 99.9 % if 30 % slower, and always if 40 % slower. Among only 4 hosts, hosts are
-#: found in 91 % if they are 30 % slower, and in 99 % if 40 % slower
+#: In a simulation with 24 hosts and 3 % noise, 0.15 gives one false alarm in 200,000 comparisons, and 0.10 one in 550.
+#: With 0.15, 91 % of the hosts that are 20 % slower are found
 LEAST_PART = 0.15
 
 
@@ -43,14 +38,14 @@ class Outlier:
 
     host: str
     value: float
-    median: float  #: median of the figures of all peers, including this host
-    #: spread of the peers: the standard deviation of their logarithms, which is about a part of the median
+    median: float  #: median of all peers' figures, with this host
+    #: standard deviation of the logarithms of the peers' figures, about a part of the median
     sigma: float
-    peers: int  #: number of hosts compared
+    peers: int
 
     @property
     def part(self) -> float:
-        """The part of the median by which the host is worse: 0.25 if it has three quarters of the median throughput."""
+        """The part of the median by which the host is worse: 0.25 for three quarters of the median throughput."""
         return abs(self.value - self.median) / abs(self.median) if self.median else math.inf
 
 
@@ -58,8 +53,7 @@ def outliers(values: Mapping[str, float], better: Literal["more", "less"]) -> tu
     """The hosts that are worse than the median by more than both ``SIGMAS`` and ``LEAST_PART``, the worst first.
 
     ``values`` has one figure per host; infinite and undefined figures are ignored. Fewer than ``FEWEST`` hosts are not
-    compared. A host that is better than the others is not an outlier. If the median is zero or negative, plain
-    deviations are compared instead of logarithms.
+    compared. If the median is zero or negative, plain deviations are compared instead of logarithms.
 
     >>> outliers({"gpu01": 100.0, "gpu02": 101.0, "gpu03": 99.0, "gpu04": 60.0}, "more")[0].host
     'gpu04'
@@ -89,18 +83,16 @@ def _deviation(value: float, middle: float) -> float:
     return math.log(value / middle) if value > 0 else -math.inf
 
 
-#: number of peers to measure again together with an outlier (our choice). Their median does not change if one of them
-#: is slow for a moment
+#: number of peers to measure again together with an outlier (our choice). One slow peer does not change their median
 WITNESSES = 3
-FEWEST_WITNESSES = 2  #: minimum number of these peers that must respond: a single peer may be slow itself
+FEWEST_WITNESSES = 2  #: minimum number of these peers that must respond. One may be slow itself
 #: text for reports on how peers are compared
 STATISTICS = (
     f"hosts with the same model of device, {FEWEST} or more: an outlier is worse than their median by more than "
     f"{SIGMAS:g} standard deviations (of the logarithms: MAD × {SIGMA_OF_MAD}) and {LEAST_PART:.0%} of the median, "
     f"and still {LEAST_PART:.0%} worse than its peers when measured again together with them"
 )
-#: group of comparable figures: proof, name of the figure, model of device, and rank among a host's devices of that
-#: model
+#: group of comparable figures: proof, figure, model of device, and rank of the device within its host
 _Key = tuple[str, str, str, int]
 _Groups = Mapping[_Key, Mapping[str, Measurement]]
 
@@ -108,11 +100,11 @@ _Groups = Mapping[_Key, Mapping[str, Measurement]]
 def against_peers(hosts: Iterable[HostProof], again: Sequence[Collection[HostProof]] = ()) -> tuple[HostProof, ...]:
     """Add a finding to each host that is worse than its peers, the hosts with the same model of device.
 
-    If a host has several cards of the model, cards are compared by rank: the worst card of each host with the worst
-    cards of the others, the second worst with the second worst, and so on. In each comparison, a host counts once.
+    Cards of the same model are compared by rank: the worst card of each host with the worst cards of the others, and so
+    on.
 
-    ``again`` are the results of repeated measurements, one collection for each repetition. If a host was as good as its
-    peers in a repetition, it gets a note instead of the finding: the same cause slowed them all.
+    ``again`` are the results of repeated measurements, one collection for each repetition. A host that was as good as
+    its peers in a repetition gets a note instead of the finding.
     """
     hosts = tuple(hosts)
     later = [_groups(_passed(host) for host in some) for some in again]
@@ -197,7 +189,7 @@ def _alike(
 
 
 def _ranked(host: HostProof) -> Iterator[tuple[_Key, Measurement]]:
-    """A host's comparable figures, each with its group. Devices of the same model are ranked, the worst first."""
+    """A host's comparable figures, each with its group. Devices of a model are ranked, the worst first."""
     alike: dict[tuple[str, str, str], list[Measurement]] = defaultdict(list)
     for result in host.results:
         for one in result.measurements:

@@ -21,7 +21,7 @@ def document(fleet: FleetProof) -> dict[str, Any]:
 
 
 def render_json(fleet: FleetProof) -> str:
-    """The proofs as JSON on one line, in ASCII, so that no character from a host can affect a terminal."""
+    """The proofs as one line of JSON, in ASCII, so that no character from a host can affect a terminal."""
     return json.dumps(document(fleet), ensure_ascii=True, allow_nan=False)
 
 

@@ -1,7 +1,7 @@
-"""Proofs as one self-contained HTML page with plots of figures: no script, no network, no other file.
+"""Proofs as one self-contained HTML page with plots of figures.
 
-It has the audit's styles, and a Content-Security-Policy that allows only the style in the page. The template escapes
-text from hosts.
+It has the audit's styles, and a Content-Security-Policy that allows only the style in the page. It needs no script,
+network or other file. The template escapes text from hosts.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ from hostwright.prove.model import Measurement
 from hostwright.prove.proofstore import PastFigure
 
 PLOTS = 60  #: maximum number of figures with a plot; the proofs of a stack have about 40
-#: maximum number of devices with different colours. Of more devices, only those with a finding are coloured
+#: maximum number of devices with different colours. Above it, only those with a finding are coloured
 COLOURS = 5
-BAD, PEER = "bad", "peer"  #: CSS classes of the lines of devices with a finding, and of the lines of all others
+BAD, PEER = "bad", "peer"  #: CSS classes of lines: devices with a finding, and all others
 MOST_DOTS = 500  #: maximum number of dots in a plot over time, the latest first
 FLOOR = HEIGHT - 24  #: vertical position of the horizontal axis, above its labels
 
@@ -70,7 +70,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A scale that maps values to positions. It always includes zero, so that a loss of 3 % does not look like half."""
+    """A scale that maps values to positions. It includes zero, so that a loss of 3 % does not look like half."""
 
     top: float
     start: float
@@ -139,10 +139,7 @@ def _plot(
 
 
 def _over_time(plot: Plot, past: Sequence[PastFigure], unit: str, bad: set[tuple[str, str, str]]) -> Plot:
-    """The plot of a figure with its lines over time added.
-
-    If there are few devices, each line has a colour of its own. Otherwise, only devices with a finding are highlighted.
-    """
+    """The plot of a figure with its lines over time added."""
     first, last = min(one.at for one in past), max(one.at for one in past)
     across = Scale(float(last - first), LEFT, WIDTH - RIGHT)
     up = Scale(max(1.05 * max(abs(one.value) for one in past), 1e-12), FLOOR, TOP)

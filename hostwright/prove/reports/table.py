@@ -80,7 +80,7 @@ def _matrix(fleet: FleetProof) -> Table:
 
 
 def _by_outcome(fleet: FleetProof) -> Iterator[Text]:
-    """The content of the table for a narrow terminal: each group of hosts, and below it, its proofs by outcome."""
+    """The content of the table for a narrow terminal: each group of hosts with its proofs by outcome."""
     for label, same in _alike(fleet):
         yield label
         for outcome in BAD_FIRST:
@@ -115,7 +115,7 @@ def _cell(outcome: Outcome | None) -> Text:
 
 
 def _hosts(same: Sequence[HostProof]) -> Iterator[RenderableType]:
-    """The details of hosts that have equal details; nothing if all their proofs passed without findings and notes."""
+    """The details of hosts that have equal details; nothing if all passed without findings and notes."""
     first = same[0]
     about = [*_about(first)]
     if not about:

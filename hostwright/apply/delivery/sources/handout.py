@@ -1,8 +1,7 @@
 """Distributes the files of one run: ``FileSources`` chooses the source of each file, and the HTTP servers provide it.
 
-A transfer needs a ``Ticket`` of ``sources`` and a ``Grant`` for its source: of this machine (``grant``) or of a peer
-(``peer_grant``). When ``sources`` selects a host as a server, its server starts in a thread, over the host's own
-connection.
+A transfer needs a ``Ticket``, which names the source, and a ``Grant`` of this source. A host that ``FileSources``
+selects as a source runs its server over its own connection.
 """
 
 from __future__ import annotations
@@ -28,29 +27,29 @@ if TYPE_CHECKING:
     from hostwright.apply.host.connection import HostConnection
     from hostwright.transport.exchange import Ends
 
-#: maximum number of connections that stay open after a host's run because other hosts fetch from it (our choice)
+#: maximum number of connections kept open for other hosts after a host's run (our choice)
 KEPT = 8
-#: number of hosts that must fail to reach an address of this machine before no other host tries it, if none succeeds
+#: number of hosts that cannot reach an address of this machine before it is no longer offered
 UNREACHED = 3
 
 
 @dataclass(eq=False)
 class _Entered:
-    """A host that takes part: during its own run, and afterwards while other hosts fetch from it."""
+    """A host that takes part: it is in its own run, or other hosts fetch from it."""
 
     connection: HostConnection
     files: Sequence[str]
     end: Callable[[], None]
     server: PeerServer | None = None
-    grant: Grant | None = None  #: permission for other hosts to fetch from this host; ``None`` while it serves no files
+    grant: Grant | None = None  #: permission to fetch from this host; ``None`` while it serves no files
     kept: bool = False
-    down: bool = False  #: whether the host is rebooting, and so serves no files
-    cannot: bool = False  #: whether the host is unable to serve files in this run
+    down: bool = False
+    cannot: bool = False  #: whether the host cannot serve files in this run
 
 
 @dataclass(eq=False)
 class _Reach:
-    """Which hosts could connect to one address of this machine, and which hosts could not."""
+    """Hosts that reached one address of this machine, and hosts that could not."""
 
     reached: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
@@ -59,8 +58,7 @@ class _Reach:
 class Handout:
     """Distributes files during a run. A context manager; thread-safe.
 
-    ``settings`` contains the hosts that take part. Other hosts receive their files over SSH or from vendors, or are
-    this machine.
+    ``settings`` contains the hosts that take part. Other hosts receive their files over SSH or from vendors.
     """
 
     def __init__(
@@ -78,7 +76,7 @@ class Handout:
         self._reach: dict[str, _Reach] = {}
         self._lock = threading.Lock()
         self._stopped = False
-        self._told: frozenset[str] = frozenset()  #: errors of this machine's server that were already reported
+        self._told: frozenset[str] = frozenset()  #: errors of this machine's server that were reported
 
     def __enter__(self) -> Self:
         return self
@@ -126,7 +124,7 @@ class Handout:
             member.end()
 
     def await_source(self, ticket: Ticket) -> None:
-        """Wait until the ticket has a source. After ``patience_s``, it accepts this machine instead of a peer."""
+        """Wait until the ticket has a source: a peer or, after ``patience_s``, also this machine."""
         if not ticket.settled.wait(self._patience_s):
             self.sources.hurry(ticket)
             ticket.settled.wait()
@@ -134,8 +132,8 @@ class Handout:
     def grant(self, host: str, item: StoredFile, ends: Ends, seen: str) -> Grant | None:
         """Return the right to fetch a file from this machine; ``None`` if the host probably cannot reach this machine.
 
-        ``ends`` are the endpoints of the host's connection; ``seen`` is this machine's address as the host reports it
-        (or empty). If the two differ, a NAT or proxy lies in between, and a connection back would fail.
+        ``ends`` are the endpoints of the host's connection; ``seen`` is this machine's address as the host reports it,
+        or empty. If they differ, a NAT or proxy lies in between, and the host cannot connect back.
         """
         settings = self._settings[host]
         address = settings.address or ends.local
@@ -159,7 +157,7 @@ class Handout:
             (reach.reached if well else reach.failed).add(host)
 
     def _tell(self, trouble: str) -> None:
-        """Report why this machine cannot serve files, unless the same error was already reported."""
+        """Report an error of this machine's server, once."""
         with self._lock:
             told, self._told = trouble in self._told, self._told | {trouble}
         if not (told or self._stopped):
@@ -183,7 +181,7 @@ class Handout:
             member.server.stop()
 
     def resume(self, host: str) -> None:
-        """Allow the host to serve files again after its reboot (see ``pause``)."""
+        """Allow the host to serve files again after its reboot."""
         with self._lock:
             member = self._entered.get(host)
             if member is None or not member.down:
@@ -202,13 +200,13 @@ class Handout:
     def leave(self, host: str, connection: HostConnection) -> bool:
         """Remove a host after its run.
 
-        Return whether the connection is kept open, because other hosts fetch from this host.
+        Return whether the connection is kept open for other hosts.
         """
         with self._lock:
             member = self._entered.get(host)
             kept = sum(other.kept for other in self._entered.values())
         if member is None or member.connection is not connection:
-            return False  # another connection to the same host has entered since
+            return False  # The host has a newer connection.
         if not self.takes(host):
             with self._lock:
                 self._entered.pop(host, None)
@@ -221,7 +219,7 @@ class Handout:
         return False
 
     def tidy(self) -> None:
-        """Close those kept connections from whose hosts no other host fetches any more."""
+        """Close kept connections to hosts from which no other host fetches files."""
         with self._lock:
             kept = [(host, member) for host, member in self._entered.items() if member.kept]
         for host, member in kept:
@@ -241,7 +239,7 @@ class Handout:
             member.connection.close()
 
     def _begin(self, host: str) -> None:
-        """Start the file server of a host, in a thread that lives as long as the server."""
+        """Start the file server of a host in a thread."""
         threading.Thread(target=self._serve, args=(host,), name=f"serve-{host}", daemon=True).start()
 
     def _serve(self, host: str) -> None:
@@ -266,13 +264,13 @@ class Handout:
             self.sources.unable(host)
         member.grant = None
         if current and not (member.cannot or member.down):
-            # The server ended after a lost connection or after a long time without requests. It may be started again.
+            # The server ended early, and may be started again.
             self.sources.able(host)
 
 
 def _comes_as_it_is_reached(ends: Ends) -> bool:
     """Return whether a host's own connections come from the same address at which this machine reaches the host.
 
-    That is not the case over a jump host, nor on the loopback interface, where every program can use all addresses.
+    It is false over a jump host, and on the loopback interface, where every program can use all addresses.
     """
     return bool(ends.local and ends.remote) and not ipaddress.ip_address(ends.remote).is_loopback

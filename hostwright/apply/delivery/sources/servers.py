@@ -45,19 +45,16 @@ class _Given:
 
     token: str = field(repr=False)
     item: StoredFile
-    peer: str  #: client that should use the token, as an address or a name; empty if unknown
+    peer: str  #: address or name of the client that should use the token; empty if unknown
     bound: bool  #: whether only ``peer`` may use the token
     shown: bool = False
 
 
 class FileServer:
-    """The file server on this machine: provides the file of each token once, until ``close``. Thread-safe.
-
-    It listens on the addresses that hosts need, from the first grant to the end of the run.
-    """
+    """The file server on this machine: provides the file of each token once, until ``close``. Thread-safe."""
 
     def __init__(self) -> None:
-        self.sent_bytes = 0  #: number of bytes sent so far, over all transfers
+        self.sent_bytes = 0
         self._given: list[_Given] = []
         self._servers: dict[tuple[str, Ports], Server] = {}
         self._closed = False
@@ -106,7 +103,7 @@ class FileServer:
         """Implement ``Served``: do nothing, because this server does not use TLS."""
 
     def answer(self, request: HttpRequest) -> Reply:
-        """Implement ``Served``: return the requested part of a file to the first client that sends the file's token."""
+        """Implement ``Served``: return the requested part of a file for its token."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         wanted = request.path.removeprefix("/")
         with self._lock:
@@ -118,7 +115,7 @@ class FileServer:
         return self._file(given, request.headers.get("range"))
 
     def _of(self, token: str) -> _Given | None:
-        """Return the grant of a token. The comparison takes the same time for all tokens, so it reveals none."""
+        """Return the grant of a token. The duration of the comparison reveals nothing about other tokens."""
         shown, found = token.encode("utf-8", "replace"), None
         for given in self._given:
             if secrets.compare_digest(given.token.encode(), shown):

@@ -24,17 +24,17 @@ PEER_GROUP, PEER_UPLOADS = "hostwright_peer_group", "hostwright_peer_uploads"
 PEER_RATE, PEER_PORT = "hostwright_peer_rate", "hostwright_peer_port"
 
 WAYS: tuple[Way, ...] = get_args(Way)
-#: maximum of the setting for parallel uploads. More uploads only share the same network card (our choice).
+#: maximum of the setting for parallel uploads (our choice). More uploads only share the same network card.
 MOST_UPLOADS = 16
 MOST_MB_PER_S = 100_000  #: maximum of the setting for the rate, in MB/s (800 Gbit/s)
-LEAST_PORT, MOST_PORT = 1024, 65535  #: bounds of the setting for ports. Below 1024, only root may listen.
+LEAST_PORT, MOST_PORT = 1024, 65535  #: bounds of the setting for ports. Only root may listen below 1024.
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """A range of TCP ports, from which the server uses one free port; ``0`` means any free port."""
+    """A range of TCP ports of which the server uses one free port. ``0`` means any free port."""
 
     first: int = 0
     last: int = 0
@@ -73,7 +73,7 @@ def files_by_http(targets: Iterable[TargetHost]) -> dict[str, FileSettings]:
 
 
 def read_file_settings(host: Host) -> FileSettings:
-    """Return the settings of a host for files. Raises ``InputErrors`` with every invalid setting and its location."""
+    """Return the file settings of a host. Raises ``InputErrors`` with every invalid setting and its location."""
     mistakes = Mistakes()
     none = FileSettings()
 
@@ -121,7 +121,7 @@ def _uploads(value: Any) -> int | None:
 
 
 def _rate(value: Any) -> int | None:
-    """Return the setting ``rate`` in bytes per second. Ansible passes values from ``--var`` as text."""
+    """Return the setting ``rate`` in bytes per second. Values from ``--var`` are text."""
     try:
         number = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else 0.0
     except ValueError:

@@ -1,8 +1,7 @@
 """Chooses the source of each file for each host of a run. This module opens no connection and starts no thread.
 
 The controller (this machine) sends a file to a few hosts of a group, which then serve it to others. With three copies
-from the controller and two uploads of each host, 3, 9, 27, 81, … hosts have the file after one more transfer each.
-Hosts are served in the order of their requests.
+from the controller and two uploads of each host, every round of transfers triples the hosts that have the file.
 
 A peer that fails is avoided first by the host for which it failed, then by all hosts. If no peer works, the controller
 sends to all hosts, a limited number at a time.
@@ -17,24 +16,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 
-CONTROLLER = ""  #: source name of this machine, where other sources have a host's name
+CONTROLLER = ""  #: name of this machine as a source; other sources have a host's name
 
 #: maximum number of copies of a file that the controller sends to a group while other hosts can serve it (our choice).
-#: The copies share the controller's network, and then each host uploads to two others at half speed. So three copies
-#: are faster than four for up to 27 hosts, and 10 % slower for 100 hosts.
+#: Three copies are faster than four for up to 27 hosts, and 10 % slower for 100 hosts.
 COPIES = 3
 AT_ONCE = 16  #: maximum number of simultaneous copies of all files from the controller
-#: maximum number of hosts that serve files at the same time. Each occupies a channel of its SSH connection.
+#: maximum number of hosts that serve files at the same time
 MOST_SERVING = 64
 UPLOADS = 2  #: default number of simultaneous uploads from a host
 PATIENCE_S = 600.0  #: seconds that a host waits for a free peer before the controller sends the file (our choice)
 
-BAD_PEER = 2  #: number of hosts that must fail to fetch from a peer before the peer is no longer a source
-ALONE = 3  #: number of peers with which a host must fail, without any success, before it is assigned no further peers
+BAD_PEER = 2  #: number of hosts that fail to fetch from a peer before the peer is no longer a source
+#: number of peers from which a host fails to fetch, without any success, before peers are no longer its sources
+ALONE = 3
 CLOSED_PAIRS, CLOSED_HOSTS = (
     4,
     2,
-)  #: numbers of failed connections and of hosts that indicate, without any success, a firewall between all hosts
+)  #: minimum numbers of failed connections and of affected hosts that indicate a firewall
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class SourceLimits:
-    """Maximum numbers of simultaneous copies of one file to a group, of copies of all files, and of serving hosts."""
+    """Maximum numbers of simultaneous copies of a file per group, of copies of all files, and of serving hosts."""
 
     copies: int = COPIES
     at_once: int = AT_ONCE
@@ -64,7 +63,7 @@ class Ticket:
     host: str
     file: str
     source: str | None = None
-    urgent: bool = False  #: whether the host has waited for ``PATIENCE_S``, and so need not wait for a peer any longer
+    urgent: bool = False  #: whether the host has waited for ``PATIENCE_S``
     settled: threading.Event = field(default_factory=threading.Event)
 
     def settle(self, source: str | None) -> None:
@@ -86,7 +85,7 @@ class PeerState(Enum):
 class _Group:
     """The hosts that may serve files to each other."""
 
-    #: pairs of hosts of this group between which a connection failed
+    #: pairs of hosts between which a connection failed
     refused: set[tuple[str, str]] = field(default_factory=set)
     worked: bool = False
 
@@ -109,7 +108,7 @@ class _Account:
     files: set[str] = field(default_factory=set)
     failed_for: set[str] = field(default_factory=set)  #: hosts that could not fetch a file from this host
     failed_with: set[str] = field(default_factory=set)  #: hosts from which this host could not fetch a file
-    worked: bool = False  #: whether this host has ever fetched a file from a peer
+    worked: bool = False  #: whether this host ever fetched a file from a peer
     alone: bool = False  #: whether this host is assigned no peers as sources
     gone: bool = False
 
@@ -126,22 +125,20 @@ class _Account:
 
 @dataclass(eq=False)
 class _Share:
-    """One file in one group of hosts. The dictionaries serve as ordered sets: the first host added comes first."""
+    """One file in one group of hosts. The dictionaries are sets in the order of addition."""
 
     file: str
     group: _Group
-    #: hosts that wait for the file and have no failures. Any source suits each of them.
+    #: hosts without failures that wait for the file. Any source suits them.
     waiting: dict[str, Ticket] = field(default_factory=dict)
-    #: hosts that wait for the file and have failures, or have waited for ``PATIENCE_S``
+    #: hosts that wait for the file and have failures or have waited for ``PATIENCE_S``
     special: dict[str, Ticket] = field(default_factory=dict)
-    coming: dict[str, _Account] = field(
-        default_factory=dict
-    )  #: hosts that are receiving the file, and may serve it later
-    #: hosts that have the file and could serve it, but have not started
+    coming: dict[str, _Account] = field(default_factory=dict)  #: hosts that are receiving the file
+    #: hosts that have the file and could serve it
     idle: dict[str, _Account] = field(default_factory=dict)
-    #: hosts that serve the file, or whose server is starting
+    #: hosts that serve the file or are starting to
     serving: dict[str, _Account] = field(default_factory=dict)
-    copies: int = 0  #: number of copies that the controller has sent or is sending
+    copies: int = 0  #: copies that the controller has sent or is sending
 
     @property
     def wanted(self) -> int:
@@ -179,8 +176,8 @@ _LIMITS = SourceLimits()
 class FileSources:
     """Chooses sources for the hosts of a run. Thread-safe; no method blocks.
 
-    ``peers`` are the hosts that fetch and serve files. ``begin`` is called, outside the lock, with the name of a host
-    that must start to serve. The callee then calls ``serving`` or ``unable``.
+    ``peers`` are the hosts that fetch and serve files. ``begin`` receives the name of a host that must start to serve,
+    outside the lock. That function then calls ``serving`` or ``unable``.
     """
 
     def __init__(self, peers: Mapping[str, Peer], begin: Callable[[str], None], limits: SourceLimits = _LIMITS):
@@ -193,10 +190,10 @@ class FileSources:
         }
         self._shares: dict[tuple[str, str], _Share] = {}
         self._stopped = False
-        self._sending = self._serving = 0  #: numbers of copies that the controller is sending, and of hosts that serve
+        self._sending = self._serving = 0  #: copies that the controller is sending, and hosts that serve
 
     def join(self, host: str) -> None:
-        """Add a host at the start of its run. The files recorded for it in an earlier run are forgotten."""
+        """Add a host without files at the start of its run."""
         account = self._hosts[host]
         with self._lock:
             account.gone = False
@@ -240,13 +237,13 @@ class FileSources:
             changed.extend(self._release(ticket, kept=False))
 
     def blame(self, host: str, peers: Iterable[str]) -> None:
-        """Record a failure of each of these peers, which sent parts of a file whose checksum was wrong."""
+        """Record a failure of each of these peers, which sent parts of a file with a wrong checksum."""
         with self._lock:
             for peer in set(peers):
                 self._blame(self._hosts[host], self._hosts[peer], connect=False)
 
     def has(self, host: str, file: str) -> None:
-        """Record that the host already has this file without a transfer in this run."""
+        """Record that the host had this file before the run."""
         account = self._hosts[host]
         with self._deciding() as changed:
             if not account.gone:
@@ -321,7 +318,7 @@ class FileSources:
 
     @contextmanager
     def _deciding(self) -> Iterator[list[_Share]]:
-        """Acquire the lock and yield a list of shares. At the end, assign sources to the hosts waiting there."""
+        """Acquire the lock and yield a list of shares. At the end, assign sources to their waiting hosts."""
         changed: list[_Share] = []
         begin: list[str] = []
         with self._lock:
@@ -337,7 +334,7 @@ class FileSources:
         return self._shares.setdefault((account.group, file), _Share(file, self._groups[account.group]))
 
     def _add(self, account: _Account, file: str) -> _Share:
-        """Record that a host has a file, and return the file's share."""
+        """Record that a host has a file."""
         account.files.add(file)
         share = self._share(account, file)
         if not account.gone:
@@ -359,13 +356,12 @@ class FileSources:
                 changed.extend(self._replace(account))
 
     def _turn(self, account: _Account, role: PeerState) -> None:
-        """Set the state of a host, and update the number of serving hosts."""
         active = (PeerState.STARTING, PeerState.SERVING)
         self._serving += (role in active) - (account.role in active)
         account.role = role
 
     def _release(self, ticket: Ticket, *, kept: bool) -> list[_Share]:
-        """Free the source of a finished transfer. Return the shares of the files that this source can now send."""
+        """Free the source of a finished transfer. Return the shares that this source can now serve."""
         share = self._share(self._hosts[ticket.host], ticket.file)
         share.coming.pop(ticket.host, None)
         if ticket.source == CONTROLLER:
@@ -377,7 +373,7 @@ class FileSources:
         return [share, *self._replace(peer)]
 
     def _blame(self, account: _Account, peer: _Account, *, connect: bool) -> list[_Share]:
-        """Record that a peer failed for a host. Return the shares of the files that the failure affects."""
+        """Record that a peer failed for a host. Return the affected shares."""
         if account.alone:
             return []
         account.failed_with.add(peer.name)
@@ -389,14 +385,14 @@ class FileSources:
         return self._replace(peer)
 
     def _leave_alone(self, account: _Account) -> None:
-        """Assign no further peers to this host. It caused its failures, so they no longer count against its peers."""
+        """Assign no further peers to this host. Its failures no longer count against its peers."""
         account.alone = True
         for name in account.failed_with:
             self._hosts[name].failed_for.discard(account.name)
             self._replace(self._hosts[name])
 
     def _match(self, share: _Share) -> None:
-        """Assign the available sources of a file to the hosts that wait for the file."""
+        """Assign the sources of a file to the hosts that wait for it."""
         for ticket in list(share.special.values()):
             if self._sending >= self._limits.at_once and not any(share.free()):
                 break

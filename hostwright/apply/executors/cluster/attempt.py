@@ -1,7 +1,7 @@
-"""One attempt of a worker at one host: it requests permission, works as the operator's machine would, and reports.
+"""One attempt of a worker at one host: it requests permission, works on the host, and reports.
 
-An attempt that must leave sends nothing more, and its connections are closed. Jobs on the host continue, and the next
-worker with the host follows them.
+After ``leave``, an attempt sends nothing more and closes its connections. Jobs on the host continue, and the next
+worker follows them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OTHER = (
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """Values that all attempts of a run on one worker share: the run, its site, and the worker's address and name."""
+    """Values that all attempts of a run on one worker share."""
 
     brief: Brief
     roster: Callable[[], Roster]
@@ -95,7 +95,7 @@ class Attempt:
         self._reporter(event)
 
     def run(self, handout: Handout | None = None) -> None:
-        """Request permission, work on the host, and report the outcome, or the error if it is one of this host.
+        """Request permission, work on the host, and report the outcome or the error of this host.
 
         Raises all other errors. ``handout`` distributes files to the worker's hosts.
         """
@@ -121,7 +121,7 @@ class Attempt:
         self._reporter.text = redactor.text
         host, password = unsealed(self._task, texts)
         roster = place.roster()
-        # the operator's machine has checked the host before
+        # The operator's machine has checked the host.
         target = roster.target(host, frozenset(brief.roles) or None, check=False)
         self._refuse_other(target)
         agreed = self._task.agreed

@@ -1,7 +1,7 @@
 """Connects to a Dask cluster, with one-sentence errors, and calls functions on its workers with a time limit.
 
-TLS is configured as for Dask's own programs: in its configuration (``distributed.comm.tls``), or in variables such as
-``DASK_DISTRIBUTED__COMM__TLS__CA_FILE``.
+TLS is configured as for Dask's own programs (``distributed.comm.tls``, or variables such as
+``DASK_DISTRIBUTED__COMM__TLS__CA_FILE``).
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ CONNECT_S = 10.0
 ANSWER_S = 30.0  #: time limit in seconds for the answer of a worker; a busy worker answers within seconds (our choice)
 SNIFF_S = 1.0  #: time limit in seconds for the first message, which a scheduler sends at once (our choice)
 LONGEST = 1 << 20  #: maximum number of bytes of a scheduler's first message, which has a few hundred
-CLOSE_S = 3.0  #: seconds to wait for a cluster that hangs at the end of a run (our choice)
+CLOSE_S = 3.0  #: time limit in seconds for closing the client of a cluster that hangs (our choice)
 AT_ONCE = 32  #: maximum number of parallel calls to workers
 _SETTINGS = (
     "set distributed.comm.tls.ca-file and distributed.comm.tls.client.cert and .key in Dask's configuration, or "
     "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …__TLS__CLIENT__CERT and …__TLS__CLIENT__KEY"
 )
-_LENGTH = struct.Struct("<Q")  #: the header of a Dask message, which contains a length (distributed/comm/tcp.py)
+_LENGTH = struct.Struct("<Q")  #: header of a Dask message: a length (distributed/comm/tcp.py)
 _LOUD = ("distributed", "tornado", "asyncio")  #: loggers whose messages would disturb the display of the run
 
 
@@ -49,7 +49,7 @@ _LOUD = ("distributed", "tornado", "asyncio")  #: loggers whose messages would d
 def connected(address: str, name: str) -> Iterator[Client]:
     """Yield a client of the scheduler at this address. Raises ``InputError``.
 
-    Dask's own log messages about lost connections are hidden, because the run reports the consequences.
+    Dask's log messages about lost connections are hidden.
     """
     with _quiet():
         client = _client(address, name)
@@ -73,7 +73,7 @@ def _client(address: str, name: str) -> Client:
     except Exception as error:  # noqa: BLE001 - Dask raises any error in received data
         sentence = _why_not(address, error, tls=tls)
         error.__traceback__ = None
-    gc.collect()  # Closes the incomplete client here. At exit, it would print warnings.
+    gc.collect()  # Otherwise, the incomplete client prints warnings at exit.
     raise InputError(sentence, OPTION)
 
 
@@ -145,7 +145,7 @@ def _reach(address: str, host: str, port: int, context: ssl.SSLContext | None) -
 def _is_other(plain: socket.socket) -> bool:
     """Return whether the server is not a Dask scheduler. A scheduler begins with the length of its first message.
 
-    Without this check, Dask would read the first bytes of another protocol as a length, and allocate that much memory.
+    Dask itself would read the first bytes of another protocol as a length, and allocate that much memory.
     """
     plain.settimeout(SNIFF_S)
     try:
@@ -196,8 +196,8 @@ def ask_each(
 ) -> tuple[Mapping[str, Any], Mapping[str, BaseException]]:
     """Call a function or coroutine in each worker's process in parallel.
 
-    Return the values, and the errors of workers that raised or did not answer in time (``TimeoutError``), by the
-    worker's address. A worker that hangs does not delay the calls to other workers.
+    Return the values and the errors by worker address. A worker that does not answer in time has the error
+    ``TimeoutError``, and does not delay calls to others.
     """
     threads = DaemonThreads(AT_ONCE, "dask")
 

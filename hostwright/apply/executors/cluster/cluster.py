@@ -4,9 +4,8 @@
         with open_executor(run) as executor:                                 # the run is recorded from here on
             roll_out(names, work, executor=executor, stop=executor.cut, …)
 
-The loop of the run submits each host, which becomes a task of the cluster (``Client.get_executor``). One thread handles
-the messages of workers in order; ``Heartbeats`` sends the state of the run to each worker; another thread lists the
-workers. Only workers that pass the checks receive hosts.
+Each submitted host becomes a task of the cluster. One thread handles the messages of workers in order, another lists
+the workers, and ``Heartbeats`` sends them the state of the run. Only workers that pass the checks receive hosts.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LOOK_S = 1.0  #: seconds between two requests for the list of workers (our choice)
-#: seconds to wait without any worker or without the scheduler (our choice). Dask's nanny restarts a worker in seconds.
+#: maximum number of seconds without any worker or scheduler (our choice). Dask's nanny restarts a worker in seconds.
 ALONE_S = 120.0
 RECOVER_S = 5.0  #: seconds to wait for the records of a lost worker (our choice)
 #: seconds to wait until workers have received the order to release their hosts; less than the run's loop waits
@@ -76,8 +75,7 @@ def take_over(address: str, run: RunSummary, secrets: Iterable[Secret]) -> None:
 def brief_of(run: Run, roles: tuple[str, ...], archive: SiteArchive) -> Brief:
     """Return the description of a run for its workers.
 
-    ``hostwright_files_address`` is an address of this machine and is not sent: hosts fetch from the address that
-    connects to them.
+    ``hostwright_files_address`` is not sent, because it is an address of this machine.
     """
     files = {host: replace(settings, address="") for host, settings in files_by_http(run.targets).items()}
     return Brief(run.stamp, run.verb, of_workers(run.request), roles, files, type(run.roster), archive)
@@ -97,9 +95,9 @@ class ClusterExecutor(RunExecutor):
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._heartbeats = Heartbeats(self._client, brief.session, self._heartbeat, self._heard)
         self._dispatch = Dispatch(run, self._heartbeats.poke, recover=self._recover)
-        self._known: dict[str, str] = {}  #: address of each checked worker → why it is unfit; empty if it is fit
-        self._workers: dict[str, int] = {}  #: address of each fit worker that is available → its number of slots
-        self._futures: dict[str, Future[Any]] = {}  #: host → the future of its latest task
+        self._known: dict[str, str] = {}  #: address of each checked worker → reason why it is unfit, or empty
+        self._workers: dict[str, int] = {}  #: address of each available worker → number of slots
+        self._futures: dict[str, Future[Any]] = {}  #: host → future of its latest task
         self._recovered: dict[str, list[Message]] = {}
         self._then = THEN % run.id
         self._lost = ""  #: why the run has no worker left; empty while the run continues
@@ -107,8 +105,8 @@ class ClusterExecutor(RunExecutor):
 
     @property
     def slots(self) -> int:
-        """The number of hosts that the workers can work on at the same time: one per thread of each worker."""
-        # one slot, so that the run's loop submits each host, which then ends with this reason
+        """The number of hosts that the workers can work on at the same time."""
+        # With one slot, the run submits each host, which then ends with this reason.
         return 1 if self._lost else sum(self._workers.values())
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **_: P.kwargs) -> Future[T]:  # noqa: ARG002
@@ -167,10 +165,7 @@ class ClusterExecutor(RunExecutor):
             self._note(OPEN % self._address)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002
-        """End the run. Workers release its hosts and delete their records of the run, because the journal is complete.
-
-        A worker that hangs delays neither other workers nor the end of the run.
-        """
+        """End the run. Workers release its hosts and delete their records of the run."""
         self._over.set()
         self._heartbeats.end()
         self._inbox.put(None)
@@ -186,7 +181,7 @@ class ClusterExecutor(RunExecutor):
     # ---------------------------------------------------------------- called in the thread that handles messages
 
     def _take(self) -> None:
-        """Run the calls of the inbox in order. An error in a call ends the run, whose loop then raises the error."""
+        """Run the calls of the inbox in order. An error ends the run, whose loop raises it."""
         while call := self._inbox.get():
             try:
                 call()
@@ -239,10 +234,7 @@ class ClusterExecutor(RunExecutor):
         self._run.emit(Note("", sentence))
 
     def _recover(self, worker: str, known: Mapping[str, int]) -> Iterable[Message]:
-        """Return the messages that a lost worker could not send, from its records on disk.
-
-        Another worker on the same machine reads these records.
-        """
+        """Return the messages that a lost worker could not send, read by another worker on its machine."""
         if worker not in self._recovered:
             place = worker.rpartition(":")[0]
             near = [each for each in self._workers if each != worker and each.rpartition(":")[0] == place][:1]
@@ -257,7 +249,7 @@ class ClusterExecutor(RunExecutor):
         self._inbox.put(call)
 
     def _hear(self, event: tuple[float, Any]) -> None:
-        """Queue a message from a worker. The client's event loop calls this for each message, in order."""
+        """Queue a message from a worker. The client's event loop calls this in order."""
         self._do(partial(self._receive, event[1]))
 
     def _heartbeat(self, worker: str) -> Heartbeat:
@@ -297,10 +289,7 @@ class ClusterExecutor(RunExecutor):
         return True
 
     def _check(self, workers: list[str]) -> None:
-        """Check that new workers are fit, and that each has a session of the run.
-
-        A worker that does not have its session yet is checked again later.
-        """
+        """Check that new workers are fit, and that each has a session of the run."""
         demands = self._cluster.demands
         machines, errors = ask_each(self._client, workers, this_machine, demands.artifacts)
         ready, _ = ask_each(self._client, list(machines), sessions.hear, self._brief.session, Heartbeat())

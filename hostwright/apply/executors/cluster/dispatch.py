@@ -1,7 +1,7 @@
 """Assigns the hosts of a run to workers, and handles messages of workers. This module does not contact the cluster.
 
-Each host has one worker at a time: the one with the latest claim. If the cluster loses a worker and assigns its host to
-another worker, the lost worker must leave the host. Its finished work counts, and its later messages are ignored.
+A host has one worker at a time, the one with the latest claim. If the cluster assigns the host of a lost worker to
+another, the lost worker must leave it. Its finished work counts, and its later messages are ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hostwright.apply.run import Run
 from hostwright.common.errors import ExecutorLost, HostError, Stopped
 from hostwright.plan.model import Plan, RoleResult
 
-#: number of times that a host is sent again after a worker was lost or released it; Dask's default (our choice)
+#: maximum number of times that a host is sent again after a worker was lost or released it; Dask's default (our choice)
 AGAIN = 3
 LET_GO = "%d workers released this host, the last of them %s; a running job on the host continues; run again"
 LOST = (
@@ -38,17 +38,17 @@ class HostAssignment:
 
     host: str
     future: Future[Outcome]
-    send: Callable[[], None]  #: function that sends the host to the cluster; may be called several times
+    send: Callable[[], None]  #: function that sends the host to the cluster
     texts: tuple[str, ...] = field(default=(), repr=False)  #: texts of the secrets that work on the host needs
     worker: str = ""  #: address of the host's worker
     name: str = ""
     mailbox: bytes = b""
     attempt: str = ""
-    number: int = 0  #: number of the last message of the worker that was recorded
+    number: int = 0  #: number of the worker's last recorded message
     given: frozenset[str] = frozenset()  #: addresses of the workers that may claim the host
     sent: int = 0  #: number of times that the host was sent to the cluster
-    taken: bool = False  #: whether the worker has claimed the host
-    times: int = 0  #: number of times that a worker was lost with the host or released it
+    taken: bool = False
+    times: int = 0  #: number of times that workers were lost with the host or released it
     plan: Plan | None = None  #: the first plan that a worker reported
     results: tuple[RoleResult, ...] = ()  #: results of roles in the current attempt
     reboots: int = 0
@@ -56,7 +56,7 @@ class HostAssignment:
     before: tuple[tuple[RoleResult, ...], int] = ((), 0)
     jobs: dict[str, str] = field(default_factory=dict)  #: role → ID of its running job
     ended: frozenset[str] = frozenset()  #: IDs of the jobs whose end was reported
-    was_lost: bool = False  #: whether an earlier worker was lost while it had the host
+    was_lost: bool = False  #: whether an earlier worker was lost with the host
 
     @property
     def go(self) -> Go:
@@ -78,7 +78,7 @@ class HostAssignment:
                 self.reboots += 1
 
     def lose(self) -> None:
-        """Record that the worker was lost. Its results so far become results of earlier attempts."""
+        """Record the loss of the worker. Its results become results of earlier attempts."""
         done, reboots = self.before
         self.before = ((*done, *self.results), reboots + self.reboots)
         self.results, self.reboots, self.was_lost = (), 0, True
@@ -97,9 +97,9 @@ class HostAssignment:
 class Dispatch:
     """The hosts of one run that were sent to a cluster and have not ended.
 
-    One thread calls all methods except ``add``, ``heartbeat`` and ``heard``, and emits every event of a host. ``speak``
-    is called with the address of a worker that needs a new heartbeat. ``recover`` receives a lost worker's address and
-    the number of the last known message of each attempt. It returns the later messages from the worker's machine.
+    One thread calls all methods except ``add``, ``heartbeat`` and ``heard``. ``speak`` receives the address of a worker
+    that needs a heartbeat. ``recover`` receives a lost worker's address and the last known message number of each
+    attempt, and returns the later messages.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Dispatch:
     ):
         self._run, self._emit, self._speak, self._recover = run, run.emit, speak, recover
         self._lock = threading.Lock()  # guards the fields below
-        self._assignments: dict[str, HostAssignment] = {}  #: assignments of hosts that have not ended, by host
+        self._assignments: dict[str, HostAssignment] = {}  #: host → assignment, until the host has ended
         self._leave: dict[str, set[str]] = {}
 
     def add(self, assignment: HostAssignment) -> None:
@@ -160,7 +160,7 @@ class Dispatch:
             self._hear(assignment, message)
 
     def task_ended(self, host: str, error: BaseException | None) -> None:
-        """Handle the end of a host's task. If the host has not ended, its worker released it: send the host again."""
+        """Handle the end of a host's task. If the host has not ended, send it again."""
         assignment = self._assignment(host)
         if assignment is None:
             return
@@ -172,8 +172,8 @@ class Dispatch:
     def strand(self, workers: Collection[str]) -> None:
         """Send each host again whose possible workers are all gone. ``workers`` are the available workers.
 
-        The loss counts against a host that a lost worker had claimed, because that host may crash workers. If no host
-        was claimed, the loss counts against each of them, so that no host is sent again forever.
+        The loss counts against a host that a lost worker had claimed, because it may crash workers. If none was
+        claimed, it counts against all of them.
         """
         stranded = [
             assignment for assignment in self._left() if assignment.given and assignment.given.isdisjoint(workers)
@@ -251,7 +251,7 @@ class Dispatch:
                 self._hear(assignment, message)
         self._dismiss(assignment.worker, assignment.attempt)
         assignment.lose()
-        # This event adds the attempt to the journal even if the attempt has reported nothing.
+        # adds the attempt to the journal even without a report
         origin = EventOrigin(assignment.worker, assignment.attempt, 0)
         self._emit(
             Note(assignment.host, f"the worker {assignment.name} was lost; {successor} continues", origin=origin)

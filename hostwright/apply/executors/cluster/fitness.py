@@ -1,7 +1,6 @@
 """Checks whether the workers of a cluster can work on the hosts of a run, and which secrets would be sent.
 
-Workers need the same Hostwright, Python and Dask, and the stack's files. All problems of all workers are reported at
-once, before any host is changed.
+Workers need the same Hostwright, Python and Dask, and the stack's files. All problems are reported at once.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.artifacts import Store
 
-FEW = 3  #: number of missing files that a message lists; the other files are only counted
+FEW = 3  #: maximum number of missing files that a message lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Machine:
     """The software and identity of one process of a cluster. ``missing`` are the files that its machine lacks."""
 
     version: str
-    code: str  #: digest of the files of the Hostwright package
+    code: str  #: digest of Hostwright's files
     python: str  #: major and minor version of Python
     dask: str
     machine: str  #: ID of the machine, as in /etc/machine-id
@@ -51,7 +50,7 @@ class Machine:
 
 
 def this_machine(artifacts: Sequence[Artifact] = ()) -> Machine:
-    """Return the software and identity of this process, and which of these artifacts are missing on this machine."""
+    """Return the software and identity of this process, and which of these artifacts are missing."""
     store, missing = Store.default(), []
     for artifact in artifacts:
         try:
@@ -84,7 +83,7 @@ class Demands:
 def misfits(
     demands: Demands, machines: Mapping[str, Machine], errors: Mapping[str, BaseException]
 ) -> Mapping[str, str]:
-    """Return the address of each unfit process with the reason. ``errors`` are those of processes without a report."""
+    """Return the reason by address for each unfit process. ``errors`` has the errors of processes without a report."""
     found = {address: _unreported(error) for address, error in errors.items()}
     found |= {address: why for address, machine in machines.items() if (why := _misfit(demands, machine))}
     if demands.tls:
@@ -96,7 +95,7 @@ def misfits(
 def _unreported(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return f"hangs ({error})"
-    text = f"{type(error).__name__}: {error}"  # Dask may send an error as text instead of an exception.
+    text = f"{type(error).__name__}: {error}"  # Dask may send an error as text.
     if any(kind in text for kind in ("ModuleNotFoundError", "ImportError", "AttributeError")):
         return "has no Hostwright, or another version; install the same version there"
     return f"did not report its versions ({short(text)})"
@@ -161,10 +160,7 @@ def refuse_holding(address: str, archive: SiteArchive, roster: Roster, targets: 
 
 
 def check(client: Client, address: str, demands: Demands, targets: Iterable[TargetHost]) -> None:
-    """Check the scheduler, its workers, and the addresses of the hosts as seen from the workers.
-
-    Raises ``InputErrors`` with all problems.
-    """
+    """Check the scheduler, its workers, and the hosts' addresses. Raises ``InputErrors`` with all problems."""
     workers = tuple(in_time(client.nthreads, ANSWER_S) or ())
     if not workers:
         raise InputError(f"{address} has no worker; start one with `dask worker {address}`", OPTION)
@@ -215,16 +211,13 @@ class Cluster:
     address: str
     demands: Demands
     archive: SiteArchive
-    roles: tuple[str, ...] = ()  #: roles selected with ``--roles``
+    roles: tuple[str, ...] = ()
     password: Secret | None = field(default=None, repr=False)
 
 
 @contextmanager
 def opened(address: str, roster: Roster, targets: Targets, password: Secret | None) -> Iterator[Cluster]:
-    """Connect to the scheduler at this address, and check that its workers can work on these hosts.
-
-    Raises ``InputError`` if they cannot; no host is changed.
-    """
+    """Connect to the scheduler at this address, and check its workers. Raises ``InputError`` if they are unfit."""
     secret = refuse_secrets(address, targets, password)
     archive = pack(roster)
     refuse_holding(address, archive, roster, targets)

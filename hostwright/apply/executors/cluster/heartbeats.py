@@ -1,6 +1,6 @@
 """Sends the state of the run to each of its workers periodically.
 
-Each worker has a thread of its own, so that a worker that hangs does not delay the messages to other workers.
+Each worker has a thread of its own, so that a worker that hangs does not delay others.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Heartbeats:
                 due = line.due
             heartbeat = self._heartbeat(worker)
             if heartbeat.going or heartbeat.leave or due > line.sent:
-                with suppress(Exception):  # Dask may raise any error. The next heartbeat may arrive.
+                with suppress(Exception):  # Dask may raise any error.
                     found = self._client.run(hear, self._session, heartbeat, workers=[worker], on_error="ignore")
                     if found.get(worker):
                         self._received(worker, heartbeat)

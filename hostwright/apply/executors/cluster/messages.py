@@ -41,14 +41,14 @@ class Brief:
     verb: str
     request: Request  #: the operator's request without secrets (``of_workers``)
     roles: tuple[str, ...]  #: roles selected with ``--roles``; empty for all roles
-    #: host → its file settings, for each host that fetches files by HTTP from its worker
+    #: host → file settings, for hosts that fetch by HTTP from their worker
     files: Mapping[str, FileSettings]
     roster: type[Roster]
     site: SiteArchive
 
     @property
     def session(self) -> str:
-        """The name of the run's session on each worker. The topic of the workers' messages has the same name."""
+        """The name of the run's session on each worker, and of the topic of the workers' messages."""
         return session_name(self.stamp.id)
 
 
@@ -68,7 +68,7 @@ class Task:
 
     session: str
     host: str
-    sealed: Sealed  #: the sealed ``_Sent`` value
+    sealed: Sealed
     wanted: str  #: hash of the host's desired state (``fingerprint``)
     agreed: Agreed | None = field(default=None, repr=False)
 
@@ -129,7 +129,7 @@ def unsealed(given: Task, texts: tuple[str, ...]) -> tuple[Host, Secret | None]:
 
 
 def fingerprint(target: TargetHost) -> str:
-    """Return a hash of a host's desired state, which shows whether two machines compute the same desired state."""
+    """Return a hash of a host's desired state, to compare the states that two machines compute."""
     desired = target.desired
     roles = [[role.name, list(role.needs), desired_sha256(role)] for role in desired.roles]
     return hash_of([desired.host, desired.stack.digest(), roles])
@@ -139,8 +139,7 @@ def fingerprint(target: TargetHost) -> str:
 class Go:
     """Permission for an attempt to begin. Until the attempt's first report, it contains the encrypted secrets.
 
-    ``ended`` are the jobs whose end was reported by lost workers that had the host before; ``None`` for the first
-    worker.
+    ``ended`` are the jobs whose end was reported by earlier, lost workers; ``None`` for the first worker.
     """
 
     encrypted: bytes = field(default=b"", repr=False)
@@ -199,7 +198,7 @@ class Message:
     body: Claim | Reported | Done
 
     def packed(self) -> dict[str, Any]:
-        """Return the message as plain data, in which form the cluster's event log can hold it."""
+        """Return the message as plain data for the cluster's event log."""
         return {"host": self.host, "body": zlib.compress(pickle.dumps(self))}
 
     @classmethod

@@ -1,8 +1,7 @@
 """Reports one attempt at a host from a worker: each event is masked, numbered, stored here and sent, in this order.
 
-A worker sends only data that a journal may contain, because a scheduler keeps the last thousand events of a topic in
-memory and shows them to all its clients. The file on the worker has the same data. It fills gaps in the journal of the
-run if the operator's machine or this worker died before everything was sent.
+A worker sends only data that a journal may contain, because all clients of a scheduler can read its events. The file on
+the worker fills gaps in the run's journal after a crash.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ from hostwright.plan.model import Answer, Facts
 T = TypeVar("T")
 
 SHOWN_S = 1.0  #: seconds between two progress reports, which are shown but not recorded (our choice)
-#: events that are synced to disk before they are sent, as in a journal
+#: events synced to disk before they are sent
 _DURABLE = (events.RoleFinished, events.HostEnded)
-FOLDER = "attempts"  #: directory below the state directory; contains a directory per run with a file per attempt
+FOLDER = "attempts"  #: directory below the state directory: a directory per run with a file per attempt
 LONGEST = 64 << 20  #: maximum number of bytes of one message. The facts of a host take a few hundred kB.
 _LENGTH = struct.Struct(">I")
 _RUN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,120}")
@@ -61,7 +60,7 @@ class Reporter:
     ):
         self._host, self._attempt, self._worker = host, attempt, worker
         self._send, self._record, self._clock = send, record, clock
-        self.text = text  #: function that masks secrets in a text; replaced as soon as the secrets are known
+        self.text = text  #: function that masks secrets in a text; replaced when the secrets are known
         self._lock = threading.Lock()  # guards the fields below, the record, and the order of messages
         self._number = 0
         self._over = False
@@ -74,7 +73,7 @@ class Reporter:
     def __call__(self, event: Event) -> None:
         """Report an event on the host."""
         if isinstance(event, events.HostEnded) or not self._is_due(event):
-            return  # ``end`` reports the end of the host, together with the outcome.
+            return  # ``end`` reports this event with the outcome.
         self._send_body(Reported(masked(event, self.text)), sync=isinstance(event, _DURABLE))
 
     def end(self, outcome: Outcome | None, error: HostwrightError | None) -> None:
@@ -155,7 +154,7 @@ def masked_error(error: HostwrightError, text: Callable[[str], str]) -> Hostwrig
 
 
 def _remade(value: Any, text: Callable[[str], str]) -> Any:
-    """Return a dataclass with masked fields. ``__init__`` is not called, because its checks have passed before."""
+    """Return a dataclass with masked fields, without another call of ``__init__``."""
     made = object.__new__(type(value))
     for part in fields(value):
         object.__setattr__(made, part.name, _part(part.name, getattr(value, part.name), text))
@@ -163,7 +162,7 @@ def _remade(value: Any, text: Callable[[str], str]) -> Any:
 
 
 def _part(name: str, value: Any, text: Callable[[str], str]) -> Any:
-    """Return the masked value of a field. The value of a field in ``IDENTIFIERS`` is returned unchanged."""
+    """Return the masked value of a field; unchanged if the field is in ``IDENTIFIERS``."""
     return value if name in IDENTIFIERS and isinstance(value, str) else masked(value, text)
 
 
@@ -207,7 +206,7 @@ class AttemptRecord:
         try:
             whole = _LENGTH.pack(len(body)) + body
             if os.write(self._fd, whole) < len(whole):
-                self.close()  # After an incomplete message, later messages would be unreadable.
+                self.close()  # Messages after an incomplete one would be unreadable.
             elif sync:
                 os.fsync(self._fd)
         except OSError:
@@ -222,10 +221,7 @@ class AttemptRecord:
 
 
 def kept(run: str, known: Mapping[str, int], root: Path | None = None) -> list[Message]:
-    """Return the stored messages of a run that follow the known number of each attempt, in order per attempt.
-
-    A truncated last message is omitted.
-    """
+    """Return the stored messages of a run that follow the known number of each attempt, in order per attempt."""
     messages: list[Message] = []
     with suppress(OSError):
         for path in sorted(folder_of(run, root).iterdir()):
@@ -234,7 +230,7 @@ def kept(run: str, known: Mapping[str, int], root: Path | None = None) -> list[M
 
 
 def _read(path: Path) -> Iterator[Message]:
-    with suppress(Exception), path.open("rb") as file:  # Damaged data, or data of another version, may raise any error.
+    with suppress(Exception), path.open("rb") as file:  # Damaged data may raise any error.
         while len(head := file.read(_LENGTH.size)) == _LENGTH.size:
             (length,) = _LENGTH.unpack(head)
             if length > LONGEST or len(body := file.read(length)) < length:

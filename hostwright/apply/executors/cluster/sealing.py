@@ -1,7 +1,6 @@
 """Sends a value to another process without its secrets, and the secrets separately, encrypted for that process.
 
-So the scheduler, its debug logs (which contain whole messages) and its status pages cannot show secrets. Each worker
-creates a key pair; the secrets are encrypted for its public key.
+So the scheduler, its debug logs and its status pages cannot show secrets.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class _Sealer(pickle.Pickler):
         self.texts: list[str] = []
 
     def persistent_id(self, value: Any) -> Any:
-        """Return the number that replaces a secret, or a text that contains one; a fixed mark for a withheld secret."""
+        """Return the number that replaces a secret or a text with one; a fixed mark for a withheld secret."""
         if type(value) is str:
             within = self._hidden and any(text in value for text in self._hidden)
             return (_TEXT, self._number(value)) if within else None

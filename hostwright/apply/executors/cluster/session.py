@@ -1,8 +1,7 @@
 """The plugin of a run on one worker: runs tasks, receives heartbeats, and releases hosts.
 
-A worker receives a ``Heartbeat`` every few seconds. Without one for ``LEASE_S`` (a network failure, or the operator's
-machine is gone), it releases its hosts: their jobs continue, their locks end, and other workers may receive them. If
-the cluster releases a task earlier, the worker calls ``transition``.
+Without a ``Heartbeat`` for ``LEASE_S``, a worker releases its hosts: their jobs continue, their locks end, and other
+workers may receive them.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from hostwright.plan.desired import forget_questions
 from hostwright.plan.roles.role import discover
 from hostwright.plan.targets import Roster
 
-HEARTBEAT_S = 15.0  #: seconds between two heartbeats; each one is a line in the worker's log (our choice)
-LEASE_S = 45.0  #: seconds without a heartbeat after which a worker releases its hosts; three heartbeats were missed
-LEAVE_S = 5.0  #: seconds to wait for attempts that release their hosts, before their records are read (our choice)
+HEARTBEAT_S = 15.0  #: seconds between two heartbeats, each a line in the worker's log (our choice)
+LEASE_S = 45.0  #: number of seconds without a heartbeat after which a worker releases its hosts: three were missed
+LEAVE_S = 5.0  #: seconds to wait for attempts to release their hosts (our choice)
 
 
 class WorkerSession(WorkerPlugin):
@@ -39,7 +38,7 @@ class WorkerSession(WorkerPlugin):
         self.brief = brief
 
     def setup(self, worker: Worker) -> None:
-        """Unpack the site and initialize the plugin. Dask calls this on each worker, also on those that start later."""
+        """Unpack the site and initialize the plugin. Dask calls this on each worker."""
         self._site = sites.unpacked(self.brief.site)
         self._place = Workplace(
             self.brief, self._roster, worker.address, str(worker.name), partial(worker.log_event, self.brief.session)
@@ -65,7 +64,7 @@ class WorkerSession(WorkerPlugin):
                     attempt.leave()
 
     def run(self, task: Task, key: str) -> None:
-        """Run one task, from the claim to the end. Called in a thread of the worker."""
+        """Run one task from the claim to the end, in a thread of the worker."""
         attempt = Attempt(self._place, task, key)
         handout = self._enter(attempt)
         try:
@@ -74,7 +73,7 @@ class WorkerSession(WorkerPlugin):
             self._part(attempt)
 
     def _enter(self, attempt: Attempt) -> Handout:
-        """Register an attempt. The first attempt starts the distribution of files to the worker's hosts."""
+        """Register an attempt. The first attempt starts the distribution of files."""
         with self._change:
             if not self._attempts:
                 self._heard_s = now_s()
@@ -138,7 +137,7 @@ class WorkerSession(WorkerPlugin):
             return tuple(self._attempts.values())
 
     def _watch(self) -> None:
-        """Release all hosts after ``LEASE_S`` without a heartbeat. The thread ends with the last attempt."""
+        """Release all hosts after ``LEASE_S`` without a heartbeat."""
         while True:
             with self._change:
                 left_s = self._heard_s + LEASE_S - now_s()
@@ -161,7 +160,7 @@ class WorkerSession(WorkerPlugin):
 
 
 def run_task(task: Task) -> None:
-    """Run the task of one host on a worker. Nothing is returned, because the worker's messages contain the outcome."""
+    """Run the task of one host on a worker. The worker's messages contain the outcome."""
     worker = get_worker()
     session = worker.plugins.get(task.session)
     if isinstance(session, WorkerSession):

@@ -1,7 +1,7 @@
 """Packs the parts of a site that workers need (roles, templates and stacks) into one archive.
 
-The inventory is not sent: each task contains the data of its host. An archive has a digest, is unpacked once on a
-worker's machine into a directory that only its user can read, and is then the site of the run on the worker.
+The inventory is not sent: each task contains the data of its host. A worker's machine unpacks an archive once, into a
+directory that only its user can read.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from hostwright.common.text import shown_bytes
 from hostwright.plan.roles.site import STANDARD, Site
 from hostwright.plan.targets import Roster
 
-FOLDER = "sites"  #: directory below the state directory of a worker
-#: maximum number of bytes of all files of a site, 100 times the size of the standard files (our choice)
+FOLDER = "sites"
+#: maximum number of bytes of a site's files, 100 times the standard files (our choice)
 MOST_BYTES = 64 << 20
 KEPT_S = 30 * 86400.0  #: seconds after which an unused archive is removed (our choice)
-#: directory in a site → standard directory in the package, which is not sent
+#: directory in a site → standard directory in the package
 _PARTS = {"roles": "roles", "templates": "templates", "inventory/stacks": "stacks"}
-_BESIDE = "beside"  #: directory in the archive for stacks beside an inventory that is outside the site
+_BESIDE = "beside"  #: directory in the archive for stacks beside an inventory outside the site
 _PRIVATE_KEY = b"PRIVATE KEY-----"  #: text in every format of private keys (RFC 7468)
 
 
 @dataclass(frozen=True, slots=True)
 class SiteArchive:
-    """A site as one archive. ``beside`` is the number of inventories that have their own stacks beside them."""
+    """A site as one archive. ``beside`` is the number of inventories with their own stacks beside them."""
 
     digest: str
     body: bytes = field(repr=False)
@@ -78,7 +78,7 @@ def files_below(places: Iterable[tuple[Path, str]]) -> list[tuple[Path, str]]:
 
 def _files(places: Iterable[tuple[Path, str]]) -> Iterator[tuple[Path, str]]:
     for place, name in places:
-        seen: set[str] = set()  # prevents an endless loop: a link may point to a parent directory
+        seen: set[str] = set()  # against an endless loop of links
         for folder, folders, files in os.walk(place, followlinks=True):
             if (real := os.path.realpath(folder)) in seen:
                 folders.clear()
@@ -129,7 +129,7 @@ def unpacked(archive: SiteArchive, root: Path | None = None) -> Path:
             with tarfile.open(fileobj=io.BytesIO(plain)) as packed:
                 packed.extractall(beside, filter="data")
             (beside / "inventory").mkdir(exist_ok=True)
-            (beside / "tasks.py").touch()  # This file marks a directory as a site.
+            (beside / "tasks.py").touch()  # marks the directory as a site
             with suppress(FileExistsError, OSError):  # Another worker on this machine has unpacked it first.
                 beside.rename(place)
         finally:

@@ -1,11 +1,10 @@
 """Completes the journal of a run whose machine died while workers of a cluster worked on its hosts.
 
-A worker numbers the records of an attempt at a host, and the journal contains these numbers. So a takeover can
-determine the missing records, and records nothing twice. A host that has ended in the journal has no missing records.
+The journal contains the numbers of a worker's records, so a takeover records nothing twice.
 
-A new attempt at a host begins only after the previous attempt was lost and its unsent records were recovered. So among
-the attempts in the journal, only the last can have missing records, and attempts that are not in the journal are later
-attempts. The result of a host is the result of the last attempt that worked on it.
+An attempt at a host begins only after the unsent records of the previous attempt were recovered. So of the attempts in
+the journal, only the last can have missing records. The result of a host is the result of the last attempt that worked
+on it.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ if TYPE_CHECKING:
     from hostwright.apply.events import Event
     from hostwright.common.secret import Secret
 
-#: function that returns the workers' later records of a run, given the last known number of each attempt
+#: function that returns the later records of a run, given the last known number of each attempt
 Ask = Callable[[str, Mapping[str, int]], Iterable[Message]]
-_Attempts = dict[str, dict[int, Message]]  #: attempt → number → message, for the messages of one host
+_Attempts = dict[str, dict[int, Message]]  #: attempt → number → message of one host
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The part of an attempt that the journal contains: the host, and the number of the attempt's last record."""
+    """The part of an attempt that the journal contains: its host and the number of its last record."""
 
     host: str
     number: int
@@ -122,7 +121,7 @@ def _missing(host: str, attempts: _Attempts, known: Mapping[str, Recorded]) -> l
     last = next((each for each in reversed([*known]) if each in attempts or known[each].host == host), "")
     began = {attempt: told[min(told)].at for attempt, told in attempts.items()}
     later = sorted(set(attempts).difference(known), key=began.__getitem__)
-    # An attempt with only one message has requested permission to begin and done nothing.
+    # The first message of an attempt only requests permission.
     worked = [attempt for attempt in (last, *later) if max(attempts.get(attempt, ()), default=0) > 1]
     return [
         message

@@ -1,8 +1,7 @@
 """Expected durations of steps, from past runs of the same stack or by estimate, and the order of roles. No I/O.
 
-A host takes as long as its longest chain of roles that need each other (the critical path). A role on this path that
-waits for a file or a lock delays the whole run; other roles do not. So the role with the longest remaining chain is the
-most urgent. Estimates suffice, because they affect only the order.
+A host takes as long as its longest chain of roles that need each other (the critical path). So the role with the
+longest remaining chain is the most urgent. Estimates suffice, because they affect only the order.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from itertools import accumulate
 
 from hostwright.plan.model import Plan, RolePlan
 
-# Expected seconds of steps for a stack that was never applied: rounded medians of the first provision of two lab hosts.
+# Rounded medians of the first provision of two lab hosts, for a stack that was never applied.
 STEP_S = 0.5  #: seconds of a step for a file, a link or a service
 LOCKED_S = 2.0  #: seconds of a step with a lock (dpkg, or the loader's cache) and without downloads
-MIRROR_S = 15.0  #: seconds of a step with a lock that downloads packages from a mirror and installs them
-UNPACKED_BYTES_PER_S = 10e6  #: bytes of a stack's file that are unpacked per second: pip and dpkg take 10 s for 100 MB
+MIRROR_S = 15.0  #: seconds of a step with a lock that installs packages from a mirror
+UNPACKED_BYTES_PER_S = 10e6  #: bytes per second that pip and dpkg unpack: 100 MB in 10 s
 
 Key = tuple[str, str, int]  #: role, description of a change, and index of the step in that change
 
@@ -49,7 +48,7 @@ class Durations:
 
 @dataclass(frozen=True, slots=True)
 class Urgency:
-    """How urgent each role of a host is, and each of its steps.
+    """The urgency of each role of a host, and of each of its steps.
 
     ``roles`` are the roles with steps, the most urgent first. ``left_s`` has the expected remaining seconds at the
     start of each of their steps (``remaining_of_steps``).
@@ -62,7 +61,7 @@ class Urgency:
     def of(cls, plan: Plan, durations: Callable[[], Durations]) -> Urgency:
         """Return the urgency of a plan's roles.
 
-        ``durations`` is called only if the plan has several roles, because a single role never waits for another.
+        ``durations`` is called only for a plan with several roles.
         """
         roles = [role for role in plan.roles if role.steps]
         expected = durations() if len(roles) > 1 else Durations()

@@ -17,18 +17,18 @@ from hostwright.apply.journal.records import RUNNING
 from hostwright.apply.journal.results import parsed
 from hostwright.common.places import JOURNAL, runs_dir
 
-#: maximum numbers of past runs whose durations are used, and of past runs that are searched (our choice)
+#: maximum numbers of past runs to use, and to search (our choice)
 MOST_RUNS, MOST_LOOKED_AT = 5, 30
-MOST_BYTES = 4 << 20  #: maximum number of bytes read from each journal: about 70 hosts, though 5 would suffice
+MOST_BYTES = 4 << 20  #: maximum number of bytes to read from each journal: about 70 hosts
 
-#: Beginning of the records that are parsed. Other records are skipped.
+#: beginning of the records to parse
 _READ = re.compile(rb'\{"kind": "(observed|role finished)"')
 
 
 class PastRuns:
     """The durations of steps in the recorded runs below ``root``, by stack. Thread-safe.
 
-    The journals are read when a stack's durations are first requested.
+    The journals are read on the first request for a stack.
     """
 
     def __init__(self, root: Path):

@@ -18,10 +18,9 @@ def run_in_order(
 ) -> list[HostwrightError]:
     """Call ``work(name)`` for each name as soon as its needs are done. Return the failures in the order of time.
 
-    Needs that are not keys of the mapping count as done. A name whose need failed is skipped: ``skipped(name, failed)``
-    is called instead. After an error that is not a ``HostwrightError``, no more work begins, and the error is raised
-    when all work has ended. The threads are daemons, so that work that hangs does not block the exit of the process.
-    Raises ``graphlib.CycleError`` for cyclic needs, before any work begins.
+    Needs that are not keys of the mapping count as done. For a name whose need failed, ``skipped(name, failed)`` is
+    called instead. After an error that is not a ``HostwrightError``, no more work begins; the error is raised when
+    running work has ended. Raises ``graphlib.CycleError`` for cyclic needs.
 
     >>> run_in_order({"chrony": ("network",), "network": ("base",)}, print)
     network
@@ -38,7 +37,7 @@ def run_in_order(
 
 
 class _Run:
-    """The state of one call of ``run_in_order``. Everything except the work runs in the caller's thread."""
+    """The state of one call of ``run_in_order``. Only the work runs in other threads."""
 
     def __init__(
         self, needs: Mapping[str, Sequence[str]], work: Callable[[str], None], skipped: Callable[[str, str], None]
@@ -55,11 +54,10 @@ class _Run:
         self._ended: SimpleQueue[tuple[str, BaseException | None]] = SimpleQueue()
 
     def goes_on(self) -> bool:
-        """Return whether any work is running or may still begin."""
         return self._running > 0 or (self.bug is None and self._order.is_active())
 
     def begin(self) -> None:
-        """Start the work for all names that are ready. Skipping a name may make other names ready."""
+        """Start the work for all names that are ready."""
         while self.bug is None and (ready := self._order.get_ready()):
             for name in ready:
                 if failed := next((need for need in self._needs[name] if need in self._lost), ""):
