@@ -1,7 +1,4 @@
-"""Write stack files for hosts that were set up by hand: read the hosts, group equal hosts, write a file per group.
-
-No host is changed.
-"""
+"""Write stack files for hosts that were set up by hand, one for each group of equal hosts. No host is changed."""
 
 from __future__ import annotations
 
@@ -32,15 +29,15 @@ from hostwright.stack.rules import check_host, check_stack
 from hostwright.stack.stack import Stack, safe_stack_name
 from hostwright.stack.stackfile import load_stack
 
-FILE_MODE = 0o644  #: readable for everyone, like the other files of a site
+FILE_MODE = 0o644
 
 
 @dataclass(frozen=True, slots=True)
 class AdoptedStack:
     """A stack for a group of equal hosts.
 
-    ``file`` is ``None`` if the hosts match the stack ``extends`` exactly; ``stack`` is then the name of that stack.
-    ``misfits`` are the rules of the stack that the hosts violate.
+    ``file`` is ``None`` if the hosts match the existing stack ``extends`` exactly. ``misfits`` are the rules of that
+    stack that the hosts violate.
     """
 
     hosts: tuple[str, ...]
@@ -58,7 +55,7 @@ class Adoption:
     """Result of ``adopt``: written stacks (of the largest group first), hosts that need none, and errors of hosts."""
 
     stacks: tuple[AdoptedStack, ...]
-    provisioned: tuple[tuple[str, str], ...]  #: pairs of a host with a release record and the stack in that record
+    provisioned: tuple[tuple[str, str], ...]  #: pairs of a host and the stack in its release record
     errors: tuple[HostError, ...]
 
 
@@ -78,8 +75,8 @@ def adopt(
     """Read the hosts, and write one stack file into the site for each group of equal hosts.
 
     ``name`` is the name of the new stack; by default, it is made of the names of the nearest stack and the first host.
-    Raises ``InputError`` if ``name`` is invalid, if it is given for hosts that need several stacks, and if a file
-    exists and ``replace_file`` is not set.
+    Raises ``InputError`` if ``name`` is invalid or given for several stacks, and if a file exists, unless
+    ``replace_file``.
     """
     if name and not safe_stack_name(name):
         raise InputError(f"{name!r:.80} is not a valid stack name; use letters, digits, '.', '_' and '-'", "--name")
@@ -106,7 +103,6 @@ def adopt(
 
 
 def _read_each(roster: Roster, targets: Targets, connections: Connections) -> Results[_Read]:
-    """Read the software of each host in parallel, and draft the stack of each host without a release record."""
     by_name, today, finders = targets.by_name, day_of(None), finders_of(roster.roles)
     stacks = tuple(listed.stack for listed in list_stacks(roster) if listed.stack)
     probes = ordered((*HOST_PROBES, release.RELEASE, *finders.probes))
@@ -128,7 +124,7 @@ def _read_each(roster: Roster, targets: Targets, connections: Connections) -> Re
 
 
 def _made(roster: Roster, members: Sequence[_Read], name: str) -> AdoptedStack:
-    """Create the stack of a group of equal hosts, without writing it. Raises ``HostError`` if the stack is invalid."""
+    """Create the stack of a group of equal hosts, without writing it. Raises ``HostError`` if it is invalid."""
     first = members[0]
     if first.draft is None or first.found is None:
         raise TypeError("only hosts with a draft are grouped")
@@ -148,7 +144,7 @@ def _made(roster: Roster, members: Sequence[_Read], name: str) -> AdoptedStack:
 
 
 def _loaded(roster: Roster, name: str, text: str, host: str) -> Stack:
-    """Parse the new stack file before it is written, to validate it. Raises ``HostError``."""
+    """Validate the new stack file before it is written. Raises ``HostError``."""
     with tempfile.TemporaryDirectory(prefix="hostwright-adopt-") as folder:
         (Path(folder) / f"{name}.yml").write_text(text, "utf-8")
         try:

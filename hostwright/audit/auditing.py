@@ -22,17 +22,17 @@ from hostwright.plan.probing import ordered
 from hostwright.plan.targets import TargetHost
 from hostwright.transport.root.rootshell import RootShell
 
-#: time limit for all probes of a host. On a faulty card, the driver's report is read twice, for up to 30 s each
+#: time limit in seconds for all probes of a host; on a faulty GPU, the driver's report takes up to 60 s
 ANSWERS_TIMEOUT_S = 180.0
 
-EXAMINE_TIMEOUT_S = 60.0  #: time limit for the probes after a failed step (our choice): the host may not respond
+EXAMINE_TIMEOUT_S = 60.0  #: time limit in seconds for the probes after a failed step (our choice): the host may hang
 
 Connect = Callable[[TargetHost], RootShell]
 
 
 @dataclass(frozen=True, slots=True)
 class HostAudited(Event):
-    """Event: the audit of a host has finished, with this result."""
+    """Event: the audit of a host has finished."""
 
     audit: HostAudit
 
@@ -61,7 +61,7 @@ def examine(
 ) -> Examination:
     """Search a host for known failures after a failed step, and read the journals of ``units``.
 
-    ``clean`` masks secrets in findings and journals. All probes together are limited to ``EXAMINE_TIMEOUT_S``.
+    ``clean`` masks secrets in findings and journals.
     """
     logged = [unit_journals(units)] if units else []
     try:

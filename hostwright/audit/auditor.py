@@ -34,15 +34,15 @@ class AuditOptions:
     """Options of an audit of many hosts."""
 
     sudo: bool = True  #: whether to run also the probes that need root
-    #: whether to judge the stored facts of the last audit by the current stack, and contact no host
+    #: whether to contact no host, and use the stored facts of the last audit
     offline: bool = False
-    #: maximum number of hosts to audit in parallel; 0: as many as this machine can open connections to
+    #: maximum number of hosts to audit in parallel; 0: as this machine allows
     at_once: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """One audit of all hosts, with the start time of each current status and problem."""
+    """One audit of all hosts, with the start times of current statuses and problems."""
 
     audit: FleetAudit
     ages: Ages
@@ -64,7 +64,7 @@ class Auditor:
 
     @property
     def treatments(self) -> Mapping[str, Treatment]:
-        """How a rebuild treats each failure, by the name of its rule."""
+        """How a rebuild treats each failure, by the name of the failure's rule."""
         return catalogue(self._roster.roles).treatments
 
     def audit(self) -> AuditResult:
@@ -86,7 +86,7 @@ class Auditor:
         return AuditResult(audit, self.memory.ages())
 
     def sboms(self, audit: FleetAudit) -> Iterator[tuple[str, str]]:
-        """Pairs of a host that this audit read and its SBOM as CycloneDX JSON, made from the stored facts.
+        """Pairs of a host that this audit read and its SBOM as CycloneDX JSON.
 
         If an SBOM cannot be created, a warning is printed and the host is skipped.
         """
@@ -143,7 +143,7 @@ class Auditor:
         return audit
 
     def _stored(self) -> list[HostAudit]:
-        """Judge the stored facts of the hosts' last audits (``--offline``)."""
+        """Audit the stored facts of the hosts' last audits (``--offline``)."""
         hosts, known = [], self.memory.hardware()
         for target in self.targets:
             stored, before = self.memory.facts(target.name), known.get(target.name, NOTHING_KNOWN)

@@ -1,4 +1,4 @@
-"""Audit data stored on this machine: the history, and the last facts of each host for ``--offline``.
+"""Audit data on this machine: the history, and the last facts of each host for ``--offline``.
 
 Errors such as a full disk do not stop an audit.
 """
@@ -26,10 +26,7 @@ TREND_DAYS = 90  #: number of days in the charts of the HTML report
 
 
 class AuditStore:
-    """The audit history and the stored facts of one inventory.
-
-    ``warn`` is called at most once, if they cannot be used.
-    """
+    """The audit history and the stored facts of one inventory. ``warn`` is called for the first error only."""
 
     def __init__(self, roster: Roster, targets: Targets, secrets: Sequence[Secret], warn: Callable[[str], None]):
         self._inventory = str(roster.path)
@@ -38,7 +35,7 @@ class AuditStore:
 
     @cached_property
     def _redactor(self) -> Redactor:
-        """The redactor that masks secrets. It is created on first use, since it searches all variables of the fleet."""
+        """The redactor that masks secrets. Creating it is slow: it searches all variables of the fleet."""
         return Redactor({*secrets_in(self._hosts.values(), self._targets), *self._secrets})
 
     @cached_property
@@ -50,7 +47,7 @@ class AuditStore:
         return FactStore(state_root())
 
     def clean(self, audit: HostAudit) -> HostAudit:
-        """The audit of a host with secrets masked: for example, a line of a user's profile may contain a token."""
+        """The audit of a host with secrets masked, such as a token in a user's profile."""
         text = self._redactor.text
         return replace(
             audit,
@@ -86,15 +83,15 @@ class AuditStore:
         return self._facts.load(self._inventory, host)
 
     def ages(self) -> Ages:
-        """The start times of the current statuses and problems of all hosts; empty if the history cannot be read."""
+        """The start times of current statuses and problems; empty if the history cannot be read."""
         return self._attempt(lambda: self._history.ages(self._inventory)) or {}
 
     def hardware(self) -> Mapping[str, KnownHardware]:
-        """The hardware of each host that audits of the last 30 days found; empty if the history cannot be read."""
+        """The hardware of each host in audits of the last 30 days; empty if the history cannot be read."""
         return self._attempt(lambda: self._history.hardware(self._inventory)) or {}
 
     def trend(self) -> Sequence[TrendPoint]:
-        """The number of hosts by status and by value of each reading, one point per day with an audit.
+        """The number of hosts by status and by value, one point per day with an audit.
 
         Empty if the history cannot be read.
         """

@@ -1,4 +1,4 @@
-"""Use of optional files on this machine: if a file cannot be read or written, the command continues."""
+"""Use of optional files: if a file cannot be read or written, the command continues."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The result of an audit as values, for one host and for the fleet.
 
-Reports, history and exit status use only these values. Every string from a host is untrusted: print it through
-``common.text.printable``, or with the escaping of the output format.
+Every string from a host is untrusted: print it through ``common.text.printable``, or with the escaping of the output
+format.
 """
 
 from __future__ import annotations
@@ -15,29 +15,27 @@ from hostwright.common.errors import Finding
 from hostwright.plan.roles.layers import one_order
 from hostwright.stack.ages import Aged
 
-#: version of this module's values in JSON. Increment it if a field is removed or changes its meaning, but not for a new
-#: field or status
+#: version of the audit's JSON document; increment it if a field is removed or changes its meaning
 SCHEMA = 1
 
-GPU_LAYER = "gpu"  #: name of the layer below all roles: the cards of a host, their links and their memory
-#: layers whose values do not depend on the stack. Their values are compared between hosts with different stacks
+GPU_LAYER = "gpu"
+#: layers that are compared between hosts with different stacks
 MACHINE_LAYERS = frozenset({"base", GPU_LAYER})
-#: names of the check that is reported as failed if no card could be read: on a host with a driver, and without one
+#: names of the check for unreadable GPUs: on a host with a driver, and on one without
 CARDS, DRIVER_OF_CARDS = "cards", "driver of cards"
 
 #: unread: the host could not be read
-#: failing: a known failure was recognised, though nothing differs from the stack
+#: failing: a known failure was recognised
 #: drift: as desired at the end of the last good run, but not any more
 #: intent: the desired state has changed since the last good run
-#: differs: drift or intent. The release record is from an earlier Hostwright and does not show which
+#: differs: drift or intent; the release record does not show which
 #: new: the host was never provisioned with a stack
-#: desired: as desired
 Status = Literal["unread", "failing", "drift", "differs", "intent", "new", "desired"]
-#: status of a layer: a status of hosts, or warning (as desired, but something needs attention)
+#: status of a layer; warning: as desired, but something needs attention
 LayerStatus = Literal["unread", "failing", "drift", "differs", "intent", "new", "warning", "desired"]
 Why = Literal["drift", "differs", "intent", "new"]
 
-#: statuses from worst to best. A host has the worst status of its layers; a warning does not count
+#: statuses from worst to best
 WORST_FIRST: tuple[LayerStatus, ...] = ("failing", "drift", "differs", "intent", "new", "unread", "warning", "desired")
 
 
@@ -45,9 +43,9 @@ WORST_FIRST: tuple[LayerStatus, ...] = ("failing", "drift", "differs", "intent",
 class Reading:
     """One value that was read on a host; ``have`` is empty if the host has none.
 
-    ``want`` is the value in the stack. If the stack pins no value, it is ``None``: then the value is compared between
-    hosts with equal ``among`` (the GPU's model for its VBIOS, the distribution for the kernel). ``found`` marks
-    installed software, whoever installed it and whether or not the stack contains it.
+    ``want`` is the value in the stack, or ``None``. Then the value is compared between hosts with equal ``among``: a
+    kernel, for example, between hosts with the same distribution. ``found`` marks installed software, whoever installed
+    it.
     """
 
     layer: str
@@ -59,7 +57,7 @@ class Reading:
 
     @property
     def differs(self) -> bool:
-        """Whether the stack pins a value that is not the host's."""
+        """Whether the host's value differs from the value in the stack."""
         return self.want is not None and self.have != self.want
 
 
@@ -119,14 +117,14 @@ class HostAudit:
     findings: tuple[Finding, ...] = ()
     not_checked: tuple[NotChecked, ...] = ()
     gpus: tuple[Gpu, ...] = ()
-    xids: tuple[GpuEvent, ...] = ()  #: events of cards in the kernel log of recent days
+    xids: tuple[GpuEvent, ...] = ()  #: GPU events in the kernel log of recent days
     record: ReleaseRecord | None = None
     groups: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    #: files and packages that changed after the release record was written (``changed_since``)
+    #: files and packages that changed after the release record was written
     changed: tuple[str, ...] = ()
-    lead: str = ""  #: verb of the next command if the host could not be read (``HostwrightError.lead``)
+    lead: str = ""  #: verb of the next command if the host could not be read
     aged: tuple[Aged, ...] = ()  #: installed versions that get no more fixes or lack a fix
 
 
@@ -134,8 +132,8 @@ class HostAudit:
 class ValueSpread:
     """The values of one reading on comparable hosts, if no stack pins the value.
 
-    ``values`` are pairs of a value and its hosts, the most common value first. ``majority`` is the value that more than
-    half of the hosts have, or empty. ``outliers`` are the hosts with another value than the majority.
+    ``values`` are pairs of a value and its hosts, the most common value first. ``majority`` is the value of more than
+    half of the hosts, or empty. ``outliers`` are the hosts with another value.
     """
 
     layer: str
@@ -168,7 +166,7 @@ class FleetAudit:
 
 
 def have_several_stacks(hosts: Iterable[HostAudit]) -> bool:
-    """Whether the hosts have different stacks. If so, a report names the stack of each host."""
+    """Whether the hosts have different stacks, which a report must then name."""
     return len({host.stack for host in hosts}) > 1
 
 

@@ -15,7 +15,7 @@ from hostwright.stack.ages import day_of
 
 
 def fitting_stacks(roster: Roster, targets: Targets, connections: Connections, *, ask: bool) -> Results[HostFits]:
-    """The stacks that fit each host, the best first. If a host cannot be read, its error is in the results.
+    """The stacks that fit each host, the best first, or the error of a host that could not be read.
 
     With ``ask``, hosts are probed even if facts of their last audit are stored.
     """

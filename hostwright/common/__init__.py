@@ -1,1 +1,1 @@
-"""Basics that all packages share: errors, secrets, text, durations, YAML, quoting for shells."""
+"""Basics for all packages: errors, secrets, text, durations, YAML, quoting for shells."""

@@ -1,5 +1,4 @@
-"""Canonical JSON (sorted keys, no blanks), which has the same hash on every machine, and exact dictionary keys for
-plain data."""
+"""Canonical JSON (sorted keys, no blanks) for hashes, and dictionary keys for plain data."""
 
 from __future__ import annotations
 
@@ -12,8 +11,7 @@ T = TypeVar("T")
 
 
 def canonical(value: Any) -> str:
-    """Return a value as canonical JSON. Raises ``TypeError`` for a type that JSON does not have, ``ValueError`` for NaN
-    and infinity.
+    """Return a value as canonical JSON. Raises ``TypeError`` or ``ValueError`` for a value that JSON does not have.
 
     >>> canonical({"b": [1, None], "a": "ü"})
     '{"a":"\\\\u00fc","b":[1,null]}'
@@ -29,8 +27,7 @@ def hash_of(value: Any) -> str:
 def exact(value: Any) -> Hashable:
     """Return a dictionary key for plain data. Two keys are equal only if value, type and order are the same.
 
-    ``1``, ``1.0`` and ``True`` have different keys, and so have mappings in a different order. Objects of other types
-    are compared with their own ``==``, or by identity if they are not hashable.
+    Objects of other types are compared with their own ``==``, or by identity if they are not hashable.
 
     >>> exact([1, {"a": "b"}]) == exact([1, {"a": "b"}])
     True
@@ -42,7 +39,7 @@ def exact(value: Any) -> Hashable:
     if isinstance(value, Mapping):
         return (type(value), *((exact(key), exact(inner)) for key, inner in value.items()))
     if isinstance(value, (str, int, float)):
-        # an ``Unquoted`` value also has the text that is in the file
+        # an ``Unquoted`` value also has the text in the file
         return (type(value), value, getattr(value, "text", None))
     return (type(value), value if value.__hash__ else Same(value))
 

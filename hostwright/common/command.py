@@ -1,8 +1,7 @@
-"""Commands of Hostwright that messages recommend, as values.
+"""Commands of Hostwright that messages recommend.
 
-A message contains a command in backticks, as ```invoke VERB --option VALUE```. Journals and ``--json`` keep this form.
-For the terminal, the console replaces ``invoke`` with the program that the operator called, and adds options that the
-operator typed (``hostwright.cli.shell.advice``).
+A message contains a command in backticks, as ```invoke VERB --option VALUE```. For the terminal, the console replaces
+``invoke`` with the program that the operator called, and adds options that the operator typed.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ PROGRAMS = ("invoke ", "hostwright ")
 
 @dataclass(frozen=True, slots=True, init=False)
 class Command:
-    """A call of a verb: its arguments, its options (``True``: without a value), and the words after ``--``
-    (``behind``).
+    """A call of a verb: its arguments, its options (``True``: without a value), and the words ``behind`` ``--``.
 
     >>> print(Command("power", "cycle", hosts="gpu[01-03]", boot="disk"))
     `invoke power cycle --hosts 'gpu[01-03]' --boot disk`
@@ -32,7 +30,7 @@ class Command:
     behind: tuple[str, ...]
 
     def __init__(self, verb: str, *words: str, behind: tuple[str, ...] = (), **options: object) -> None:
-        """Options have their names in Python (``no_reboot``, ``from_``). Omit an option that is empty or ``False``."""
+        """Options have their names in Python (``no_reboot``, ``from_``). Empty and ``False`` options are omitted."""
         given = tuple(
             (name.strip("_").replace("_", "-"), value if value is True else str(value))
             for name, value in options.items()
@@ -48,7 +46,7 @@ class Command:
         return more
 
     def on(self, hosts: str) -> Command:
-        """Return a copy of the command for other hosts: with ``--hosts``."""
+        """Return a copy of the command with ``--hosts``."""
         more = Command(self.verb, *self.words, behind=self.behind)
         object.__setattr__(more, "options", (("hosts", hosts), *self.options))
         return more
@@ -71,5 +69,5 @@ class Command:
 
 
 def _quoted(value: str) -> str:
-    """Quote a value for the shell, but leave a field of ``str.format`` such as ``{run}`` unquoted."""
+    """Quote a value for the shell, but not a field of ``str.format`` such as ``{run}``."""
     return value if value[:1] == "{" and value[1:-1].isalpha() else shlex.quote(value)

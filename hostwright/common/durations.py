@@ -1,5 +1,4 @@
-"""Parses durations as operators write them (``90``, ``15m``, ``2h``, ``1d12h``), and defines a clock that tests can
-replace."""
+"""Parses durations as operators write them (``90``, ``15m``, ``1d12h``), and defines a clock that tests can replace."""
 
 from __future__ import annotations
 
@@ -8,18 +7,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-LONGEST_S = 10 * 365 * 86400.0  #: longest accepted duration in seconds (ten years), so that it can be added to any date
+LONGEST_S = 10 * 365 * 86400.0  #: longest accepted duration in seconds: ten years
 
 _UNITS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
-#: pattern of a duration with units: each unit at most once, the largest first, blanks allowed between them
+#: pattern of a duration with units, the largest first
 _COMPOUND = re.compile(r"\s*".join(f"(?:(?P<{unit}>[0-9]{{1,9}}){unit})?" for unit in _UNITS), re.ASCII)
 _PLAIN = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Functions that return times, which a test can replace. ``now_s`` is monotonic; ``time_of_day`` is only for
-    display."""
+    """Functions that return times. ``now_s`` is monotonic; ``time_of_day`` is only for display."""
 
     now_s: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -27,11 +25,9 @@ class Clock:
 
 
 def seconds(text: str | int | float) -> float:
-    """Parse a duration: a number of seconds, or text such as ``90``, ``90s``, ``15m``, ``2h``, ``3d``, ``2w`` or
-    ``1d12h``.
+    """Parse a duration in seconds, or with units: ``90``, ``90s``, ``15m``, ``2h``, ``3d``, ``2w``, ``1d12h``.
 
-    Raises ``ValueError``, with examples, for any other text, for zero, for a negative duration, and for more than ten
-    years.
+    Raises ``ValueError``, with examples, for any other text, zero, a negative duration, and more than ten years.
 
     >>> seconds("1d12h")
     129600.0
@@ -43,7 +39,6 @@ def seconds(text: str | int | float) -> float:
 
 
 def _read(text: object) -> float:
-    """Return a duration in seconds; 0 for a text that is not a duration."""
     if isinstance(text, (int, float)) and not isinstance(text, bool):
         return float(text) if 0 < text <= LONGEST_S else 0.0
     if not isinstance(text, str):

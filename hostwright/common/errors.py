@@ -1,8 +1,8 @@
-"""All errors that Hostwright raises on purpose, in one hierarchy.
+"""All errors that Hostwright raises on purpose.
 
 ``str(error)`` is the message for the operator: where, what happened, and what to do. ``exit_status`` is the exit status
-of the command. An ``InputError`` ends the command before any host is changed. A ``HostError`` ends the work on its host
-only.
+of the command. An ``InputError`` ends the command before any host is changed. A ``HostError`` ends only the work on its
+host.
 
 >>> error = InputError("found 'ten', expected a number of seconds such as 10", "hosts.yml:4")
 >>> print(error)
@@ -24,14 +24,14 @@ from typing import Any, Self
 from hostwright.common.command import Command
 
 AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130  #: exit statuses of verbs
-NOBODY_READS = 141  #: exit status of a process that SIGPIPE (signal 13) ended, as shells report it: 128 + 13
+NOBODY_READS = 141  #: exit status of a process that SIGPIPE (signal 13) ended: 128 + 13
 
-NOT_IN_TIME = "a probe did not answer"  #: first words of each ``NotAnswered`` message
-_SCRIPT_CHARACTERS = 80  #: maximum length of a shell script in a message, in characters
+NOT_IN_TIME = "a probe did not answer"  #: first words of a message that a probe hung
+_SCRIPT_CHARACTERS = 80  #: maximum number of characters of a shell script in a message
 
 
 def worst(statuses: Iterable[int]) -> int:
-    """Combine exit statuses: 0 if all are 0, else the lowest other one. A failure (1) thus outweighs a difference (3).
+    """Combine exit statuses: 0 if all are 0, else the lowest other one.
 
     >>> worst([0, 3, 1]), worst([0, 3]), worst([])
     (1, 3, 0)
@@ -53,13 +53,12 @@ def described(error: BaseException) -> str:
 class HostwrightError(Exception):
     """Base class of every error that Hostwright raises on purpose. ``str(error)`` is the message for the operator.
 
-    An error can be pickled with all its attributes, so that a process can return it to another process.
+    An error keeps all its attributes when it is pickled.
     """
 
     exit_status = FAILED
-    #: Command that the operator can run after this error: a verb with options that continues the work (``rebuild
-    #: --check``), or an option with which the failed verb may succeed (``--ask-become-pass``). Empty: no command of
-    #: Hostwright helps.
+    #: command to run after this error (``rebuild --check``), or option with which the failed verb may succeed
+    #: (``--ask-become-pass``); empty if no command helps
     lead = ""
 
     def __reduce__(self) -> tuple[Callable[..., HostwrightError], tuple[Any, ...]]:
@@ -67,7 +66,7 @@ class HostwrightError(Exception):
 
 
 def _remade(kind: type[HostwrightError], args: tuple[Any, ...], fields: dict[str, Any]) -> HostwrightError:
-    """Restore a pickled error. ``__init__`` is not called, because its parameters are not those in ``args``."""
+    """Restore a pickled error without ``__init__``, whose parameters are not those in ``args``."""
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(fields)
@@ -75,8 +74,7 @@ def _remade(kind: type[HostwrightError], args: tuple[Any, ...], fields: dict[str
 
 
 def led(lead: str, failed: Command) -> Command | None:
-    """Return the command that an error's ``lead`` recommends after the command ``failed``; ``None`` if ``lead`` is
-    empty.
+    """Return the command that an error's ``lead`` recommends after the command ``failed``; ``None`` without a lead.
 
     >>> print(led("rebuild --check", Command("plan")), led("--ask-become-pass", Command("plan")))
     `invoke rebuild --check` `invoke plan --ask-become-pass`
@@ -89,7 +87,7 @@ def led(lead: str, failed: Command) -> Command | None:
 
 
 class InputError(HostwrightError):
-    """A mistake in something that a user wrote: inventory, stack or option. No host was changed.
+    """A mistake of a user in an inventory, stack or option. No host was changed.
 
     ``where`` is ``file:line`` or the name of an option. It precedes ``sentence`` in the message.
     """
@@ -103,7 +101,7 @@ class InputError(HostwrightError):
 
 
 class InputErrors(InputError):
-    """Several mistakes in files of users. The message has one line for each; ``errors`` contains them."""
+    """Several mistakes of users. The message has one line for each."""
 
     def __init__(self, errors: list[InputError]):
         super().__init__("\n".join(str(error) for error in errors))
@@ -111,8 +109,7 @@ class InputErrors(InputError):
 
 
 class Mistakes:
-    """Collects the ``InputError`` of each ``with`` block, so that a user gets all mistakes at once instead of only the
-    first.
+    """Collects the ``InputError`` of each ``with`` block, so that a user gets all mistakes at once.
 
     >>> mistakes = Mistakes()
     >>> for value in ("10", "ten", "eleven"):
@@ -144,7 +141,7 @@ class Mistakes:
         return tuple(self._found.values())
 
     def refuse(self) -> None:
-        """Raise ``InputErrors`` with all collected mistakes, if there are any."""
+        """Raise ``InputErrors`` if any mistakes were collected."""
         if self._found:
             raise InputErrors(list(self._found.values()))
 
@@ -163,7 +160,7 @@ class HostError(HostwrightError):
     """An error on one host, or on the connection to it."""
 
     examination: Examination | None = None  #: known problems that were found on the host after the error
-    acceptance: tuple[Acceptance, ...] = ()  #: results of the host's acceptance checks
+    acceptance: tuple[Acceptance, ...] = ()
 
     def __init__(self, host: str, message: str):
         super().__init__(f"{host}: {message}")
@@ -171,15 +168,14 @@ class HostError(HostwrightError):
         self.sentence = message
 
     def retell(self, message: str) -> None:
-        """Replace the message, for example if the cause is found later."""
+        """Replace the message, for example when the cause is found later."""
         self.sentence, self.args = message, (f"{self.host}: {message}",)
 
 
 class Unreachable(HostError):
     """No SSH session could be opened: name resolution, connection, host key, authentication or timeout.
 
-    ``passing``: a retry may succeed (connection refused, reset or lost). Otherwise somebody has to fix the cause first
-    (host key, login).
+    ``passing``: a retry may succeed, because the connection was refused, reset or lost.
     """
 
     def __init__(self, host: str, message: str, *, passing: bool = False, lead: str | None = None):
@@ -197,11 +193,11 @@ class BecomeError(HostError):
 
 
 class ProtocolError(HostError):
-    """The host sent unexpected output: it is incomplete, too large, or does not come from Hostwright's program."""
+    """The host sent unexpected output, which is incomplete, too large, or not from Hostwright's program."""
 
 
 class NotAnswered(HostwrightError, KeyError):
-    """A probe hung and was killed, so that its result is unknown."""
+    """A probe hung and was killed, so its result is unknown."""
 
     def __init__(self, script: str, seconds: int):
         line = next((line for line in script.splitlines() if line and "=" not in line.split(" ")[0]), script)
@@ -217,10 +213,9 @@ class Refused(HostError):
 
 
 class Locked(Refused):
-    """Another run is changing the host, or an operator has locked it. The message contains who holds the lock, and
-    until when.
+    """Another run is changing the host, or an operator has locked it. The host is unchanged.
 
-    The host is unchanged, and the error does not count as a failure.
+    The message names the owner of the lock. The error does not count as a failure.
     """
 
     exit_status = DIFFERS
@@ -235,8 +230,7 @@ class Stopped(HostError):
 
 
 class ExecutorLost(Stopped):
-    """The executor of the host has failed and no other executor is left, so the run stops. ``because`` is why it
-    failed."""
+    """The executor of the host has failed, and no other executor is left. ``because`` is the cause."""
 
     def __init__(self, host: str, because: str, then: str):
         super().__init__(host, f"{because}; {then}")
@@ -247,7 +241,7 @@ class ExecutorLost(Stopped):
 class Finding:
     """A known problem that was recognised on a host. ``evidence`` is the output of the host that shows it.
 
-    ``grave``: work on the host fails or will fail; otherwise the problem is only a warning. ``provision``: ``invoke
+    ``grave``: work on the host fails or will fail; otherwise the problem is a warning. ``provision``: ``invoke
     provision`` fixes the problem. ``link`` is the command that explains the problem.
     """
 
@@ -263,10 +257,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class UnitJournal:
-    """The last log lines of a systemd unit. ``named`` is the unit in the error; ``unit`` is that unit or its failed
-    dependency.
+    """The last log lines of a systemd unit, which is the unit ``named`` in the error, or a failed dependency of it.
 
-    ``lines`` are its last log lines, and ``last`` is the last output of the program that the unit runs.
+    ``last`` is the last output of the program that the unit runs.
     """
 
     named: str
@@ -279,31 +272,31 @@ class UnitJournal:
 class Examination:
     """The result of checking a host for known problems after a failure.
 
-    ``sentence`` lists what was checked and what could not be checked. ``journals`` contains log lines of the systemd
-    units that the failure names.
+    ``sentence`` lists what was checked and what could not be checked. ``journals`` are those of the systemd units that
+    the failure names.
     """
 
     findings: tuple[Finding, ...]
     sentence: str
     journals: tuple[UnitJournal, ...] = ()
-    not_checked: tuple[str, ...] = ()  #: rules that could not be checked, because a probe for them did not answer
+    not_checked: tuple[str, ...] = ()  #: names of rules that could not be checked
 
 
 @dataclass(frozen=True, slots=True)
 class FailedStep:
-    """A failed step, with the details that explain it to an operator who is not logged in to the host."""
+    """A failed step, with details for an operator who is not logged in to the host."""
 
     role: str
     what: str  #: change for which the step was run (``file /etc/motd``), or the drain command of the site
     command: str  #: shell script that the step ran
-    status: int  #: exit status of this script
+    status: int  #: exit status of the script in ``command``
     tail: tuple[str, ...] = field(default=())  #: last lines of the script's output
-    known: Finding | None = None  #: known problem that this output shows
-    units: tuple[str, ...] = ()  #: systemd units that this output mentions and whose journal may have details
+    known: Finding | None = None  #: known problem in this output
+    units: tuple[str, ...] = ()
 
 
 class StepFailed(HostError):
-    """A step of a role exited with a nonzero status. ``step`` contains the details."""
+    """A step of a role exited with a nonzero status."""
 
     def __init__(self, host: str, message: str, step: FailedStep):
         super().__init__(host, message)
@@ -311,10 +304,9 @@ class StepFailed(HostError):
 
 
 class ScriptFailed(HostError):
-    """A script that Hostwright runs as root for its own purposes, such as writing a record, exited with a nonzero
-    status.
+    """A script that Hostwright runs as root, but not for a role, exited with a nonzero status.
 
-    ``lines`` are the last lines of the script's standard error.
+    ``lines`` are the last lines of its standard error.
     """
 
     def __init__(self, host: str, failure: str, status: int, lines: tuple[str, ...] = ()):
@@ -324,21 +316,21 @@ class ScriptFailed(HostError):
 
 
 class SeveralFailed(HostError):
-    """Several independent errors on one host, of parallel roles or unrelated changes. ``errors`` contains them."""
+    """Several independent errors on one host, such as those of parallel roles."""
 
     def __init__(self, host: str, errors: list[HostwrightError]):
         self.errors = tuple(errors)
         super().__init__(host, self.joined())
 
     def joined(self) -> str:
-        """Return one message that contains the messages of all errors."""
+        """Return the messages of all errors as one message."""
         sentences = [error.sentence if isinstance(error, HostError) else str(error) for error in self.errors]
         return f"{len(sentences)} failures: " + " · ".join(sentences)
 
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Result of one acceptance check of a host: its name, such as ``network.dense``, its outcome, and the reason."""
+    """Result of one acceptance check of a host: name (``network.dense``), outcome, and reason."""
 
     name: str
     outcome: str
@@ -348,7 +340,7 @@ class Acceptance:
 class NotAccepted(HostError):
     """The host is in the desired state, but did not pass an acceptance check.
 
-    ``exit_status`` is 3 if a check ran and failed, and 1 if a check could not be run.
+    ``exit_status`` is 3 if a check failed, and 1 if a check could not be run.
     """
 
     def __init__(self, host: str, message: str, acceptance: tuple[Acceptance, ...] = (), *, exit_status: int = FAILED):
@@ -358,4 +350,4 @@ class NotAccepted(HostError):
 
 
 class NotConverged(HostError):
-    """Every step succeeded, but a probe after the last step still finds differences from the desired state."""
+    """Every step succeeded, but the host still differs from the desired state."""

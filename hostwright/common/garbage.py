@@ -3,13 +3,12 @@
 import atexit
 import gc
 
-#: Number of allocations between two collections. Python's default is 700. A plan creates 150,000 objects that stay in
-#: use, and at most 40 MB of garbage accumulates between collections.
+#: number of allocations between two collections (Python's default: 700); a plan creates 150,000 lasting objects
 ALLOCATIONS = 200_000
 
 
 def collect_seldom() -> None:
-    """Run the garbage collector rarely, and keep it from visiting imported modules when the process exits.
+    """Run the garbage collector rarely, and not at all for imported modules at exit.
 
     This saves 22 % of the processor time of a plan (0.70 s → 0.55 s).
     """

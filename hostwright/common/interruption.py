@@ -1,4 +1,4 @@
-"""The message that an operator gets after Ctrl-C: what was done until then."""
+"""The message after Ctrl-C, which reports the work done until then."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def on_interrupt(message: str) -> Iterator[None]:
-    """If Ctrl-C interrupts the block, attach a message to the ``KeyboardInterrupt``, unless an inner block has attached
-    one."""
+    """Attach a message to a ``KeyboardInterrupt`` in the block, unless an inner block has attached one."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
@@ -19,5 +18,5 @@ def on_interrupt(message: str) -> Iterator[None]:
 
 
 def message_of(interrupt: KeyboardInterrupt) -> str:
-    """Return the message that ``on_interrupt`` attached; empty if there is none."""
+    """Return the message that ``on_interrupt`` attached, or an empty text."""
     return next(iter(getattr(interrupt, "__notes__", ())), "")

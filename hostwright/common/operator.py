@@ -1,4 +1,4 @@
-"""Identifies the operator and this machine, and checks whether a process on this machine is still alive."""
+"""Identifies the operator and this machine, and checks whether a process is still alive."""
 
 from __future__ import annotations
 
@@ -10,29 +10,26 @@ import socket
 import subprocess
 from pathlib import Path
 
-_NAME_CHARACTERS = 200  #: maximum length of a user's name in characters; the name comes from the environment
+_NAME_CHARACTERS = 200  #: maximum number of characters of a user's name, which comes from the environment
 _MACHINE_ID = Path("/etc/machine-id")
 _PROC = Path("/proc")
-_STATE, _START = 0, 19  #: indices of fields 3 and 22 of /proc/PID/stat (proc(5)) in the text after the program's name
-#: time limit of ps in seconds; it usually takes milliseconds, but more on a machine without free memory
+_STATE, _START = 0, 19  #: indices of fields 3 and 22 of /proc/PID/stat (proc(5)) after the program's name
+#: time limit of ps in seconds
 _PS_TIMEOUT_S = 10.0
-#: number of characters of the boot id that are added to a start time, because the same start time may occur after a
-#: reboot
+#: number of characters of the boot id, which makes start times unique across reboots
 _BOOT_CHARACTERS = 8
 
 
 def operator() -> str:
-    """Return ``user@machine``, the name of the operator in locks and records. Under sudo, it is the user who called
-    sudo."""
+    """Return ``user@machine`` for locks and records. Under sudo, it is the user who called sudo."""
     name = f"{_user()}@{socket.gethostname()}"
     return "".join(character if character.isprintable() else "?" for character in name)[:_NAME_CHARACTERS]
 
 
 def machine_id() -> str:
-    """Return an identifier of this machine, which is unique and survives reboots.
+    """Return a unique identifier of this machine that survives reboots.
 
-    It is a keyed hash of the machine id, which itself must not be disclosed (machine-id(5)). Without a machine id, it
-    is a hash of the host name.
+    It is a keyed hash of the machine id, which itself must not be disclosed (machine-id(5)), or else of the host name.
     """
     try:
         known = _MACHINE_ID.read_text("ascii").strip()
@@ -42,11 +39,10 @@ def machine_id() -> str:
 
 
 def process_start(pid: int) -> str:
-    """Return the start time of a process, as text for comparison; empty if the process has ended or the time is
-    unknown.
+    """Return the start time of a process as text for comparison; empty if the process has ended or the time is unknown.
 
-    Process ids are reused, but an id together with a start time is unique. On Linux, /proc contains the time, in units
-    of 0.01 s and independent of the clock. On other systems, ps(1) prints it in seconds.
+    Process ids are reused, but an id together with a start time is unique. The unit is 0.01 s on Linux (/proc), and
+    seconds on other systems (ps(1)).
     """
     return _start_in_proc(pid) if _PROC.is_dir() else _start_by_ps(pid)
 
@@ -79,7 +75,7 @@ def _start_by_ps(pid: int) -> str:
 def pid_alive(pid: int, started: str) -> bool:
     """Whether the process with this id is alive and started at ``started``, the result of ``process_start``.
 
-    If the system reports no start times, any process with this id counts as alive: assuming so is the safer mistake.
+    If the system reports no start times, any process with this id counts as alive, which is the safer mistake.
     """
     if process_start(os.getpid()):
         return bool(started) and process_start(pid) == started

@@ -13,12 +13,12 @@ from pathlib import Path
 from hostwright.common.errors import InputError
 
 STATE_VARIABLE = "HOSTWRIGHT_STATE"
-SITE_FILE = "hostwright.toml"  #: file with the settings of a site
+SITE_FILE = "hostwright.toml"
 JOURNAL, FACTS = "journal.jsonl", "facts"
-#: parts of the names of files with facts: of the first probe of a host in a run, and of the latest
+#: words in the names of facts files: first probe of a host in a run, latest probe
 BEFORE, AFTER = "before", "after"
 PRIVATE_DIR, PRIVATE_FILE = 0o700, 0o600
-#: modes of directories and files below a directory that a group shares (setgid bit)
+#: modes of directories and files that a group shares (setgid bit)
 SHARED_DIR, SHARED_FILE = 0o2770, 0o660
 RUN_SETS = (
     "failed",
@@ -29,11 +29,11 @@ RUN_SETS = (
     "untouched",
     "stopped",
 )  #: names of sets of hosts by their result in a run
-#: pattern of a term in ``--hosts`` for such a set of a named run: ``@failed:RUN``
+#: pattern of a ``--hosts`` term for the result in a named run: ``@failed:RUN``
 OF_A_RUN = re.compile(rf"@?(?P<set>{'|'.join(RUN_SETS)}):(?P<run>[a-z0-9][a-z0-9-]*)")
 
 _PLAIN = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,99}")
-#: maximum length of the readable part of a file name for any text, in characters; a hash makes the file name unique
+#: maximum number of characters of the readable part of a file name
 _MAX_SLUG = 60
 
 _FREE = "free some space there"
@@ -52,12 +52,12 @@ _CURES: dict[int, tuple[str, bool]] = {
     errno.ENFILE: ("close files on this machine, or take fewer hosts at a time", False),
     errno.ENOMEM: ("free some memory, or take fewer hosts at a time", False),
 }
-ANOTHER_STATE = f"set {STATE_VARIABLE} to a directory elsewhere"  #: advice for a failed write in the state directory
+ANOTHER_STATE = f"set {STATE_VARIABLE} to a directory elsewhere"
 ANOTHER_FILE = "name another file"
 
 
 def state_root() -> Path:
-    """Return the directory in which Hostwright keeps all its records on this machine. It may not exist yet."""
+    """Return the directory of all records on this machine. It may not exist yet."""
     named = os.environ.get(STATE_VARIABLE, "")
     if named:
         return Path(named).absolute()
@@ -78,10 +78,9 @@ def runs_dir(root: Path) -> Path:
 
 
 def place_of(inventory: str | Path) -> str:
-    """Return a hash that identifies an inventory by its path, however the path is spelt.
+    """Return a hash that identifies an inventory by its path.
 
-    If operators share the state directory, the path is relative to the site, so that the hash is the same in every
-    operator's clone of the site.
+    In a shared state directory, the path is relative to the site, so that all clones of the site get the same hash.
     """
     path = Path(os.path.realpath(inventory))
     site = next((above for above in path.parents if (above / SITE_FILE).is_file()), None)
@@ -91,13 +90,12 @@ def place_of(inventory: str | Path) -> str:
 
 
 def facts_file(host: str, when: str) -> str:
-    """Return the path of the file with a host's facts, relative to the folder of a run. The host's name may be any
-    text."""
+    """Return the path of the file with a host's facts, relative to the folder of a run."""
     return f"{FACTS}/{plain_name(host)}.{when}.json.gz"
 
 
 def is_shared(folder: Path) -> bool:
-    """Whether a directory is shared with its group (mode 2770). A world-writable directory does not count."""
+    """Whether a directory is shared with its group (mode 2770)."""
     try:
         mode = folder.stat().st_mode
     except OSError:
@@ -106,14 +104,12 @@ def is_shared(folder: Path) -> bool:
 
 
 def file_mode(folder: Path) -> int:
-    """Return the mode for a new file in a directory: readable by the group if the directory is shared, else only by
-    this user."""
+    """Return the mode for a new file: readable by the group in a shared directory, else only by this user."""
     return SHARED_FILE if is_shared(folder) else PRIVATE_FILE
 
 
 def make_folder(folder: Path, *, exist_ok: bool = True) -> None:
-    """Create a directory and its missing parents. Below a shared directory they are for the group, else only for this
-    user.
+    """Create a directory and its missing parents, with the modes of a shared directory if it is inside one.
 
     Raises ``OSError``.
     """
@@ -130,8 +126,7 @@ def make_folder(folder: Path, *, exist_ok: bool = True) -> None:
 
 
 def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
-    """Write a file atomically, by renaming a temporary file in the same directory. The directory must exist. Raises
-    ``OSError``.
+    """Write a file atomically, by renaming a temporary file in the same directory. Raises ``OSError``.
 
     The file gets exactly ``mode``, regardless of the umask; the default is ``file_mode``. If the path is not a regular
     file (``/dev/stdout``, a pipe, a link), the content is written to it directly.
@@ -154,7 +149,7 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
 
 
 def sync(path: Path) -> None:
-    """Flush a file to the disk; for a directory, flush the list of its files. Raises ``OSError``."""
+    """Flush a file, or the list of files in a directory, to the disk. Raises ``OSError``."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -163,7 +158,7 @@ def sync(path: Path) -> None:
 
 
 def plain_name(name: str) -> str:
-    """Return a file name for any text. Different texts get different names, even on a case-insensitive file system."""
+    """Return a file name for any text, different for each text even if the file system ignores case."""
     if _PLAIN.fullmatch(name):
         return name
     slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower())[:_MAX_SLUG].strip("-")
@@ -176,7 +171,7 @@ def to_blame(error: OSError) -> bool:
 
 
 def refused(error: OSError, instead: str = "") -> str:
-    """Explain why a write failed, and what to do. ``instead`` is added as advice if writing to another path would help.
+    """Explain why a write failed, and what to do. ``instead`` is further advice if another path would help.
 
     >>> refused(OSError(errno.ENOSPC, "No space left on device"), ANOTHER_FILE)
     'No space left on device; free some space there, or name another file'

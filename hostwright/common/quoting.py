@@ -1,8 +1,4 @@
-"""Quotes values for shell commands. No other module creates shell code from values.
-
-Each command for a host is created by ``sh("… %s …", value)``. The template is a constant in Hostwright's code; the
-values are data.
-"""
+"""Quotes values for shell commands. No other module creates shell code from values."""
 
 from __future__ import annotations
 
@@ -11,16 +7,15 @@ import shlex
 from functools import cache
 from pathlib import Path
 
-#: line with which a shell file declares one of its values: ``: "${path:?}"``, or ``: "${mark?}"`` if the value may be
-#: empty
+#: pattern of a declaration in a shell file: ``: "${path:?}"``, or ``: "${mark?}"`` if the value may be empty
 _DECLARED = re.compile(r'^: "\$\{([a-z_]+)(:?)\?\}"\n', re.MULTILINE)
 
 
 def sh(template: str, *values: object) -> str:
     r"""Return ``template`` with each ``%s`` replaced by the next value, quoted for a POSIX shell.
 
-    ``%%`` becomes a percent sign. Values are converted with ``str``. Raises ``ValueError`` for a ``Secret``, for a NUL
-    byte, and if the number of values does not match the template.
+    ``%%`` becomes a percent sign. Values are converted with ``str``. Raises ``ValueError`` for a ``Secret``, a NUL
+    byte, or a wrong number of values.
 
     >>> sh("ln -sfn %s %s", "/usr/local/tool-1.2", "/tmp/a b")
     "ln -sfn /usr/local/tool-1.2 '/tmp/a b'"
@@ -40,7 +35,7 @@ def sh(template: str, *values: object) -> str:
 
 
 def words(values: list[str] | tuple[str, ...]) -> str:
-    """Return the values as quoted shell words with blanks between them, for commands with any number of arguments."""
+    """Return the values as quoted shell words with blanks between them."""
     return " ".join(sh("%s", value) for value in values)
 
 
@@ -48,13 +43,12 @@ def sh_file(module: str, file: str, /, **values: object) -> str:
     """Return the text of a shell file that is next to a module, preceded by assignments of its values.
 
     ``module`` is the module's ``__file__``. The shell file declares each value with ``: "${path:?}"``, or with ``:
-    "${mark?}"`` if the value may be empty; shellcheck and readers need these lines. The comment at the beginning of the
-    file is removed. A tuple or list becomes one value of quoted shell words, for use with ``eval "set -- $names"``.
+    "${mark?}"`` if the value may be empty. The comment at the beginning of the file is removed. A tuple or list becomes
+    one value of quoted shell words, for use with ``eval "set -- $names"``.
 
     Raises ``ValueError`` if the values differ from the declarations, or if a required value is empty.
 
-    In the example, ``clock`` is the ``__file__`` of a module beside ``synchronised.sh``, which has two lines: ``:
-    "${unit:?}"`` and the command.
+    In the example, ``synchronised.sh`` has two lines: ``: "${unit:?}"`` and the command.
 
     >>> print(sh_file(clock, "synchronised.sh", unit="chrony.service"), end="")
     unit=chrony.service

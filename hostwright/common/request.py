@@ -1,8 +1,7 @@
-"""The operator's request, which contains the options of one call.
+"""The options of one call of a verb.
 
-Each verb gets its options as a ``Request``. The journal of a run stores the request, and ``--resume`` changes a stored
-one. Each field declares name, type, default and help text once. Invoke's options, the reference page, the schema of
-``hostwright.toml`` and shell completion are generated from the fields.
+The journal of a run stores the request, and ``--resume`` changes a stored one. Each field declares name, type, default
+and help text once, for Invoke's options, the reference page, ``hostwright.toml`` and shell completion.
 """
 
 from __future__ import annotations
@@ -19,21 +18,20 @@ _OPTION = "option"
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Declaration of a field of the request as an option. ``default`` is the default of the field, ``()`` for a
-    repeatable option."""
+    """Declaration of a field of the request as an option. ``default`` is ``()`` for a repeatable option."""
 
     help: str
     default: Any
-    group: str = ""  #: name of the group to which the option belongs: options that the same verbs have (``group_of``)
-    #: where a user may set another default for the option
+    group: str = ""  #: name of a group of options that the same verbs have
+    #: where a user may change the default
     settable: Literal["everywhere", "environment", "never"] = "everywhere"
-    is_path: bool = False  #: whether the value is a path; in ``hostwright.toml``, the path is relative to that file
-    #: whether the journal of a run stores the option, so that ``--resume`` uses it for the resumed run
+    is_path: bool = False  #: whether the value is a path; in ``hostwright.toml``, it is relative to that file
+    #: whether ``--resume`` uses the value from the journal of the run
     recorded: bool = False
-    #: whether recommended commands repeat the option, because without it they would not work as printed
+    #: whether recommended commands need the option to work
     repeated: bool = False
     optional_value: bool = False  #: whether the option may be given without a value, which is then ``True``
-    choices: tuple[str, ...] = ()  #: all valid values; empty if any value is valid
+    choices: tuple[str, ...] = ()  #: all valid values; empty: any value
 
     @property
     def kind(self) -> type:
@@ -42,15 +40,14 @@ class Option:
 
 
 def option(default: T, text: str, **how: Any) -> T:
-    """Declare a field of the request with its default and its help text. ``how`` sets further fields of ``Option``."""
+    """Declare a field of the request with its default and help text. ``how`` sets further fields of ``Option``."""
     made: T = field(default=default, metadata={_OPTION: Option(text, default, **how)})
     return made
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The options of one call of a verb. Fields for which the verb has no option keep their default. Passwords are not
-    stored."""
+    """The options of one call of a verb, without passwords. Options that the verb does not have keep their default."""
 
     hosts: str = option(
         "",
@@ -190,7 +187,7 @@ class Request:
     details: bool = option(False, "show all details of each host")
     at_once: str = option("", "number of hosts at a time (default: as many connections as this machine can open)")
     limit: int = option(20, "number of latest entries to show; 0 shows all")
-    #: options that only this verb has, as the journal stores them
+    #: options that only this verb has
     own: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -214,12 +211,11 @@ class Request:
         return {name: value for name, value in values.items() if value not in ("", None, False, [])}
 
 
-#: name → declaration, for all options of the request
 OPTIONS: Mapping[str, Option] = {
     each.name: each.metadata[_OPTION] for each in fields(Request) if _OPTION in each.metadata
 }
 
 
 def group_of(name: str) -> tuple[str, ...]:
-    """Return the names of all options that belong to a group."""
+    """Return the names of all options in a group."""
     return tuple(option for option, each in OPTIONS.items() if each.group == name)

@@ -10,15 +10,15 @@ MASK = "***"
 
 
 class Secret:
-    """A password or key. Formatting a secret always results in ``***``; only ``reveal()`` returns its text.
+    """A password or key. Formatting it always gives ``***``; only ``reveal()`` returns its text.
 
-    Comparison takes constant time. A secret can be a dictionary key, but cannot be pickled. ``json.dumps`` rejects it
-    as an unknown type. A pydantic field of this type accepts text or a ``Secret``.
+    Comparison takes constant time. A secret cannot be pickled, and ``json.dumps`` rejects it. A pydantic field of this
+    type accepts text or a ``Secret``.
     """
 
     __slots__ = ("_text",)
 
-    is_secret = True  #: ``quoting.sh`` rejects values with this attribute, so that no secret becomes part of a command
+    is_secret = True  #: ``quoting.sh`` rejects values with this attribute
 
     def __init__(self, text: str):
         object.__setattr__(self, "_text", text)

@@ -1,7 +1,7 @@
 """Renders the Jinja templates ``templates/<role>/*.j2`` to plain text.
 
-The result is the exact content of a file on a host, so nothing is escaped, and an undefined name is an error. Jinja2 is
-imported when the first template is rendered, because many verbs render none.
+Nothing is escaped, since the result is the exact content of a file on a host. An undefined name is an error. Jinja2 is
+imported on first use, because many verbs render no template.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from hostwright.common.input.yamlfile import read_text
 if TYPE_CHECKING:
     from jinja2 import Environment, UndefinedError
 
-#: folder with the templates of the standard roles
 STANDARD = Path(hostwright.__file__).parent / "standard" / "templates"
 _DEEP = "is nested too deeply"
 
@@ -39,8 +38,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
 
 
 def render(name: str, folders: Sequence[Path] = (STANDARD,), /, **values: object) -> str:
-    """Render the template ``name`` (``base/unattended.conf.j2``) with these values. The first folder that contains the
-    template wins.
+    """Render the template ``name`` (``base/unattended.conf.j2``) from the first folder that contains it.
 
     Raises ``InputError``, with file and line, for a missing template, a syntax error or an undefined name.
     """
@@ -59,7 +57,6 @@ def render(name: str, folders: Sequence[Path] = (STANDARD,), /, **values: object
 
 
 def _place(error: UndefinedError, name: str, folders: Sequence[Path]) -> str:
-    """Return file and line at which a name is undefined, in the template itself or in one that it includes."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         for folder in folders:
             if Path(frame.filename).is_relative_to(folder):
@@ -68,7 +65,7 @@ def _place(error: UndefinedError, name: str, folders: Sequence[Path]) -> str:
 
 
 def mistakes_in(folder: Path) -> Iterator[InputError]:
-    """Yield the syntax errors in all templates (``*.j2``) of a folder, even if no role renders them."""
+    """Yield the syntax errors in all templates (``*.j2``) of a folder."""
     import jinja2
 
     for file in sorted(folder.rglob("*.j2")):

@@ -1,4 +1,4 @@
-"""Formats text for people: safe printing of output from hosts, docstrings as Markdown, numbers with units or nouns."""
+"""Formats text for people: output from hosts, docstrings as Markdown, numbers with units or nouns."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import re
 import unicodedata
 from datetime import datetime
 
-LINE_CHARACTERS = 160  #: maximum length in characters of a text from a host on one line
+LINE_CHARACTERS = 160  #: maximum number of characters on one line of text from a host
 
-_SPECIAL = re.compile(r"[\\*<>\[\]]|(?<!\w)_|_(?!\w)")  #: pattern of characters that have a meaning in Markdown
+_SPECIAL = re.compile(r"[\\*<>\[\]]|(?<!\w)_|_(?!\w)")
 
 
 def printable(text: str) -> str:
-    """Replace each control, format or unassigned character by ``\\ufffd``, so that text from a host is safe to
-    print."""
+    """Replace each character that is unsafe to print (control, format, unassigned) by ``\\ufffd``."""
     if text.isprintable():  # fast path: the reports about a fleet contain 100,000 texts
         return text
     return "".join(
@@ -23,8 +22,7 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Join the lines of a text from a host to one line, so that no part of it begins a line and looks like another
-    host's output."""
+    """Join the lines of a text from a host, so that no part of it looks like another host's output."""
     return " ".join(printable(text).splitlines())
 
 
@@ -35,8 +33,7 @@ def short(text: str) -> str:
 
 
 def differences(before: str, after: str) -> str:
-    """Describe how two comma-separated lists differ: pairs of changed values, with the first word only once if it is
-    equal.
+    """Describe how two comma-separated lists differ, as pairs of changed values. An equal first word is not repeated.
 
     >>> differences("Tesla T4, serial 1, GPU-a", "Tesla T4, serial 2, GPU-b")
     'serial 1 → 2, GPU-a → GPU-b'
@@ -56,14 +53,14 @@ def _after_its_word(one: str, two: str) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural unless the number is 1: ``1 change``, ``2 changes``."""
+    """Return a number with its noun: ``1 change``, ``2 changes``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def shown_bytes(number: int) -> str:
     """Format bytes in powers of ten, as disks are sold: ``0 B``, ``5 kB``, ``34 MB``, ``5.2 GB``."""
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if number >= size - size // 2000:  # a value that would round to 1000 uses the next larger unit
+        if number >= size - size // 2000:  # would round to 1000 of the smaller unit
             return f"{number / size:.1f} GB" if unit == "GB" else f"{number / size:.0f} {unit}"
     return f"{number} B"
 
@@ -77,7 +74,7 @@ def shown_seconds(seconds: float) -> str:
 
 
 def shown_limit(seconds: float) -> str:
-    """Format a time limit in the largest unit in which it is a whole number: ``90 s``, ``20 min``, ``2 h``.
+    """Format a time limit in whole units: ``90 s``, ``20 min``, ``2 h``.
 
     >>> [shown_limit(seconds) for seconds in (5, 90, 1200, 1234.0, 7200)]
     ['5 s', '90 s', '20 min', '20 min 34 s', '2 h']
@@ -92,9 +89,9 @@ def shown_limit(seconds: float) -> str:
 
 
 def ago(seconds: float) -> str:
-    """Format the age of something: ``just now``, ``2 min ago``, ``5 h ago``, ``3 days ago``.
+    """Format an age: ``just now``, ``2 min ago``, ``5 h ago``, ``3 days ago``.
 
-    A negative age occurs if another machine's clock is ahead, and is also ``just now``.
+    A negative age is also ``just now``: another machine's clock may be ahead.
     """
     minutes = int(seconds // 60)
     if minutes < 1:
@@ -105,7 +102,7 @@ def ago(seconds: float) -> str:
 
 
 def local_time(at: datetime | str) -> str:
-    """Format a time in the local time zone: ``2026-11-21 10:04``. Text that is not ISO 8601 is returned unchanged."""
+    """Format a time in the local time zone: ``2026-11-21 10:04``. Text that is not ISO 8601 is unchanged."""
     try:
         return (datetime.fromisoformat(at) if isinstance(at, str) else at).astimezone().strftime("%Y-%m-%d %H:%M")
     except (ValueError, OverflowError):
@@ -113,7 +110,7 @@ def local_time(at: datetime | str) -> str:
 
 
 def markdown(text: str) -> str:
-    r"""Escape text for Markdown. Text in double backticks (reStructuredText) becomes code in single backticks.
+    r"""Escape text for Markdown. Text in double backticks (reStructuredText) becomes code.
 
     >>> print(markdown("remove lib* with ``rm -f -- *``"))
     remove lib\* with `rm -f -- *`

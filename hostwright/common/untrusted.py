@@ -1,7 +1,6 @@
-"""Safe handling of output from hosts, which may be anything: errors, regular expressions, JSON.
+"""Safe handling of output from hosts: errors, regular expressions, JSON.
 
-Code that parses the output of a host may fail in unexpected ways. ``guarded`` converts such a failure to an error of
-that host, so that work on all other hosts continues, and stores the traceback for developers.
+``guarded`` converts an unexpected failure to an error of that host, so that work on other hosts continues.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from hostwright.common.errors import HostError, HostwrightError, NotAnswered
 from hostwright.common.places import PRIVATE_FILE, make_folder, plain_name, state_root, write_whole
 from hostwright.common.text import short
 
-#: maximum number of digits of a whole number, so that SQLite and all programs that read our reports can represent it
+#: maximum number of digits of a whole number that SQLite can store
 DIGITS = 18
-#: folder below the state directory with a file for each host, which contains the latest internal error
+#: folder with the latest internal error of each host
 FOLDER = "unforeseen"
-#: maximum length of a stored traceback in characters; its message may contain the whole output of a host
+#: maximum number of characters of a stored traceback, which may contain the whole output of a host
 _DETAIL_CHARACTERS = 64 * 1024
 
-#: memory limit in bytes of each compiled pattern and its cache, so that untrusted text cannot exhaust the memory
+#: memory limit in bytes of each compiled pattern and its cache
 MAX_PATTERN_BYTES = 1024 * 1024
 
 _log = logging.getLogger("hostwright")
@@ -42,7 +41,7 @@ class Unforeseen(HostError):
 
 @contextmanager
 def guarded(host: str) -> Iterator[None]:
-    """Convert an error that Hostwright does not raise on purpose to ``Unforeseen``, if the block raises one.
+    """Convert an unexpected error in the block to ``Unforeseen``.
 
     The traceback is stored in the state directory, and also printed with ``--debug``.
 
@@ -69,7 +68,7 @@ def guarded(host: str) -> Iterator[None]:
 
 
 def _keep(host: str, error: Exception) -> Path | None:
-    """Store the traceback of an error and return the path of the file; ``None`` if the file cannot be written."""
+    """Store the traceback of an error and return the path of the file; ``None`` if it cannot be written."""
     try:
         folder = state_root() / FOLDER
         make_folder(folder)
@@ -82,7 +81,7 @@ def _keep(host: str, error: Exception) -> Path | None:
 
 
 class Match(Protocol):
-    """A match of a pattern. ``match[0]`` is the matched text, and ``match[1]`` that of the first group, or ``None``."""
+    """A match of a pattern. ``match[0]`` is the matched text, ``match[1]`` that of the first group, or ``None``."""
 
     def __getitem__(self, group: int | str) -> str: ...
 
@@ -93,12 +92,11 @@ class Match(Protocol):
         """Return the index after the last character of the match."""
 
     def groupdict(self) -> dict[str, str | None]:
-        """Return name → text for all named groups; the text is ``None`` for a group that matches nothing."""
+        """Return name → text for all named groups; ``None`` for a group that matches nothing."""
 
 
 class Pattern:
-    """A regular expression for untrusted text. Its engine (RE2) needs time linear in the length of the text, whatever
-    the text is.
+    """A regular expression for untrusted text. Its engine (RE2) needs time linear in the length of the text.
 
     RE2 has no look-around and no back-references, and repeats a part at most 1,000 times. ``\\d``, ``\\s``, ``\\w`` and
     ``\\b`` match only ASCII. Flags are at the beginning of the pattern, as in ``(?im)``.
@@ -122,7 +120,7 @@ class Pattern:
         return match
 
     def lines(self, text: str, unless: Pattern | None = None) -> str | None:
-        """Return the lines that contain the first match. If ``unless`` also matches in these lines, use the next match.
+        """Return the lines of the first match. If ``unless`` matches in these lines, use the next match.
 
         >>> Pattern("full").lines("disk full\\n/dev/shm is full", Pattern("disk"))
         '/dev/shm is full'
@@ -137,12 +135,12 @@ class Pattern:
         return None
 
     def match(self, text: str) -> Match | None:
-        """Return the match at the beginning of the text; ``None`` if the pattern does not match there."""
+        """Return the match at the beginning of the text, or ``None``."""
         match: Match | None = self._regexp.match(_encodable(text))
         return match
 
     def fullmatch(self, text: str) -> Match | None:
-        """Return the match of the whole text; ``None`` if the pattern does not match all of it."""
+        """Return the match of the whole text, or ``None``."""
         match: Match | None = self._regexp.fullmatch(_encodable(text))
         return match
 
@@ -175,7 +173,7 @@ def json_object(text: str) -> dict[str, Any] | None:
     """Parse a text from a host as a JSON object; ``None`` for any other text.
 
     A text that JSON parsers interpret differently is rejected: duplicate keys, ``NaN`` and infinity, lone surrogates,
-    whole numbers with more than ``DIGITS`` digits, and very deep nesting.
+    long numbers, and very deep nesting.
 
     >>> json_object('{"schema": 2}')
     {'schema': 2}

@@ -8,20 +8,19 @@ from pathlib import Path
 from hostwright.common.errors import InputError
 
 GONE = "the working directory no longer exists; change to another directory"
-STDOUT = "-"  #: name of a file that means standard output, for reports that can be printed
+STDOUT = "-"  #: file name for standard output
 
 
 def expanded(text: str | Path) -> Path:
     """Expand ``~`` and ``~user`` in a path.
 
-    If the user is unknown, ``~user`` stays unexpanded, while pathlib would raise ``RuntimeError``. Opening the path
-    then fails with a message about a missing file.
+    The name of an unknown user is not expanded. In that case, pathlib would raise ``RuntimeError``.
     """
     return Path(os.path.expanduser(text))  # noqa: PTH111 - see above
 
 
 def working_directory() -> Path:
-    """Return the working directory. Raises ``InputError`` if the directory has been removed."""
+    """Return the working directory. Raises ``InputError`` if it has been removed."""
     try:
         return Path.cwd()
     except FileNotFoundError as error:
@@ -29,8 +28,7 @@ def working_directory() -> Path:
 
 
 def place_for(text: str, option: str, what: str) -> Path:
-    """Return the path of the output file that an option names. Raises ``InputError`` for ``-``, because ``what`` cannot
-    be printed.
+    """Return the path of the output file that an option names. Raises ``InputError`` for ``-``.
 
     >>> place_for("-", "--out", "a saved plan")
     Traceback (most recent call last):

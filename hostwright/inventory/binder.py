@@ -1,8 +1,6 @@
-"""Binds the variables of roles for many hosts: converts them to typed values, once for all hosts with equal
-definitions.
+"""Converts the variables of roles to typed values, once for all hosts with equal definitions.
 
-Two definitions are equal if layer, name, value and type are the same. A host with a mistake is bound separately, so
-that its message contains the right file and line.
+Two definitions are equal if layer, name, value and type are the same.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from hostwright.inventory.binding import (
 from hostwright.inventory.model import COMMAND_LINE, HOST_LEVEL, Host, Value, VariableLayer
 
 _OURS_ALIKE = 0.7  #: similarity above which a name after the prefix ``hostwright_`` is a misspelling
-#: similarity above which a name is a misspelling of ``stack`` or ``artifacts``: "stak" is one, "slack" is not
+#: similarity above which a name is a misspelling of ``stack`` or ``artifacts`` ("stak", but not "slack")
 _SHARED_ALIKE = 0.85
 _ALIKE = 0.9  #: similarity above which a name is a misspelling of a role's variable
 
@@ -39,11 +37,10 @@ Judge = Callable[[str, Value], str | None]
 
 
 def strangers(host: Host, judge: Judge) -> list[InputError]:
-    """Return a mistake for each variable of a host that no role reads, but that resembles one: a value that is not a
-    mapping under the name of a role, ``ROLE_`` before an unknown name, or a misspelling (``cdua_version``).
+    """Return a mistake for each variable of a host that no role reads, but that resembles a role's variable.
 
-    ``judge`` explains why a variable resembles one; it is the result of ``judge_of``, possibly with a cache. Variables
-    that the user listed in ``hostwright_own_variables`` are skipped.
+    Examples are a text under the name of a role, and a misspelling (``cdua_version``). ``judge`` is the result of
+    ``judge_of``. Variables in ``hostwright_own_variables`` are skipped.
     """
     own, mistakes = own_names(host), []
     for name, value in host.vars.items():
@@ -59,8 +56,7 @@ def strangers(host: Host, judge: Judge) -> list[InputError]:
 def judge_of(roles: Mapping[str, type]) -> Judge:
     """Return a function that explains why a variable is not read although it resembles a variable of a role.
 
-    ``roles`` maps the name of each role to the class of its variables. For a value that is not a mapping, the
-    explanation depends only on its type.
+    ``roles`` maps the name of each role to the class of its variables.
     """
     flat = frozenset(f"{role}_{name}" for role, cls in roles.items() for name in names_of(cls))
     return lambda name, value: None if name in flat else _stranger(name, value, roles, flat)
@@ -85,8 +81,7 @@ def _stranger(name: str, value: Value, roles: Mapping[str, type], flat: frozense
 
 
 def _misspelt(name: str, value: Value) -> str | None:
-    """Return the variable outside roles that the user probably meant with a misspelt name; ``None`` if there is
-    none."""
+    """Return the variable outside roles that the user probably meant; ``None`` if there is none."""
     if not name.startswith(OURS):
         meant = nearest(name, SHARED, _SHARED_ALIKE)
         return meant if name not in SHARED and isinstance(value.value, (str, int, float)) else None
@@ -104,14 +99,12 @@ def _nearest_of(name: str, role: str, valid: Collection[str]) -> str:
 
 
 def _kind(value: Any) -> str:
-    """Describe the type of a value, but not the value itself, which may be secret."""
     kinds = {bool: "a value", str: "text", int: "a number", float: "a number", list: "a list"}
     return next((name for kind, name in kinds.items() if isinstance(value, kind)), "a value")
 
 
 def _misspelt_role(name: str, value: Value, roles: Mapping[str, type]) -> str | None:
-    """Return the role whose name a variable misspells, if its value is a mapping with at least one variable of that
-    role."""
+    """Return the role whose name a variable misspells. Its value must be a mapping with a variable of that role."""
     if not isinstance(value.value, dict):
         return None
     role = nearest(name, roles)
@@ -120,13 +113,13 @@ def _misspelt_role(name: str, value: Value, roles: Mapping[str, type]) -> str | 
     return role if set(value.value) & set(names_at(roles[role], ())) else None
 
 
-MOST = 4096  #: maximum number of entries in each cache, which is emptied when it is full (our choice)
+MOST = 4096  #: maximum number of entries in each cache (our choice)
 
 Written = tuple[tuple[str, Value], ...]
 
 
 class Binder:
-    """Binds the variables of roles for one host after another. Each of its caches has at most ``MOST`` entries."""
+    """Binds the variables of roles for one host after another, with caches."""
 
     def __init__(self, roles: Mapping[str, type]):
         self._roles = roles
@@ -138,7 +131,7 @@ class Binder:
         self._judged: dict[Hashable, str | None] = {}
 
     def bind(self, names: Sequence[str], host: Host) -> Mapping[str, Any]:
-        """Return role → variables for the named roles. Raises ``InputErrors``, as ``binding.bind`` does."""
+        """Return role → variables for the named roles. Raises ``InputErrors``."""
         layers = [self._written(layer) for layer in host.layers]
         own = exact(host.get(binding.OWN_VARIABLES))
         keys = {name: self._key(name, host, layers) for name in names}
@@ -148,7 +141,7 @@ class Binder:
         return self._whole[whole]
 
     def strangers(self, host: Host) -> list[InputError]:
-        """Return the same mistakes as the function ``strangers``, with cached explanations."""
+        """Return the mistakes that the function ``strangers`` finds, with cached explanations."""
         return strangers(host, self._stranger)
 
     def _one(self, name: str, written: Hashable, host: Host) -> Any:
@@ -158,19 +151,18 @@ class Binder:
         return self._bound[key]
 
     def _key(self, role: str, host: Host, layers: Sequence[Mapping[str, Written]]) -> Hashable:
-        """Return a cache key for the definitions of a role on a host. Hosts with equal definitions have equal keys."""
+        """Return a cache key for the definitions of a role on a host, equal for hosts with equal definitions."""
         parts: list[Hashable] = []
         for number, layer in enumerate(layers):
             for name, value in layer.get(role, ()):
                 ours = Same(value) if value.level != HOST_LEVEL else exact(value.value)
                 parts += [number, name, value.level, ours]
                 if name.endswith(SUFFIX) or _names_command(value.value):
-                    parts.append(host.name)  # each host has its own secret, which the command prints
+                    parts.append(host.name)  # each host has its own secret
         return tuple(parts)
 
     def _written(self, layer: VariableLayer) -> Mapping[str, Written]:
-        """Return role → variables of one layer. For the layers of groups, which many hosts share, the result is
-        cached."""
+        """Return role → variables of one layer. Layers of groups are cached, since many hosts share them."""
         if layer.level == HOST_LEVEL:
             return dict(self._by_role(layer)) if layer.values else {}
         key = Same(layer.values)
@@ -186,8 +178,6 @@ class Binder:
         return ((role, tuple(values)) for role, values in found.items())
 
     def _roles_of(self, name: str) -> tuple[str, ...]:
-        """Return the roles to which a variable may belong: the role's name is either the variable's name or its
-        prefix."""
         known = self._of_name.get(name)
         if known is None:
             known = tuple(role for role in self._roles if name == role or name.startswith(f"{role}_"))

@@ -3,9 +3,8 @@
 The variables of the role ``chrony`` can be written as a mapping (``chrony: {pool: …}``) or flat (``chrony_pool: …``).
 They are merged field by field over the layers of a host, so that a host may change a single field.
 
-An inventory may contain variables of other tools. A role reads only the keys of its mapping, and flat names that are
-exactly those of its variables. Names that are merely similar (``container_manager``, ``environment: production``) are
-reported by ``binder.strangers``.
+An inventory may contain variables of other tools. A role therefore reads only its mapping and the flat names of its own
+variables.
 """
 
 from __future__ import annotations
@@ -29,33 +28,32 @@ from hostwright.inventory.model import COMMAND_LINE, ROLE_DEFAULT, Definition, H
 
 T = TypeVar("T")
 
-#: name of the variable that lists the user's own variables, so that they are not reported as misspelt
+#: name of the variable that lists the user's own variables
 OWN_VARIABLES = "hostwright_own_variables"
-OURS = "hostwright_"  #: prefix of Hostwright's variables that belong to no role
-#: names, without the prefix ``hostwright_``, of variables that belong to no role
+OURS = "hostwright_"
+#: names of variables that belong to no role, without the prefix ``hostwright_``
 KNOWN = (
     *("become_password", "bmc", "connect_timeout", "drain", "drain_on", "drain_timeout", "files_address", "files_port"),
     *("gpu_model", "gpus", "host_keys", "install", "known_hosts", "own_variables", "password", "peer_group"),
     *("peer_port", "peer_rate", "peer_uploads", "plan_key", "plan_signers", "prove_max_loss", "reboot_timeout"),
     *("reinstall", "roles", "secrets", "stack", "sudo", "undrain"),
 )
-#: names, without the prefix ``hostwright_``, of variables with a command that prints a password
+#: names of variables with a command that prints a password, without the prefix ``hostwright_``
 COMMANDS = tuple(f"{name}{SUFFIX}" for name in KNOWN if name.endswith("password"))
-#: mappings whose fields can also be variables of their own, such as ``hostwright_bmc_user``
+#: mappings whose fields can also be single variables, such as ``hostwright_bmc_user``
 MAPPINGS = ("bmc", "install", "reinstall")
 SHARED = (
     "stack",
     "artifacts",
-)  #: variables without the prefix ``hostwright_`` that belong to no role; other tools may use the same names
-_SLIP = 0.8  #: similarity of a key to a variable of a role above which a mapping is taken for the role's mapping
+)  #: names of Hostwright's variables without a prefix
+_SLIP = 0.8  #: minimum similarity of a key to a role's variable for a mapping to belong to the role
 
 
 def bind(cls: type[T], role: str, host: Host) -> T:
-    """Return the variables of a role for a host, converted and checked. Raises ``InputErrors`` with every mistake and
-    its file and line.
+    """Return the variables of a role for a host, converted and checked.
 
-    Fields that no layer sets keep their default. An unknown name is a mistake if it is beside a known name in the
-    role's mapping, or on the command line.
+    Raises ``InputErrors`` with every mistake. Fields that no layer sets keep their default. An unknown name is a
+    mistake only beside a known name in the role's mapping, or on the command line.
     """
     mistakes: list[InputError] = []
     own, valid = own_names(host), names_of(cls)
@@ -72,8 +70,7 @@ def bind(cls: type[T], role: str, host: Host) -> T:
 
 
 def definitions(host: Host, role: str, key: str, cls: type | None = None) -> tuple[Definition, ...]:
-    """Return every definition of ``role.key`` for a host, weakest first. With ``cls``, the first one is the role's
-    default."""
+    """Return every definition of ``role.key`` for a host, weakest first. With ``cls``, the default comes first."""
     values = [_default(cls, key)] if cls else []
     valid = names_of(cls) if cls else (key,)
     for layer in host.layers:
@@ -82,8 +79,7 @@ def definitions(host: Host, role: str, key: str, cls: type | None = None) -> tup
 
 
 def own_variables(host: Host, roles: Mapping[str, type]) -> dict[str, Value]:
-    """Return those variables of a host that no role reads: the user's own, those of other tools, and connection
-    variables."""
+    """Return the variables of a host that no role reads."""
     own = own_names(host)
     flat = {f"{role}_{name}" for role, cls in roles.items() for name in names_at(cls, ())}
 
@@ -96,8 +92,7 @@ def own_variables(host: Host, roles: Mapping[str, type]) -> dict[str, Value]:
 
 
 def is_mapping_of(valid: Iterable[str], mapping: Mapping[str, Any]) -> bool:
-    """Whether a mapping under the name of a role is meant for the role: a key is one of the role's variables, or
-    similar to one."""
+    """Whether a mapping under the name of a role belongs to the role: a key is, or resembles, one of its variables."""
     names = list(valid)
     return not mapping or any(key in names or nearest(key, names, _SLIP) for key in mapping)
 
@@ -128,7 +123,7 @@ def _take_commands(cls: type, role: str, host_name: str, given: dict[str, Value]
 
 
 def own_names(host: Host) -> frozenset[str]:
-    """Return the names of the variables that the user listed in ``hostwright_own_variables``."""
+    """Return the names that the user listed in ``hostwright_own_variables``."""
     names = host.get(OWN_VARIABLES, ())
     return frozenset(map(str, names)) if isinstance(names, (list, tuple)) else frozenset()
 
@@ -136,8 +131,7 @@ def own_names(host: Host) -> frozenset[str]:
 def _of_layer(
     role: str, layer: VariableLayer, own: frozenset[str], mistakes: list[InputError], valid: Collection[str]
 ) -> Iterator[tuple[str, Value]]:
-    """Yield the fields of a role that one layer sets: those in the role's mapping first, then those of flat
-    variables."""
+    """Yield the fields of a role that one layer sets: first those in the role's mapping, then flat variables."""
     prefix = f"{role}_"
     ours = role.startswith(OURS)
     seen: dict[str, Value] = {}
@@ -180,10 +174,7 @@ def _not_a_mapping(role: str, value: Value) -> InputError:
 
 
 def _unknown(cls: type, role: str, given: dict[str, Value]) -> list[InputError]:
-    """Return a mistake for each unknown name and each value that cannot be decrypted, and remove these from ``given``.
-
-    The result includes the mistakes inside nested dataclasses.
-    """
+    """Remove unknown names and values that cannot be decrypted from ``given``; return a mistake for each."""
     mistakes = []
     valid = names_at(cls, ())
     for name, value in list(given.items()):
@@ -202,8 +193,7 @@ def _unknown(cls: type, role: str, given: dict[str, Value]) -> list[InputError]:
 
 
 def _unknown_inside(cls: type, role: str, value: Value, way: Where, data: Any) -> list[InputError]:
-    """Return a mistake for each unknown name inside nested dataclasses of the standard library, because pydantic
-    ignores such names."""
+    """Return a mistake for each unknown name inside nested dataclasses, because pydantic ignores such names."""
     if isinstance(data, list):
         items = [_unknown_inside(cls, role, value, (*way, index), item) for index, item in enumerate(data)]
         return [mistake for item in items for mistake in item]
@@ -226,7 +216,7 @@ def _origin(given: Mapping[str, Value], way: Where) -> Origin | None:
 
 
 def _default(cls: type, key: str) -> Value:
-    """Return the default of a role's variable, with the line of the class definition as its origin."""
+    """Return the default of a role's variable. Its position is the line of the class definition."""
     field = next((field for field in dataclasses.fields(cls) if field.name == key), None)
     if field is None:
         raise InputError(f"{unknown_name(key, names_at(cls, ()))}", cls.__name__)

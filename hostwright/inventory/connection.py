@@ -1,4 +1,4 @@
-"""Reads how Hostwright connects to a host from Ansible's connection variables."""
+"""Reads from Ansible's connection variables how Hostwright connects to a host."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _TRUE, _FALSE = {"true", "yes", "on", "1", "y", "t"}, {"false", "no", "off", "0"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _MAX_PORT = 65535
 
-#: options of ssh that are ignored, because Hostwright manages its connections itself
+#: names of ssh options that are ignored, because Hostwright manages its connections itself
 _IGNORED = {
     "addkeystoagent", "batchmode", "compression", "connectionattempts", "controlmaster", "controlpath",
     "controlpersist", "forwardagent", "gssapiauthentication", "identitiesonly", "loglevel",
     "passwordauthentication", "preferredauthentications", "pubkeyauthentication", "requesttty", "serveralivecountmax",
     "serveraliveinterval", "tcpkeepalive", "updatehostkeys", "visualhostkey",
 }  # fmt: skip
-#: host key options of which only the default is accepted, since Hostwright would ignore any other value
+#: ssh options of which only the default is accepted: lowercase name → name in ssh_config
 _IN_SSH_CONFIG = {"checkhostip": "CheckHostIP", "hashknownhosts": "HashKnownHosts"}
-#: value of StrictHostKeyChecking → value of ``host_keys``; ``yes`` overrides ``--accept-new``, as in ssh_config
+#: value of StrictHostKeyChecking → value of ``host_keys``
 _CHECKING: Mapping[str, str] = {
     "yes": "strict", "true": "strict", "accept-new": "accept-new", "ask": "", "no": "", "off": "", "false": "",
 }  # fmt: skip
@@ -56,16 +56,15 @@ class Connection:
         self._unread: dict[str, str] = {}  #: variable → note that only Ansible can read this password
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of ``Host`` that the variables set. A variable for a field overrides an ssh option for
-        it."""
+        """Return the fields of ``Host`` that the variables set. Variables override options of ssh."""
         fields: dict[str, Any] = {}
         present = self._vars.keys() & VARIABLES
-        if "@" in self._name:  # a name in the form USER@HOST, as for ssh
+        if "@" in self._name:  # as for ssh: USER@HOST
             fields["user"], _, fields["address"] = self._name.rpartition("@")
         if "ansible_connection" in present:
             fields["connection"] = self._read("ansible_connection", _way) or "ssh"
         here = fields.get("connection") == "local"
-        levels: dict[str, int] = {}  #: field for a password → rank of the definition that sets it
+        levels: dict[str, int] = {}
         for name in _SSH_ARGUMENTS:
             if name in present and not here:
                 fields |= self._read(name, self._ssh_arguments) or {}
@@ -106,8 +105,7 @@ class Connection:
         return PrintedSecret(command, self._name, name)
 
     def _password(self, name: str, field: str) -> Secret | None:
-        """Return a password. ``None``: only Ansible can read it, and a note says that the operator can type it at a
-        prompt."""
+        """Return a password. ``None``: only Ansible can read it, so a note asks the operator to type it at a prompt."""
         value = self._vars[name]
         if value.value is None:
             return None
@@ -123,7 +121,7 @@ class Connection:
             raise _Bad(value.sentence)
         if isinstance(value, (UnquotedInt, UnquotedFloat)):
             raise _Bad(f"found {short(value.text)}, which YAML reads as {value}; put it in quotes")
-        if isinstance(value, Secret):  # for example, an encrypted address, which is needed in plain text
+        if isinstance(value, Secret):  # for example, an encrypted address
             value = value.reveal()
         if not isinstance(value, str) or ("{{" not in value and "{%" not in value):
             return value
@@ -175,7 +173,7 @@ class Connection:
 
 
 def _options(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the options in the words of an ssh command line: name in ssh_config, value."""
+    """Yield the options in the words of an ssh command line as pairs of name in ssh_config and value."""
     names = {"-J": "ProxyJump", "-p": "Port", "-i": "IdentityFile", "-l": "User"}
     rest = iter(words)
     for word in rest:
@@ -237,8 +235,7 @@ def _text(value: Any) -> str:
 
 
 def _name(value: Any) -> str:
-    """Check an address or a login name, and return it. A trailing blank is an error, since it is invisible in a
-    file."""
+    """Check and return an address or a login name. A trailing blank is an error."""
     text = _text(value)
     if text != text.strip():
         raise _Bad(f"found {describe(value)}, which begins or ends with a blank")
@@ -279,7 +276,7 @@ def _command(value: Any) -> str:
     text = value.reveal() if isinstance(value, Secret) else value
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise _Bad(f"found {describe(value)}, expected a command for /bin/sh that prints the password")
-    # the name of a host may come from a cloud's API, and must not be evaluated as a template
+    # a host's name may come from a cloud's API, and must not be evaluated
     if "{{" in text or "{%" in text:
         raise _Bad(
             'the command contains a template, which is not rendered; use "$HOSTWRIGHT_HOST" for the host\'s name'
@@ -288,7 +285,7 @@ def _command(value: Any) -> str:
 
 
 def _way(value: Any) -> str:
-    """Return ``ssh`` or ``local``. The full names of Ansible's own collections are also accepted."""
+    """Return ``ssh`` or ``local``, also for the full names of Ansible's connection plugins."""
     plugin = value
     for collection in ("ansible.builtin.", "ansible.legacy."):
         plugin = str(plugin).removeprefix(collection)
@@ -314,8 +311,7 @@ def _sudo(value: Any) -> str:
 
 
 def _program(value: Any) -> str | None:
-    """Return a program by its absolute path. ``None``: the value is ``sudo``, which is searched in the usual
-    directories."""
+    """Return the absolute path of a program. ``None``: the value is ``sudo``, found in the usual directories."""
     text = _text(value)
     if text != "sudo" and (not _PROGRAM.fullmatch(text) or {".", ".."} & set(text.split("/"))):
         raise _Bad(f"found {describe(value)}, expected sudo's absolute path such as /opt/sudo/bin/sudo")
@@ -347,8 +343,7 @@ _OF_VALUE: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "hostwright_connect_timeout": ("connect_timeout", _seconds),
     "hostwright_known_hosts": ("known_hosts", _text),
 }
-#: Variable → field of ``Host``, and function that reads the value. If two variables set the same field, the later one
-#: in this table wins. A password may also come from the command in a variable ``NAME_command``.
+#: variable → field of ``Host`` and function that reads the value; the last variable in the table wins
 _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     name: reader
     for base, (field, read) in _OF_VALUE.items()
@@ -357,10 +352,10 @@ _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
         *([(f"{base}{SUFFIX}", (field, _command))] if read is _password else []),
     )
 }
-#: variable with a single accepted value → function that checks the value
+#: variable with a single accepted value → function that checks it
 _DEMANDS: Mapping[str, Callable[[Any], str]] = {"ansible_become_method": _sudo}
 _SSH_ARGUMENTS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
-_LEVELS = {HOST_LEVEL: 1, COMMAND_LINE: 2}  #: level of a definition → its rank; definitions for groups have rank 0
-#: fields that are ignored if the host is this machine, as in Ansible, because no ssh connection is opened
+_LEVELS = {HOST_LEVEL: 1, COMMAND_LINE: 2}  #: level of a definition → its rank; groups have rank 0
+#: fields of ``Host`` that do not apply to this machine
 _OF_SSH = {"port", "user", "key_file", "password", "connect_timeout", "known_hosts"}
 VARIABLES = {*_READERS, *_DEMANDS, *_SSH_ARGUMENTS, "ansible_connection"}

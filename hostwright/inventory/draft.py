@@ -1,4 +1,4 @@
-"""An inventory while its files are read: their content in the order of reading, and their mistakes."""
+"""The content of inventory files while they are read, before it is merged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Values = Mapping[str, Value]
 
 @dataclass(slots=True)
 class GroupDraft:
-    """The definitions of one group: its hosts, its children, and a layer of variables for each place that sets some.
+    """The definitions of one group: its hosts, its children, and its layers of variables.
 
     ``layers`` come from the inventory's own files, and ``files`` from ``group_vars/``.
     """
@@ -36,11 +36,10 @@ class GroupDraft:
 
 @dataclass(slots=True)
 class Draft:
-    """The content of all files that were read. ``mentioned`` are groups that some file uses, and therefore some file
-    must define; ``defined`` are the groups that a file defines.
+    """The content of all files that were read.
 
-    ``errors`` are mistakes that make whole files invalid. Mistakes in ``of_groups`` and ``of_hosts`` affect only these
-    groups and hosts. ``vault`` decrypts encrypted values.
+    ``mentioned`` are groups that some file uses, ``defined`` those that a file defines. ``errors`` make whole files
+    invalid; mistakes in ``of_groups`` and ``of_hosts`` affect only these groups and hosts. ``vault`` decrypts values.
     """
 
     groups: dict[str, GroupDraft] = field(default_factory=lambda: {ALL: GroupDraft()})
@@ -50,14 +49,13 @@ class Draft:
     errors: list[InputError] = field(default_factory=list)
     of_groups: dict[str, list[InputError]] = field(default_factory=dict)
     of_hosts: dict[str, list[InputError]] = field(default_factory=dict)
-    unusable: set[str] = field(default_factory=set)  #: invalid names of hosts
+    unusable: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
-    #: mistakes because of which files were omitted, as ``notes`` report
     left_out: list[InputError] = field(default_factory=list)
     vault: Vault = field(default_factory=Vault)
 
     def trial(self) -> Draft:
-        """Return an empty draft with the same vault, into which one more file is read."""
+        """Return an empty draft with the same vault, for one more file."""
         return Draft(vault=self.vault)
 
     def fail(self, origin: Origin, message: str) -> None:
@@ -65,23 +63,23 @@ class Draft:
         self.errors.append(InputError(message, origin.exact))
 
     def group(self, name: str, origin: Origin) -> GroupDraft:
-        """Return the group that is defined at a position in a file. An invalid name is recorded as a mistake."""
+        """Return the group that a file defines at this position. An invalid name is recorded as a mistake."""
         if name not in self.defined and not _GROUP.fullmatch(name):
             self.fail(origin, f"{name!r} cannot be a group's name; use only letters, digits, '_', '.' and '-'")
         self.defined.add(name)
         return self.groups.setdefault(name, GroupDraft())
 
     def mention(self, name: str, origin: Origin) -> GroupDraft:
-        """Return the group that is used at a position in a file. Some file must define this group."""
+        """Return the group that a file uses at this position. Some file must define this group."""
         self.mentioned.setdefault(name, origin)
         return self.groups.setdefault(name, GroupDraft())
 
     def add_hosts(self, group: GroupDraft, pattern: str, values: Values, origin: Origin) -> None:
-        """Add the hosts of a pattern to a group, and give the same variables to each of them."""
+        """Add the hosts of a pattern to a group. Each of them gets the same variables."""
         try:
             names, port = expand(pattern)
         except ValueError as error:
-            # the invalid name is added as an unusable host, so that its mistake is visible
+            # keep the invalid name as an unusable host, so that its mistake is reported
             names, port = [pattern], None
             self.unusable.add(pattern)
             self.of_hosts.setdefault(pattern, []).append(InputError(str(error), origin.exact))
@@ -112,13 +110,12 @@ class Draft:
 
 
 def named_like_a_secret(name: str) -> bool:
-    """Whether a variable is probably a password, judging by its name. Used for variables that no role declares."""
+    """Whether a variable is probably a password, judging by its name."""
     return _SECRET.search(name) is not None
 
 
 def concealed(name: str, value: Any, is_secret: Callable[[str], bool] = named_like_a_secret) -> Any:
-    """Return the value with ``Secret`` in place of each text or number whose name, or a name above it, is that of a
-    secret."""
+    """Wrap each text or number in ``Secret`` if its name, or that of a mapping around it, is a secret's."""
     if isinstance(value, str):
         return Secret(value) if is_secret(name) else value
     if isinstance(value, (int, float)) and not isinstance(value, bool) and is_secret(name):
@@ -132,5 +129,5 @@ def concealed(name: str, value: Any, is_secret: Callable[[str], bool] = named_li
 
 
 def group_level(name: str) -> str:
-    """Return the level of variables of a group, as shown in messages."""
+    """Return the level of variables of a group, as messages show it."""
     return f"group {name}"

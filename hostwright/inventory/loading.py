@@ -28,12 +28,12 @@ def load(
 ) -> Inventory:
     """Read an inventory. ``extra`` are the variables on the command line, which override all others.
 
-    Each source is a file, a directory, or a list of hosts with a comma (``gpu01,gpu02,``). Of a directory, Hostwright
+    Each source is a file, a directory, or a list of hosts with a comma (``gpu01,gpu02,``). In a directory, Hostwright
     reads the same files as Ansible, in alphabetical order. A file that cannot be read is an ``InputError`` if it is the
-    only one, else a note. A mistake in ``host_vars/`` or ``group_vars/`` affects only the hosts for which the file is.
+    only one, else a note. A mistake in ``host_vars/`` or ``group_vars/`` affects only the hosts of that file.
 
-    ``tell`` receives messages while a slow inventory program runs. ``vault`` decrypts encrypted values. The
-    ``ansible.cfg`` in ``root``, or else the one next to the directory, defines which files are ignored.
+    ``tell`` receives messages while a slow inventory program runs. ``vault`` decrypts encrypted values. ``root`` is the
+    directory with the ``ansible.cfg`` that defines ignored files; by default, the directory of the inventory.
     """
     draft = Draft(vault=vault or Vault())
     with _collector_resting():
@@ -69,8 +69,9 @@ def load_site(
     tell: Callable[[str], None] = lambda _: None,
     vault: Vault | None = None,
 ) -> Inventory:
-    """Read the inventory of a site. If it has no hosts, read the inventory that the site's ``ansible.cfg`` names, and
-    add a note."""
+    """Read the inventory of a site. If it has no hosts, read the inventory in the site's ``ansible.cfg``, and add a
+    note.
+    """
     inventory: Inventory | None = None
     root = folder.parent
     if not folder.is_dir() or _has_files(folder, root):
@@ -94,8 +95,7 @@ def _has_files(folder: Path, root: Path) -> bool:
 
 
 def _read(file: Path, trial: Draft, failed: list[InputError], tell: Callable[[str], None]) -> bool:
-    """Read one file into ``trial``, a draft for this file alone, and add its mistakes to ``failed``. ``False``: only
-    Ansible can read the file."""
+    """Read one file into ``trial``, and add its mistakes to ``failed``. ``False``: only Ansible can read the file."""
     try:
         return read_file(file, trial, tell)
     except InputErrors as error:
@@ -145,8 +145,7 @@ def _files(source: Path, root: Path | None) -> list[Path]:
 
 @contextmanager
 def _collector_resting() -> Iterator[None]:
-    """Pause garbage collection, which would take as long as reading: 10,000 hosts create half a million values, but no
-    garbage."""
+    """Pause garbage collection, which would double the time: 10,000 hosts create many values, but no garbage."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,10 +1,9 @@
-"""Merges the draft of all files into an inventory: resolves the tree of groups, and each host's variables by
-precedence.
+"""Merges a draft into an inventory: resolves the tree of groups, and each host's variables by precedence.
 
 From weakest to strongest, as in Ansible: group variables in the inventory's own files, ``group_vars/all``, other files
 in ``group_vars/``, host variables in the inventory's own files, ``host_vars/``, the command line. Among groups, those
 farther from ``all`` win; if the distance is equal, ``ansible_group_priority`` decides, then the alphabet. Within one
-group or host, the definition that was read last wins.
+group or host, the last definition wins.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from hostwright.inventory.model import (
 from hostwright.inventory.templates import World
 
 _PRIORITY = "ansible_group_priority"
-#: name of the variable that lists further variables as secret; those whose names look like passwords are secret anyway
+#: name of the variable that lists further secret variables
 SECRETS = "hostwright_secrets"
 
 
@@ -46,8 +45,7 @@ class _Ancestry:
 
 
 def merge(draft: Draft, extra: Mapping[str, str]) -> Inventory:
-    """Build the inventory. Raises ``InputErrors`` with every mistake in a file and every contradiction between
-    files."""
+    """Build the inventory. Raises ``InputErrors`` with every mistake in and between the files."""
     depths = _depths(draft) if not draft.errors else {}
     if draft.errors:
         raise InputErrors(draft.errors)
@@ -69,8 +67,7 @@ def merge(draft: Draft, extra: Mapping[str, str]) -> Inventory:
 
 
 def _conceal_declared(draft: Draft) -> Set[str]:
-    """Wrap in ``Secret`` the values of all variables that any ``hostwright_secrets`` lists, wherever they are set;
-    return their names."""
+    """Wrap in ``Secret`` the values of all variables that any ``hostwright_secrets`` lists. Return their names."""
     places = [place for group in draft.groups.values() for place in (group.layers, group.files)]
     places += draft.hosts.values()
     declared: set[str] = set()
@@ -94,7 +91,7 @@ def _concealed(name: str, value: Value, secrets: Set[str]) -> Value:
 def _members(draft: Draft) -> dict[str, tuple[str, ...]]:
     """Return group → hosts in Ansible's order: the group's own hosts, then those of its children, level by level.
 
-    ``GROUP[0]`` in a pattern depends on this order.
+    The order defines the host that ``GROUP[0]`` selects.
     """
     below = {child for group in draft.groups.values() for child in group.children}
     children = {name: list(group.children) for name, group in draft.groups.items()}
@@ -147,7 +144,7 @@ def _direct_groups(draft: Draft) -> dict[str, tuple[str, ...]]:
 
 
 class _Tree:
-    """The tree of groups. It finds all groups of a host, given the groups that list the host directly."""
+    """The tree of groups, which finds all groups of a host."""
 
     def __init__(self, draft: Draft, depths: dict[str, int]):
         self._draft = draft
@@ -195,8 +192,7 @@ def _merged(layers: Iterable[VariableLayer]) -> dict[str, Value]:
 
 
 def _joined(ancestry: _Ancestry, own: Iterable[Mapping[str, Value]], strongest: VariableLayer | None) -> _Ancestry:
-    """Return a host's groups and merged variables: the layers of its groups, then its own layers, then
-    ``strongest``."""
+    """Return the groups and merged variables of a host. Its ``own`` layers override its groups."""
     layers = tuple(VariableLayer(HOST_LEVEL, values) for values in own)
     layers += (strongest,) if strongest else ()
     return _Ancestry(ancestry.groups, ancestry.layers + layers, {**ancestry.vars, **_merged(layers)})
@@ -219,8 +215,7 @@ def _host(name: str, ancestry: _Ancestry, world: World, draft: Draft, notes: dic
 
 
 def _command_line(extra: Mapping[str, str], declared: Set[str]) -> VariableLayer | None:
-    """Return the layer of the command line. Values are text, unless they begin with ``[`` or ``{``, which are parsed as
-    YAML."""
+    """Return the layer of the command line. Values that begin with ``[`` or ``{`` are parsed as YAML."""
     values = {}
     for name, text in extra.items():
         data = parse_document(text, f"{COMMAND_LINE}, {name}").data if text[:1] in ("[", "{") else text

@@ -10,7 +10,7 @@ from hostwright.common.errors import InputError
 from hostwright.common.input.yamlfile import Origin, Where
 from hostwright.common.secret import Secret
 
-ALL, UNGROUPED = "all", "ungrouped"  #: names of the two groups that every inventory has
+ALL, UNGROUPED = "all", "ungrouped"
 HOST_LEVEL, COMMAND_LINE, ROLE_DEFAULT = "host", "command line", "role default"
 
 
@@ -19,7 +19,7 @@ class Value:
     """One definition of a variable: its value, its position in a file, and its level.
 
     ``level`` is ``group NAME``, ``host`` or ``command line``. ``marks`` are the positions of the values inside a
-    mapping or list. If the name of the variable looks like that of a password, the value is a ``Secret``.
+    mapping or list. The value of a password is a ``Secret``.
     """
 
     value: Any
@@ -28,7 +28,7 @@ class Value:
     marks: Mapping[Where, Origin] = field(default_factory=dict)
 
     def at(self, where: Where) -> Origin:
-        """Return the position of a part of the value, given the path of keys and indices to this part."""
+        """Return the position of a part of the value, given its path of keys and indices."""
         while where and where not in self.marks:
             where = where[:-1]
         return self.marks.get(where, self.origin) if where else self.origin
@@ -36,7 +36,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class VariableLayer:
-    """The variables that one file or other source sets. In a host, later layers override earlier ones."""
+    """The variables from one source, such as a file. In a host, later layers override earlier ones."""
 
     level: str
     values: Mapping[str, Value]
@@ -44,7 +44,7 @@ class VariableLayer:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One of the definitions that explain the value of a variable."""
+    """One definition of a variable. ``wins`` marks the definition that is used."""
 
     value: Any
     origin: Origin
@@ -57,13 +57,13 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host, and how to connect to it. A field that is ``None`` is left to ``~/.ssh/config`` and ssh's defaults.
+    """A host, and how to connect to it. ``None`` means: use ``~/.ssh/config`` or ssh's default.
 
-    ``address`` is what ssh connects to (default: the name). ``proxy_jump`` is in OpenSSH's form. ``host_keys`` is
-    ``accept-new`` or ``strict``, if the inventory sets it. ``connect_timeout`` is in seconds. ``connection`` is
-    ``ssh``, or ``local`` for this machine. ``sudo`` is the path of a sudo that is not in the usual directories.
-    ``groups`` and ``layers`` are sorted from the weakest to the strongest; ``vars`` is the result of merging the
-    layers. ``mistakes`` are reported when an operator selects the host.
+    ``address`` is the address for ssh (default: the name). ``proxy_jump`` is in OpenSSH's form. ``host_keys`` is
+    ``accept-new`` or ``strict``. ``connect_timeout`` is in seconds. ``connection`` is ``ssh``, or ``local`` for this
+    machine. ``sudo`` is the path of a sudo outside the usual directories. ``groups`` and ``layers`` are sorted from
+    the weakest to the strongest. ``vars`` is the result of merging the layers. ``mistakes`` are reported if an operator
+    selects the host.
     """
 
     name: str
@@ -92,13 +92,12 @@ class Host:
         return self.connection == "local"
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the value of a variable in the strongest layer that sets it. Mappings of several layers are not
-        merged."""
+        """Return the value of a variable in the strongest layer that sets it. Mappings are not merged."""
         value = self.vars.get(name)
         return default if value is None else value.value
 
     def explain_variable(self, name: str) -> tuple[Definition, ...]:
-        """Return every definition of a variable that belongs to no role, from the weakest to the strongest."""
+        """Return every definition of a variable that belongs to no role, weakest first."""
         values = [layer.values[name] for layer in self.layers if name in layer.values]
         return tuple(Definition(value.value, value.origin, value.level, value is values[-1]) for value in values)
 
@@ -115,9 +114,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """An inventory: its hosts in the order of the files, its groups, and notes about the files for the operator."""
+    """An inventory: its hosts in the order of the files, its groups, and notes for the operator."""
 
     hosts: Mapping[str, Host]
     groups: Mapping[str, Group]
     notes: tuple[str, ...] = ()
-    left_out: tuple[InputError, ...] = ()  #: one mistake for each file that was omitted because it could not be read
+    left_out: tuple[InputError, ...] = ()  #: one mistake for each file that could not be read

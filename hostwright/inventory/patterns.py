@@ -1,13 +1,12 @@
-"""Selects hosts by a pattern such as ``gpu01,gpu[03-09],@rack3,!gpu05,&dgx,~dgx``. Patterns of Ansible have the same
-meaning.
+"""Selects hosts by a pattern such as ``gpu01,gpu[03-09],@rack3,!gpu05,&dgx,~dgx``. Ansible's patterns also work.
 
-Terms are separated by commas or, as in Ansible, by colons. In any order, plain terms are united first; then terms with
-``&`` intersect the result, and terms with ``!`` are excluded. Names, wildcards and regular expressions match groups and
+Terms are separated by commas or, as in Ansible, by colons. Plain terms are united first. Then terms with ``&``
+intersect the result, and terms with ``!`` are excluded. Names, wildcards and regular expressions match groups and
 hosts. ``web[0]``, ``web[-1]`` and ``web[0:2]`` select hosts of ``web`` by index, in Ansible's order.
 
 In addition to Ansible's patterns, ``@`` marks a group, a set of hosts of the last run, or a set of a named run
-(``@failed:RUN``), and ``gpu[01-03,7]`` is a list of names. A term that matches nothing is an error, even after ``!``,
-because a misspelt exclusion would select more hosts than intended.
+(``@failed:RUN``), and ``gpu[01-03,7]`` is a list of names. A term that matches nothing is an error, even after ``!``:
+a misspelt exclusion would select too many hosts.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ _MAX_DIGITS = 12  #: maximum number of digits in a number between brackets
 _TERM = re.compile(r"[\w.@\-\[\],:/]+")
 _SPAN = re.compile(r"([0-9]+)[-:]([0-9]+)")
 _SUBSCRIPT = re.compile(r"(?P<base>.+)\[(?:(?P<index>-?[0-9]+)|(?P<first>[0-9]+)(?P<sign>[:-])(?P<last>[0-9]*))\]")
-_SPECIAL = frozenset(".?*[")  #: characters that make a term match hosts even if it also matches a group
-_FOLDABLE = re.compile(r"[\w.-]+")  #: pattern of names that contain no character with a meaning in a folded list
+_SPECIAL = frozenset(".?*[")  #: characters with which a term matches both groups and hosts
+_FOLDABLE = re.compile(r"[\w.-]+")  #: pattern of host names that can be abbreviated
 _OPTION = "--hosts"
-#: maximum length in characters of a folded list of hosts within a line; the number of hosts replaces a longer list
+#: maximum length in characters of an abbreviated list of hosts
 NAMED_CHARACTERS = 60
 _NAMED = 5  #: maximum number of hosts that an error message names
 
@@ -43,9 +42,9 @@ def select(
 ) -> list[Host]:
     """Return the hosts that a pattern selects, in the inventory's order.
 
-    ``named_sets`` are sets of hosts for ``@`` terms, such as ``failed`` of the last run; hosts that are no longer in
-    the inventory are ignored. Raises ``InputError`` for an unknown name and for an empty selection. With ``usable``,
-    also raises it for hosts with mistakes, and if several of the hosts are this machine.
+    ``named_sets`` are sets of hosts for ``@`` terms, such as ``failed`` of the last run. Raises ``InputError`` for an
+    unknown name and for an empty selection. With ``usable``, also raises it for hosts with mistakes, and if several of
+    the hosts are this machine.
     """
     sets = {name: set(hosts) for name, hosts in (named_sets or {}).items()}
     names = inventory.hosts.keys() | inventory.groups.keys()
@@ -83,7 +82,7 @@ def fold(names: Iterable[str]) -> str:
     return _folded(tuple(names))
 
 
-@lru_cache(maxsize=16)  # size is our choice; a report names the same hosts several times
+@lru_cache(maxsize=16)  # our choice: a report names the same hosts several times
 def _folded(names: tuple[str, ...]) -> str:
     from ClusterShell.NodeSet import NodeSet
 
@@ -93,8 +92,7 @@ def _folded(names: tuple[str, ...]) -> str:
 
 
 def counted(names: Iterable[str]) -> str:
-    """Return folded names of hosts and their number, for use in a sentence. If the names are long, the number comes
-    first.
+    """Return abbreviated names of hosts and their number. If the names are long, the number comes first.
 
     >>> counted(["gpu01"]), counted(["gpu01", "gpu02"])
     ('gpu01', 'gpu[01-02] (2 hosts)')
@@ -106,8 +104,7 @@ def counted(names: Iterable[str]) -> str:
 
 
 def headed(names: Iterable[str]) -> tuple[str, str]:
-    """Return a heading for hosts and a text for the line below. The text has the folded names if the heading has only a
-    number.
+    """Return a heading for hosts, and a line below it with the names if they are too long for the heading.
 
     >>> headed(["gpu01", "gpu02"])
     ('gpu[01-02] (2 hosts)', '')
@@ -122,16 +119,14 @@ def headed(names: Iterable[str]) -> tuple[str, str]:
 
 
 def named_by(inventory: Inventory, pattern: str) -> set[str]:
-    """Return the hosts that a pattern names individually or as a range, not those that it selects by group, set or
-    wildcard."""
+    """Return the hosts that a pattern names, without those that it selects by group, set or wildcard."""
     plain = [term for term in terms(pattern, inventory.hosts.keys() | inventory.groups.keys()) if term[0] not in "!&@~"]
     plain = [term for term in plain if not set("*?") & set(term) and term.partition("[")[0] not in inventory.groups]
     return {host for term in plain for host in _matches(inventory, term, {})}
 
 
 def terms(pattern: str, names: Iterable[str] = ()) -> list[str]:
-    """Split a pattern into terms. Commas and colons inside brackets do not separate terms, nor do colons inside one of
-    ``names``."""
+    """Split a pattern into terms at commas and colons, but not inside brackets or inside one of ``names``."""
     known = set(names)
     found: list[str] = []
     for piece in _split(pattern, ","):
@@ -141,8 +136,7 @@ def terms(pattern: str, names: Iterable[str] = ()) -> list[str]:
 
 
 def _joined(parts: list[str], known: Set[str]) -> list[str]:
-    """Rejoin ``@SET:RUN``, which was split at the colon. If the second part is in ``known``, it is a host or group, not
-    a run."""
+    """Rejoin ``@SET:RUN``, which was split at the colon, unless ``RUN`` is the name of a host or group in ``known``."""
     found: list[str] = []
     for part in parts:
         whole = f"{found[-1].lstrip('!& ')}:{part}" if found else ""
@@ -181,7 +175,6 @@ def _chosen(inventory: Inventory, given: list[str], sets: Mapping[str, set[str]]
 
 
 def _matches(inventory: Inventory, term: str, sets: Mapping[str, set[str]]) -> set[str]:
-    """Return the hosts that a term without its sign matches. Raises ``InputError`` if it matches nothing."""
     if term.startswith("@"):
         return _group(inventory, term[1:], sets)
     if term.startswith("~"):
@@ -198,8 +191,7 @@ def _matches(inventory: Inventory, term: str, sets: Mapping[str, set[str]]) -> s
 
 
 def _named(inventory: Inventory, term: str) -> list[str] | None:
-    """Return the hosts in all groups, and all single hosts, that a name or wildcard matches; ``None`` if it matches
-    nothing."""
+    """Return the hosts that a name or wildcard matches, directly or by their group; ``None`` if it matches nothing."""
     special = _SPECIAL & set(term)
     groups = _alike(inventory.groups, term)
     hosts = [host for group in groups for host in inventory.groups[group].hosts]
@@ -226,8 +218,7 @@ def _by_expression(inventory: Inventory, expression: str) -> list[str] | None:
 
 
 def _with_brackets(inventory: Inventory, term: str) -> list[str] | None:
-    """Return the hosts for a term with brackets: an index (``web[0]``), names (``gpu[01-03]``), or a wildcard
-    (``web[ab]*``)."""
+    """Return the hosts for an index (``web[0]``), names (``gpu[01-03]``), or a wildcard (``web[ab]*``)."""
     match = _SUBSCRIPT.fullmatch(term)
     within = _named(inventory, match["base"]) if match else None
     if match and within is not None and match["sign"] != "-":
@@ -246,8 +237,7 @@ def _with_brackets(inventory: Inventory, term: str) -> list[str] | None:
 
 
 def _part(hosts: Sequence[str], match: re.Match[str], term: str) -> list[str]:
-    """Return the hosts at an index or in a range of indices, as in Ansible: the first is 0, and a range includes both
-    ends."""
+    """Return the hosts at an index or in a range of indices. As in Ansible, a range includes both ends."""
     numbers = [number for number in (match["index"], match["first"], match["last"]) if number]
     if max(map(len, numbers)) > _MAX_DIGITS:
         raise InputError(f"{term!r}: the number in brackets is too long", _OPTION)
@@ -277,7 +267,7 @@ def _unknown(inventory: Inventory, missing: Sequence[str]) -> InputError:
 
 
 def _otherwise_known(inventory: Inventory, name: str) -> str:
-    """Return a hint if an unknown name is the address of a host, or a host with a login as for ssh; else empty."""
+    """Return a hint if an unknown name is the address of a host, or USER@HOST; else an empty text."""
     login, _, host = name.rpartition("@")
     if login and host in inventory.hosts:
         return f"set the login in the inventory (ansible_user), and use --hosts {host}"
@@ -294,7 +284,7 @@ def _refuse_ports(inventory: Inventory, given: Sequence[str]) -> None:
 
 
 def _names(term: str) -> list[str]:
-    """Return the host names to which ``gpu[01-03,7]`` expands. A term without brackets is itself a name."""
+    """Return the host names to which ``gpu[01-03,7]`` expands."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
     if not _TERM.fullmatch(term):

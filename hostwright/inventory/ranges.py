@@ -8,12 +8,12 @@ import string
 from collections.abc import Sequence
 from ipaddress import AddressValueError, IPv6Address
 
-MAX_NAMES = 100_000  #: maximum number of host names to which one pattern expands; more are probably a typing mistake
+MAX_NAMES = 100_000  #: maximum number of host names to which one pattern expands
 _RANGE = re.compile(r"\[([0-9]*|[A-Za-z]):([0-9]+|[A-Za-z])(?::([0-9]+))?\]")
 _HOST = re.compile(r"\w[\w.@-]*")
 _PORT = re.compile(r"(?P<name>[^:]*(?:\[[^\]]*\][^:]*)*):(?P<port>[0-9]{1,5})")
 _BRACKETED = re.compile(r"\[(?P<name>[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)\](?::(?P<port>[0-9]{1,5}))?")
-_MAX_DIGITS = 12  #: maximum number of digits in a bound of a range, longer than any number in a host name
+_MAX_DIGITS = 12  #: maximum number of digits in a bound of a range
 
 
 def expand(pattern: str) -> tuple[list[str], int | None]:
@@ -53,8 +53,8 @@ def is_ipv6(text: str) -> bool:
 
 
 def check_host_name(name: str) -> None:
-    """Raise ``ValueError`` unless the name is an IPv6 address, or only letters and digits of any script, ``.``, ``_``,
-    ``-`` and ``@``."""
+    """Raise ``ValueError`` unless the name is an IPv6 address or consists of letters, digits, ``.``, ``_``, ``-``,
+    ``@``."""
     if _HOST.fullmatch(name) or is_ipv6(name):
         return
     hint = "; write ranges as gpu[01:64]" if "[" in name or "]" in name else ""

@@ -1,7 +1,7 @@
 """Renders templates in connection variables (``{{ inventory_hostname }}.{{ domain }}``) with the variables of the host.
 
 Templates run in Jinja2's sandbox. Of the filters and lookups that Ansible adds, only ``bool`` and ``lookup('env',
-NAME)`` work. A variable that is itself a template is rendered first; a cycle of variables is an error.
+NAME)`` work. A variable that is itself a template is rendered first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MAGIC = frozenset(["inventory_hostname", "inventory_hostname_short", "group_names", "groups", "hostvars"])
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")
-#: maximum length in characters of a rendered template, and of the result of a multiplication in a template
+#: maximum length in characters of a rendered template, and of a product in it
 _MOST = 100_000
 
 
@@ -32,8 +32,7 @@ class CannotRender(Exception):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Data that templates can use in addition to the host's own variables: the variables of all hosts, and the
-    groups."""
+    """The variables of all hosts, and the groups, for use in templates."""
 
     variables: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -62,21 +61,19 @@ def _environment() -> Environment:
 
 
 def render(text: str, host: str, world: World, own: Mapping[str, Value], groups: tuple[str, ...]) -> str:
-    """Return the text with its templates rendered. Raises ``CannotRender`` with a message if that is impossible."""
+    """Return the text with its templates rendered. Raises ``CannotRender``."""
     return _Scope(host, world, own, groups).text(text, ())
 
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The names that templates in the variables of one host may use."""
-
     host: str
     world: World
     own: Mapping[str, Value]
     groups: tuple[str, ...]
 
     def text(self, text: str, circle: tuple[str, ...]) -> str:
-        """Render a text. ``circle`` contains the names of the variables that are being rendered, to detect a cycle."""
+        """Render a text. ``circle`` has the names of the variables that are being rendered, to detect a cycle."""
         from jinja2 import TemplateError, UndefinedError
 
         template, names = _compiled(text)
@@ -121,7 +118,7 @@ class _Scope:
 
 @dataclass(frozen=True, slots=True)
 class _Others:
-    """The variable ``hostvars`` in templates: the variables of every host, each rendered when a template uses it."""
+    """The variable ``hostvars`` in templates. A variable of another host is rendered when a template uses it."""
 
     world: World
     circle: tuple[str, ...]
@@ -146,8 +143,7 @@ class _OneHost:
 
 @lru_cache(maxsize=1024)
 def _compiled(text: str) -> tuple[Template, frozenset[str]]:
-    """Return a compiled template and the names that occur in it. The result is cached, because many hosts have the same
-    template."""
+    """Return a compiled template and the names in it, from a cache: many hosts have the same template."""
     from jinja2 import TemplateError, nodes
     from jinja2.meta import find_undeclared_variables
 

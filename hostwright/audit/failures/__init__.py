@@ -1,8 +1,7 @@
 """Recognise known failures in the output of a tool, or on a host.
 
-Each role defines its failure rules in ``roles/NAME/failures`` (a tuple ``FAILURES``). A rule contains error messages of
-installers, apt or pip, signs on a host, the cause, the fix, and the treatment in a rebuild. To add a failure, add a
-rule to such a file, and a sample of its message to the tests.
+Each role defines its failure rules in ``roles/NAME/failures`` (a tuple ``FAILURES``). To add a failure, add a rule to
+such a file, and a sample of its message to the tests.
 """
 
 from hostwright.audit.failures.catalogue import Catalogue, catalogue, known

@@ -1,9 +1,8 @@
 """The failure rules of all roles, in the order in which they are tried on an output.
 
-1. Root causes in any layer: a full disk makes every tool fail with a message of its own.
-2. Causes. The rules of a layer come before those of the layers below it (the key of one repository before any missing
-   key). Within a layer, a message that names the cause comes before the message of the surrounding tool (a compiler's
-   message in DKMS's make.log before "Failed to install the kernel module through DKMS").
+1. Root causes in any layer, such as a full disk.
+2. Causes. The rules of a layer come before those of the layers below it. Within a layer, a message that names the cause
+   comes before the message of the surrounding tool.
 3. Final messages, which report that something failed but not why ("Bad return status for module build").
 4. Consequences: messages with several possible causes (systemd no longer restarts a unit).
 5. Wrappers: messages of a tool that ran another tool, which failed ("Job for UNIT failed").
@@ -30,12 +29,10 @@ from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import RetryRule
 from hostwright.plan.roles.role import Role, discover, providers
 
-#: name of the module in a role's folder with the tuple ``FAILURES``. The module may also define ``COMMANDS``, names of
-#: commands that stay lowercase at the beginning of a sentence, and ``TRIES``, failed attempts of the role's tools that
-#: are harmless if a later attempt succeeds
+#: name of the module in a role's folder that defines ``FAILURES``, and optionally ``COMMANDS`` and ``TRIES``
 PART: Final = "failures"
 _WEIGHTS: tuple[Weight, ...] = get_args(Weight)
-_NEAR_LINES = 5  #: number of lines above and below a match in which ``FailureRule.beside`` is searched for
+_NEAR_LINES = 5  #: number of lines before and after a match to search for ``FailureRule.beside``
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class Catalogue:
 
     rules: tuple[FailureRule, ...]
     commands: frozenset[str] = frozenset()  #: names of commands that stay lowercase at the beginning of a sentence
-    tries: tuple[Try, ...] = ()  #: failed attempts of tools that are harmless if a later attempt succeeds
+    tries: tuple[Try, ...] = ()
 
     @cached_property
     def signed(self) -> tuple[FailureRule, ...]:
@@ -53,20 +50,17 @@ class Catalogue:
 
     @cached_property
     def treatments(self) -> Mapping[str, Treatment]:
-        """How a rebuild treats each failure, by the name of its rule."""
+        """How a rebuild treats each failure, by the name of the failure's rule."""
         return {rule.name: rule.treatment for rule in self.rules if rule.treatment is not None}
 
     @cached_property
     def retry_rules(self) -> tuple[RetryRule, ...]:
-        """Patterns for the output of a failed step: the first one that matches decides whether the step is retried."""
+        """Patterns for the output of a failed step. The first that matches decides whether the step is retried."""
         verdicts = ((rule, rule.transient) for rule in self.rules if rule.pattern)
         return tuple(RetryRule(rule.pattern, passes, rule.unless) for rule, passes in verdicts if passes is not None)
 
     def check(self) -> None:
-        """Compile all patterns, and raise ``InputErrors`` for invalid ones.
-
-        Without this call, each pattern is compiled on first use.
-        """
+        """Compile all patterns now instead of on first use. Raises ``InputErrors`` for invalid ones."""
         mistakes = Mistakes()
         for rule in self.rules:
             patterns = (rule.pattern, rule.closing, rule.unless, rule.narrower, rule.beside, *rule.names)
@@ -75,7 +69,7 @@ class Catalogue:
                     try:
                         _compiled(pattern)
                     except re2.error as error:
-                        # the error shows the pattern with the flags that ``_compiled`` adds; they are removed here
+                        # hide the flags that ``_compiled`` adds
                         why = error.args[0].decode("utf-8", "replace").partition(": ")[0]
                         sentence = f"the pattern {pattern!r} of the failure rule {rule.name} is invalid: {why}"
                         raise InputError(sentence) from error
@@ -138,7 +132,7 @@ class Catalogue:
 
 @cache
 def catalogue(roles: tuple[Role, ...], of_cards: tuple[Role, ...] = ()) -> Catalogue:
-    """All rules of a host's ``roles``, and the rules about cards from the other roles ``of_cards``.
+    """All rules of a host's ``roles``, and the rules about GPUs from the other roles ``of_cards``.
 
     In ``roles``, each role must come after the roles that it needs.
     """
@@ -167,10 +161,7 @@ def in_order(rules: Iterable[FailureRule]) -> tuple[FailureRule, ...]:
 
 
 def failures_of(role: Role) -> Sequence[FailureRule]:
-    """A role's own rules, followed by the rules of the role that it extends.
-
-    A role's own rule replaces an inherited rule of the same name.
-    """
+    """A role's own rules, followed by the rules of the role that it extends, unless they have the same name."""
     known: list[FailureRule] = []
     for part in role.parts(PART):
         rules: Sequence[FailureRule] | None = getattr(part, "FAILURES", None)
@@ -185,7 +176,7 @@ def failures_of(role: Role) -> Sequence[FailureRule]:
 
 
 def _about_cards(role: Role, instead: Iterable[Role]) -> Iterator[FailureRule]:
-    """The rules about cards from a role that a host does not have.
+    """The rules about GPUs from a role that a host does not have.
 
     If one of the host's roles ``instead`` provides ``role``, treatments refer to the layer of that role.
     """
@@ -201,8 +192,8 @@ def _about_cards(role: Role, instead: Iterable[Role]) -> Iterator[FailureRule]:
 def _found(rule: FailureRule, pattern: str, output: str, plain: Iterable[str]) -> Failure | None:
     """A failure with the lines of ``output`` that ``pattern`` of ``rule`` matches; ``None`` without a match.
 
-    ``plain`` are the forms of the output from ``unwrapped``. There is also no failure if the rule's ``narrower``
-    matches any form.
+    ``plain`` are the forms of the output from ``unwrapped``. If the rule's ``narrower`` matches any of them, there is
+    no failure.
     """
     lines = _compiled(pattern).lines(output, _compiled(rule.unless) if rule.unless else None)
     narrowed = lines and rule.narrower and any(_compiled(rule.narrower).search(form) for form in (output, *plain))

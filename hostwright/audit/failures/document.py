@@ -1,7 +1,6 @@
 """Write the pages in docs/failures: ``python -m hostwright.audit.failures.document``.
 
-Each page has one family of rules. Each rule has a section with its name as heading; ``hostwright doctor --explain``
-prints the section of one rule.
+Each page has one family of rules, with a section for each rule. ``hostwright doctor --explain`` prints one section.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ identify about half of the texts that are new to them.
 `python -m hostwright.audit.failures.document` writes these pages from the rules of the roles (`roles/*/failures`).
 """
 
-#: commands that stay lowercase at the beginning of a sentence; roles add their own (``COMMANDS``)
+#: names of commands that stay lowercase at the beginning of a sentence
 TOOLS = frozenset({"apt", "dpkg", "ldconfig", "lspci", "pip", "systemctl", "systemd"})
 OF_CARDS = "Failures of cards: their memory, links, slots and power, and cards that are missing."
 
@@ -91,7 +90,7 @@ _ISSUE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)#(?P<first>\d+)(?P<more>(?:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The rules on one page: all rules of a role, all rules about cards, or one family from a role's ``FAMILIES``."""
+    """The rules on one page: all rules of a role, all rules about GPUs, or one family from a role's ``FAMILIES``."""
 
     name: str
     summary: str
@@ -99,10 +98,7 @@ class Family:
 
 
 def families(roles: tuple[Role, ...]) -> list[Family]:
-    """The families of the rules of these roles, sorted by name.
-
-    Within a family, rules are in the order of the catalogue.
-    """
+    """The families of the rules of these roles, sorted by name."""
     summaries, owners, named = {GPU_LAYER: OF_CARDS}, dict[str, str](), dict[str, str]()
     for role in roles:
         owners |= {rule.name: role.name for rule in failures_of(role)}
@@ -204,10 +200,7 @@ class _Page:
 
 
 def how_seen(sign: Sign) -> str:
-    """The sentence in the documentation on how a sign is recognised: the first paragraph of the docstring of ``seen``.
-
-    Empty if ``seen`` has no docstring.
-    """
+    """How a sign is recognised: the first paragraph of the docstring of ``seen``, or an empty text."""
     first = (inspect.getdoc(sign.seen) or "").partition("\n\n")[0]
     return " ".join(first.split())
 

@@ -1,7 +1,4 @@
-"""Remove lines from an output that do not report a failure.
-
-These are Hostwright's own notes, and messages about failed attempts if a later attempt succeeded.
-"""
+"""Remove lines from an output that do not report a failure, such as those of an attempt that later succeeded."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ def without_notes(output: str) -> str:
 
 
 def without_tries(output: str, more: tuple[Try, ...] = ()) -> str:
-    """``output`` without harmless failed attempts, of the tools known here and of ``more``, which roles define."""
+    """``output`` without harmless failed attempts of the tools known here and of ``more``."""
     lines = list(_not_ignored(output.split("\n")))
     for tried in (*_TRIES, *more):
         lines = _without(tried, lines)
@@ -48,7 +45,7 @@ def without_tries(output: str, more: tuple[Try, ...] = ()) -> str:
 
 
 def _not_ignored(lines: list[str]) -> Iterator[str]:
-    """Skip errors that apt ignores (``Ign:2``), and the reason that apt prints below each, indented."""
+    """Skip errors that apt ignores (``Ign:2``), and the indented reason below each."""
     ignored = False
     for line in lines:
         ignored = line.startswith(("Ign:", "Ign ")) or (ignored and line.startswith("  "))
@@ -57,7 +54,7 @@ def _not_ignored(lines: list[str]) -> Iterator[str]:
 
 
 def _without(tried: Try, lines: list[str]) -> list[str]:
-    """Remove the harmless failures of kind ``tried``. Reads the lines backwards, so that each line is checked once."""
+    """Remove the harmless failures of kind ``tried``. Reads backwards, so that each line is checked once."""
     kept: list[str] = []
     since = tried.lines + 1  #: number of lines from the current line down to the next line that reports success
     worked, failed = ([text.lower() for text in texts] for texts in (tried.worked, tried.failed))

@@ -9,14 +9,13 @@ from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import PROBE_CAP_BYTES, Probe
 
 MAX_HOMES = 500
-LOOK_S = 5  #: time limit in seconds for all homes together; local homes take a few milliseconds
+LOOK_S = 5  #: time limit in seconds for all homes together
 
 
 def homes_probe(script: str, cap_bytes: int = PROBE_CAP_BYTES) -> Probe:
     """A probe that runs ``script`` as root. In the script, ``$(homes)`` prints the home directories, one path per line.
 
-    If the script reaches the time limit, its exit status is 124. ``homes.sh`` comes before the script; it also defines
-    ``$nl``, a line feed.
+    At the time limit, the exit status is 124. The script may also use ``$nl``, a line feed.
     """
     return Probe(
         sh("timeout -k 2 %s sh -c %s", LOOK_S, sh_file(__file__, "homes.sh", max_homes=MAX_HOMES) + script),

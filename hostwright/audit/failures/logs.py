@@ -1,8 +1,7 @@
 """Known failures in the logs of jobs on a host.
 
-The logs of a layer are read only if the layer differs from the stack, so that a failure that has been fixed is not
-reported. The first log that contains a known failure decides. A role may add further logs (``Texts``), such as the log
-of an installer.
+The logs of a layer are read only if the layer differs from the stack, so that a fixed failure is not reported. The
+first log that contains a known failure decides. A role may add further logs (``Texts``), such as that of an installer.
 """
 
 from __future__ import annotations
@@ -17,10 +16,8 @@ from hostwright.common.untrusted import Pattern
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe
 
-JOBS_CAP_BYTES = 256 * 1024  #: output limit of the probe: up to forty jobs, each with the last lines of its log
-#: Probe for the last jobs on a host. It prints for each job, the newest first: ``job ID``, ``ID/status:N`` and
-#: ``ID/job.json:{"schema": 1, "role": "ROLE``. For a failed job, it also prints ``log ID`` and the last lines of the
-#: log, indented by two spaces
+JOBS_CAP_BYTES = 256 * 1024  #: maximum size in bytes of the output of ``LAST_JOBS``, for up to forty jobs
+#: probe for the last jobs on a host, the newest first, each with the last lines of its log if it failed
 LAST_JOBS = Probe(
     sh("cd %s || exit 0\n", jobs.JOBS_DIR)
     + """ls -1t | sed 's/^/job /'
@@ -55,18 +52,17 @@ class EndedJob:
         return f"{self.role}: job {self.id} {how}" + (f": {self.last_line}" if self.last_line else "")
 
 
-#: function that returns the logs of a layer, the newest and most precise first, each with the rule to report if no rule
-#: matches the log
+#: function that returns the logs of a layer, each with the rule to report if no rule matches the log
 Texts: TypeAlias = Callable[[AuditContext, str], Iterator[tuple[str, str]]]
 
 
 def last_job(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
-    """The log of a layer's last job: the default ``Texts`` for layers without other logs."""
+    """The log of a layer's last job, for layers without other logs."""
     yield log_of(ctx.text(LAST_JOBS), role), ""
 
 
 def log_cause(ctx: AuditContext, role: str, texts: Texts = last_job) -> tuple[str, str]:
-    """The rule that matches a log of a layer that differs, and the matching line; two empty texts if no rule matches.
+    """The rule that matches a log of a layer that differs, and the matching line; two empty texts without a match.
 
     Raises ``Unread`` if a log cannot be read or a job is running on the host.
     """
@@ -84,10 +80,7 @@ def log_cause(ctx: AuditContext, role: str, texts: Texts = last_job) -> tuple[st
 
 
 def from_log(ctx: AuditContext, role: str, name: str, texts: Texts = last_job) -> Iterator[str]:
-    """The line of a log that matches the rule ``name``, if that is the rule that ``log_cause`` finds.
-
-    Raises ``Unread``.
-    """
+    """The line of a log that matches the rule ``name``, if ``log_cause`` finds that rule. Raises ``Unread``."""
     rule, line = log_cause(ctx, role, texts)
     if rule == name:
         yield line

@@ -19,11 +19,7 @@ _GROUP = Pattern(r"\(\?P<(\w+)>")
 _WORD = Pattern(r"[A-Z_]+")
 _CHOICE = Pattern(r"\{([^{}|]*)\|([^{}|]*)\}")
 
-#: root cause: tried first, since it makes other tools fail with messages of their own
-#: cause: tried in the order of layers, and within a layer in the order of the rules
-#: consequence: tried after all causes. Several causes lead to the message
-#: wrapper: tried next. The message reports only that another tool failed (dpkg's last line, "Job for UNIT failed")
-#: general: tried last. Many causes lead to the message, or successful installations print it too
+#: kind of message, in the order in which rules are tried; the module ``catalogue`` explains the kinds
 Weight = Literal["root cause", "cause", "consequence", "wrapper", "general"]
 
 
@@ -32,12 +28,11 @@ class Sign:
     """How a failure is recognised on a host.
 
     ``seen`` is a pure function that yields the evidence, preferably lines of the host's own output. It yields nothing
-    if the host does not have the failure. It raises ``Unread`` if it cannot decide: a failed check is never reported as
-    a fault of the host. The first paragraph of its docstring is printed in the documentation, as the sentence on how
-    the failure is recognised.
+    if the host does not have the failure, and raises ``Unread`` if it cannot decide. The first paragraph of its
+    docstring is printed in the documentation.
 
-    ``probes`` are probes that ``seen`` needs in addition to those of the role's states. ``grave`` failures stop work,
-    now or soon; others are warnings. ``provision`` is true if ``hostwright provision`` fixes the failure.
+    ``probes`` are probes that ``seen`` needs in addition to those of the role's states. ``grave`` failures stop work;
+    others are warnings. ``provision`` is true if ``hostwright provision`` fixes the failure.
     """
 
     layer: str
@@ -51,8 +46,7 @@ class Sign:
 class Covers:
     """Evidence of other rules that only this rule reports: the lines that contain one of ``texts``.
 
-    A layer uses it if it identifies a failure of a lower layer more precisely than the lower layer's ``rules``. These
-    report only their remaining lines.
+    A layer uses it to identify a failure of a lower layer more precisely than the lower layer's ``rules``.
     """
 
     rules: tuple[str, ...]
@@ -63,7 +57,7 @@ class Covers:
 class Variant:
     """Other sentences for a rule, used if the regular expression ``pattern`` matches the evidence.
 
-    If one of the sentences is empty, the rule's own is used. Of several variants that match, the first is used.
+    An empty sentence means the rule's own. The first variant that matches is used.
     """
 
     pattern: str
@@ -76,13 +70,12 @@ class FailureRule:
     """A known failure: its messages, its sign on a host, its cause and fix.
 
     ``pattern`` is a regular expression for messages in an output; empty if no message identifies the failure. A match
-    is ignored if ``unless`` matches the same lines. If ``narrower`` matches anywhere in an output, the rule does not
-    apply to this output, since it has a more precise message or another cause. ``hostwright.common.untrusted.Pattern``
-    compiles the expressions. They ignore case, and ``^`` and ``$`` match at the ends of each line.
+    is ignored if ``unless`` matches the same lines. The rule does not apply to an output in which ``narrower`` matches
+    anywhere. All expressions are compiled by ``hostwright.common.untrusted.Pattern``. They ignore case, and ``^`` and
+    ``$`` match at the ends of each line.
 
-    Lines near the match that ``beside`` matches are added to the evidence: they name the other package, version or
-    card. ``closing`` matches messages that report the failure without a reason, mostly the last line of the surrounding
-    tool. It is tried after the patterns of all causes, so that a line with the reason is found first.
+    Lines near the match that ``beside`` matches are added to the evidence, for example the other package or version.
+    ``closing`` matches messages that report the failure without a reason. It is tried after the patterns of all causes.
     """
 
     name: str
@@ -90,23 +83,21 @@ class FailureRule:
     cause: str  #: what went wrong, as a sentence without a full stop
     cure: str  #: what to do now, as a sentence without a full stop
     source: str  #: origin of the message and the fix: a file in the tool's source, or a public report
-    unless: str = ""  #: regular expression; a match is ignored if the same lines contain this text
-    #: ``True``: the failure may disappear without a fix, so the step is retried (``apply.jobs.transient``). ``False``:
-    #: the step is never retried, whatever else the output contains. ``None``: this rule does not decide
+    unless: str = ""
+    #: ``True``: the failed step is retried. ``False``: it is never retried. ``None``: this rule does not decide.
     transient: bool | None = None
     sign: Sign | None = None  #: how the failure is recognised on a host; ``None`` if only a message identifies it
     weight: Weight = "cause"
-    closing: str = ""  #: regular expression for messages that report the failure without a reason
-    narrower: str = ""  #: regular expression for an output with another cause, to which this rule does not apply
-    beside: str = ""  #: regular expression for lines near a match to add to the evidence
+    closing: str = ""
+    narrower: str = ""
+    beside: str = ""
     treatment: Treatment | None = None  #: how a rebuild treats the failure, if provisioning does not fix it reliably
     covers: Covers | None = None
     #: regular expressions with named groups, searched for in the matching lines. The text of a group ``module``
-    #: replaces the word MODULE in ``cause`` and ``cure``; several texts are joined by spaces, as in commands.
-    #: ``{MODULE|some module}`` becomes the part before the bar if every name in it is known, else the part after the
-    #: bar
+    #: replaces the word MODULE in ``cause`` and ``cure``. Without such a text, ``{MODULE|some module}`` becomes ``some
+    #: module``.
     names: tuple[str, ...] = ()
-    variants: tuple[Variant, ...] = ()  #: other sentences for some of the messages
+    variants: tuple[Variant, ...] = ()
 
     def sentences(self, *evidence: str) -> tuple[str, str]:
         """``cause`` and ``cure`` for this evidence, with names from the evidence filled in."""
@@ -133,10 +124,7 @@ class FailureRule:
         return f"hostwright doctor --explain {self.name}"
 
     def finding(self, evidence: tuple[str, ...]) -> Finding:
-        """This failure as a finding with these lines as evidence.
-
-        Without a sign, the finding is grave and has no layer.
-        """
+        """This failure as a finding with this evidence. Without a sign, the finding is grave and has no layer."""
         sign = self.sign
         layer, grave, provision = (sign.layer, sign.grave, sign.provision) if sign else ("", True, False)
         lines = tuple(line.strip()[:EVIDENCE_CHARACTERS] for line in evidence)
@@ -187,7 +175,6 @@ def _replaced(pattern: Pattern, sentence: str, replacement: Callable[[Match], st
 
 @cache
 def _groups(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of all groups in these regular expressions."""
     return tuple(dict.fromkeys(group[1] for pattern in names for group in _GROUP.finditer(pattern)))
 
 

@@ -1,7 +1,7 @@
 """How a rebuild treats a known failure. Each failure's rule contains its treatment.
 
-By default, a rebuild repairs a grave failure if ``hostwright provision`` fixes it. Such a failure needs a treatment
-only if another method is more reliable. A rebuild ignores warnings.
+By default, a rebuild repairs a grave failure if ``hostwright provision`` fixes it. A treatment replaces this default. A
+rebuild ignores warnings.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-#: method for failing hardware: a power cycle (a reboot if that is enough), or handing the host over to people
+#: treatment of failing hardware: power cycle, or handing the host over to people
 HardwareWay = Literal["power cycle", "hand over"]
 
 
@@ -19,10 +19,9 @@ class Hardware:
     """Treatment of a confirmed or possible hardware fault.
 
     ``source`` is the origin of this knowledge. ``gently`` means that a reboot is enough. If the failure remains after
-    ``tries`` power cycles, the hardware counts as defective; 0: immediately. ``layer`` is a layer that causes the same
-    failure if it is not as desired; the hardware is suspected only if that layer is as desired. ``cases`` splits one
-    finding into several failures by its evidence. ``explains`` names failures that are symptoms of this one; they are
-    ignored until ``tries`` is used up.
+    ``tries`` power cycles, the hardware counts as defective. ``layer`` is a layer that may cause the same failure; the
+    hardware is suspected only if that layer is as desired. ``cases`` splits one finding into several failures by its
+    evidence. ``explains`` names failures that are symptoms of this one; they are ignored until ``tries`` is used up.
     """
 
     way: HardwareWay
@@ -47,7 +46,7 @@ class Case:
 class Tangled:
     """Treatment if conflicting parts are installed: all layers are removed and reinstalled instead of repaired.
 
-    The differences from the stack do not matter. ``reason`` gives the reason in a few words.
+    ``reason`` gives the reason in a few words.
     """
 
     reason: str
@@ -55,7 +54,7 @@ class Tangled:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """Treatment of a failure that provisioning does not fix directly, but that may disappear when it fixes another.
+    """Treatment of a failure that may disappear when provisioning fixes another.
 
     If the failure remains, all layers are removed and provisioned again. ``reason`` gives the reason in a few words.
     """
@@ -65,7 +64,7 @@ class Stuck:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Treatment if a resource is in use: a reboot releases it. ``reason`` names the resource in a few words."""
+    """Treatment if a resource is in use: a reboot releases it. ``reason`` names the resource."""
 
     reason: str
 
@@ -74,8 +73,7 @@ class Held:
 class NoRoom:
     """Treatment if the disk is full: files that Hostwright left behind are removed first.
 
-    ``nearly`` means that the disk is not full yet: files are removed only from hosts on which something is to be
-    installed.
+    ``nearly`` means that the disk is not full yet. Then files are removed only before an installation.
     """
 
     nearly: bool = False

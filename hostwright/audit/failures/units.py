@@ -13,20 +13,19 @@ from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Probe
 from hostwright.resources.system.services import parse_show
 
-#: maximum number of lines to show of a program's output. One is not enough: it may only refer to the program's help
+#: maximum number of lines to show of a program's output; one line may only refer to the program's help
 LAST_LINES = 2
-#: maximum number of journal lines to read of a failed unit: systemd's messages about five starts, and the program's
-#: output
+#: maximum number of journal lines to read of a failed unit, enough for systemd's messages about five starts
 JOURNAL_LINES = 25
 
-MOST_DIGITS = 10  #: number of digits from which a number in the output of systemctl counts as invalid
+MOST_DIGITS = 10  #: number of digits from which a number from systemctl is invalid
 
-#: maximum number of journal lines to show of a unit (our choice). systemd itself logs six about a start
+#: maximum number of journal lines to show of a unit (our choice): systemd itself logs six about a start
 QUOTED_LINES = 12
 QUOTED_CHARACTERS = 300  #: maximum number of characters to show of a journal line
-#: number of bytes to read of a journal line: more than are shown, so that a secret is read and masked whole
+#: maximum number of bytes to read of a journal line; only a whole secret is masked
 LINE_BYTES = 1000
-NAMES_BYTES = 520  #: maximum number of bytes of the two unit names before a journal line
+NAMES_BYTES = 520  #: maximum size in bytes of the two unit names at the beginning of a journal line
 MOST_NEEDED = 2  #: maximum number of failed dependencies of a unit whose journals are read too
 
 _FAILED = "systemctl list-units --state=failed,activating --plain --no-legend --no-pager"
@@ -37,7 +36,7 @@ done; exit 0"""
 
 _STATES = ("LoadState", "ActiveState", "SubState", "Result")
 
-#: systemd's own messages in a unit's journal; all other lines are output of the unit's program
+#: pattern of systemd's own messages in a unit's journal
 _SYSTEMD = Pattern(
     r"\S+\.(service|socket|mount|timer): |(Start|Stopp|Reload|Finish|Listen|Clos|Mount|Unmount)(ed|ing) "
     r"|Failed to (start|listen|mount) |Dependency failed "
@@ -52,19 +51,16 @@ class Unit:
     """One unit as ``systemctl show`` reports it."""
 
     name: str
-    load: str  #: loaded, not-found, masked …
-    active: str  #: active, activating, inactive, failed …
-    sub: str  #: running, dead, auto-restart …
+    load: str  #: load state: loaded, not-found, masked …
+    active: str  #: state: active, activating, inactive, failed …
+    sub: str  #: state in detail: running, dead, auto-restart …
     result: str  #: why the unit ended: success, exit-code, timeout …
-    queued: bool = False  #: whether a start or stop of the unit waits for other units, as at boot
-    restarts: int = 0  #: number of automatic restarts since the unit was last started by hand or at boot
+    queued: bool = False  #: whether a start or stop of the unit waits for other units
+    restarts: int = 0  #: number of automatic restarts since the last start
 
     @property
     def failed(self) -> bool:
-        """Whether the unit failed, or is being restarted after a failure.
-
-        A unit that is being started for the first time has not failed.
-        """
+        """Whether the unit failed, or is being restarted after a failure."""
         ended = self.sub.startswith("auto-restart") and self.result not in {"", "success"}
         return self.active == "failed" or ended or (self.active == "activating" and self.restarts > 0)
 
@@ -108,7 +104,7 @@ class Units:
         return tuple(text for who, _, text in rows if who == name and text.strip())
 
     def last_words(self, ctx: AuditContext, name: str) -> tuple[str, ...]:
-        """The last output of a failed unit's program, from its journal (see the function ``last_words``)."""
+        """The last output of a failed unit's program, from the unit's journal."""
         return last_words(self.journal(ctx, name))
 
     def limited(self, ctx: AuditContext, name: str) -> str:

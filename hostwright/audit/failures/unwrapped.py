@@ -1,24 +1,18 @@
-"""Restore a tool's output as the tool printed it: remove prefixes of loggers, and join wrapped lines.
-
-Patterns are searched for in the original and in the restored output, since a removed prefix may be part of a message
-(such as a driver's tag).
-"""
+"""Restore a tool's output as the tool printed it: remove prefixes of loggers, and join wrapped lines."""
 
 from __future__ import annotations
 
 from hostwright.common.untrusted import Pattern
 
 WIDTH = 80  #: width in columns at which terminals and tools wrap lines
-#: minimum number of characters in a line for an indented next line to be its continuation. Shorter lines are headings
-#: of lists
+#: minimum number of characters of a line that an indented line continues; shorter lines are headings
 LEAST = 40
 
-#: colour codes: as escape sequences, as rsyslog writes them, and without the escape character
+#: pattern of colour codes, also as rsyslog writes them or without the escape character
 _COLOURS = Pattern(r"(?:\x1b|#033)\[[0-9;?]{0,16}[A-Za-z]|\[[0-9]{1,2}(?:;[0-9]{1,3}){0,4}m")
-#: text at the end of each line in the json-file log of a container engine
+#: pattern of the end of each line in the json-file log of a container engine
 _JSON_LOG = Pattern(r"\\n\",\"stream\":\"std(?:out|err)\",\"time\":\"[^\"\n]{1,40}\"\}")
-#: line ends within a line, as written by rsyslog, and by Go and JSON, which quote each other several times. A letter
-#: after the escape makes it part of a path or a name, as in ``C:\new``
+#: pattern of escaped line ends, as rsyslog, Go and JSON write them
 _ENDS = Pattern(r"#012|\r\n?|\\{1,8}n([a-z]?)")
 _TABS = Pattern(r"#011|\\{1,8}t([a-z]?)")
 _QUOTES = Pattern(r"\\{1,8}\"")
@@ -26,23 +20,21 @@ _DATE = (
     r"(?:[A-Z][a-z]{2} {1,2}[0-9]{1,2} [0-9:]{8}"
     r"|[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}[0-9.,]{0,10}(?:Z|[+-][0-9:]{4,6})?)"
 )
-#: prefixes of lines from syslog, journalctl, containers and builders (date, host, program), dmesg (seconds or date),
-#: and log levels
+#: pattern of prefixes of log lines: date, host, program, seconds, log level
 _PREFIX = Pattern(
     rf"(?:{_DATE}\s{{1,4}}(?:[\w.-]{{1,64}} [\w./@()-]{{1,64}}(?:\[[0-9]{{1,10}}\])?: )?"
     r"|#[0-9]{1,4} [0-9.]{1,9} |[0-9]{1,5}\.[0-9]{1,3} {1,9}|[0-9]{2}:[0-9]{2}:[0-9]{2} |\{\"log\":\"|<[0-9]{1,3}>"
     r"|\[ {0,8}[0-9]{1,8}\.[0-9]{6}\] ?|\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9:]{14,17}\] ?){1,4}"
 )
-_TAG = Pattern(r"([A-Z]{4}): [a-z(]")  #: tag of a driver, which repeats it on each line of a sentence
+_TAG = Pattern(r"([A-Z]{4}): [a-z(]")  #: pattern of the tag that a driver repeats on each line of a sentence
 TAG_CHARACTERS = 7
-_LEVELS = {"INFO", "WARN", "NOTE", "HINT"}  #: tags of lines that are complete sentences
+_LEVELS = {"INFO", "WARN", "NOTE", "HINT"}  #: log levels, which are not tags of a driver
 
 
 def unwrapped(output: str) -> tuple[str, ...]:
     """``output`` with one line for each line that the tool printed, in one or two forms.
 
-    There are two forms if some lines are as wide as a terminal: one as if they were cut between words, one as if within
-    a word.
+    The forms differ if lines were cut at the width of a terminal: between words, or within a word.
     """
     text = _COLOURS.sub("", _JSON_LOG.sub("", output))
     text = _QUOTES.sub('"', _but_names(_TABS, "", _but_names(_ENDS, "\n", text)))
@@ -50,7 +42,6 @@ def unwrapped(output: str) -> tuple[str, ...]:
 
 
 def _but_names(escapes: Pattern, replacement: str, text: str) -> str:
-    """Replace each of these escapes by ``replacement``, unless a letter after it makes it part of a name."""
     parts, end = [], 0
     for match in escapes.finditer(text):
         if not match[1]:
@@ -60,7 +51,7 @@ def _but_names(escapes: Pattern, replacement: str, text: str) -> str:
 
 
 def _joined(lines: list[str]) -> tuple[str, str]:
-    """The text with wrapped lines joined, in two forms: with a space at each joint, and without a space."""
+    """The text with wrapped lines joined, in two forms: with and without a space at each joint."""
     spaced: list[str] = []
     glued: list[str] = []
     last = raw = ""  #: the previous line without its prefix (``last``), and as logged (``raw``)
@@ -87,7 +78,7 @@ def _prefix(line: str) -> tuple[int, bool]:
 
 
 def _did_not_fit(raw: str, line: str) -> bool:
-    """Whether the first word of ``line`` would not have fit on the previous line ``raw`` of a terminal."""
+    """Whether a terminal wrapped the line ``raw``, because the first word of ``line`` did not fit on it."""
     word = line.lstrip()[:WIDTH].partition(" ")[0]
     return len(raw) <= WIDTH < len(raw) + 1 + len(word)
 

@@ -1,1 +1,1 @@
-"""Installed software on hosts by layer, including software installed by hand; groups of equal hosts; draft stacks."""
+"""Installed software on hosts by layer, whoever installed it; groups of equal hosts; draft stacks."""

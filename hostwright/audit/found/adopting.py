@@ -33,8 +33,8 @@ class HostFound:
 class StackDraft:
     """A draft stack for a host: the stack that it extends, and the rest of the file as ``data``.
 
-    ``data`` is empty if the host matches the stack ``extends``. ``left_out`` maps each role of that stack that the
-    draft omits to the reason.
+    ``data`` is empty if the host matches the stack ``extends``. ``left_out`` maps each omitted role of that stack to
+    the reason.
     """
 
     extends: str
@@ -47,9 +47,8 @@ class StackDraft:
 class Likeness:
     """A comparison of a host with a stack.
 
-    ``parts`` has the result for each layer of the stack. ``differing`` are the layers on the host that differ from the
-    stack, and ``far`` is the sum of their distances. ``lacking`` are the layers of the stack that the host does not
-    have.
+    ``parts`` has the result for each layer of the stack. ``differing`` are the layers that differ, ``far`` is the sum
+    of their distances, and ``lacking`` are the layers of the stack that the host does not have.
     """
 
     stack: Stack
@@ -62,8 +61,8 @@ class Likeness:
 def nearest(host: HostFound, stacks: Iterable[Stack], finders: Finders, fits: Sequence[StackFit]) -> Likeness | None:
     """The stack that is nearest to a host, compared with the host; ``None`` if there is no stack.
 
-    Stacks for the host's distribution come before others. Among these, the order is: fewest differing layers, nearest
-    versions, fewest lacking layers, order of ``fits``.
+    Stacks for the host's distribution come first. Then fewest differing layers, nearest versions and fewest lacking
+    layers decide, in this order.
     """
     places = {fit.stack: place for place, fit in enumerate(fits)}
 
@@ -100,7 +99,7 @@ def _outside_homes(found: OnHost) -> OnHost:
 
 
 def draft(host: HostFound, like: Likeness, roles: Sequence[Role]) -> StackDraft:
-    """Draft the stack file of a host as differences from the stack that ``like`` compares with the host."""
+    """Draft the stack file of a host as differences from the stack in ``like``."""
     stack = like.stack
     left_out = {layer: part.left_out for layer, part in like.parts.items() if part.left_out}
     left_out |= _without_needs(stack.roles, left_out, roles)
@@ -120,10 +119,10 @@ def draft(host: HostFound, like: Likeness, roles: Sequence[Role]) -> StackDraft:
 
 
 def _without_needs(names: Sequence[str], left_out: Mapping[str, str], roles: Sequence[Role]) -> Mapping[str, str]:
-    """The roles that need a role in ``left_out``, directly or indirectly, each with the reason for omitting it."""
+    """The roles that need a role in ``left_out``, directly or indirectly, each with the reason to omit it."""
     by_name = {role.name: role for role in roles}
     gone: dict[str, str] = {}
-    for name in names:  # a role comes after the roles that it needs
+    for name in names:  # each role comes after the roles that it needs
         kept = [by_name[other] for other in names if other not in left_out and other not in gone]
         lacking = [need for need in by_name[name].needs if not providers(need, kept)]
         if lacking and name not in left_out:

@@ -1,4 +1,4 @@
-"""Group hosts without a release record by their installed software, and compare each group with the largest. Pure."""
+"""Group hosts without a release record by their installed software. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hostwright.audit.fleetaudit import HostAudit, Reading
 from hostwright.audit.found.reading import HOMES
 
-Layers = Mapping[str, tuple[tuple[str, str], ...]]  #: by layer: pairs of a name or path and a value
+Layers = Mapping[str, tuple[tuple[str, str], ...]]  #: layer → pairs of a name (or path) and a value
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class FoundGroup:
 
 
 def by_hand(hosts: Iterable[HostAudit]) -> tuple[HostAudit, ...]:
-    """The hosts with software of a layer but without a release record: their software was installed by hand."""
+    """The hosts with software of a layer but without a release record, so that it was installed by hand."""
     return tuple(
         host
         for host in hosts

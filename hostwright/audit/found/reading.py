@@ -1,7 +1,6 @@
 """Read the installed software of a host by one probe that runs the finders of all roles. Pure.
 
-The probe searches other users' environments as root. It therefore reads only the names of metadata files, and runs
-nothing in them.
+The probe searches other users' environments as root. It therefore reads only metadata, and runs nothing in them.
 """
 
 from __future__ import annotations
@@ -21,18 +20,17 @@ from hostwright.plan.roles.found import Finder, OnHost, PythonPackage
 from hostwright.plan.roles.role import Role
 from hostwright.resources.packages.packages import DPKG, dpkg_table
 
-CHECK = "environments"  #: name of the check that is reported as not made if a limit stopped the search
-#: maximum number of Python packages of layers, and of environments in conda's lists (our choice). A host has a few
-#: dozen
+CHECK = "environments"  #: name of the check that is not made if the search is stopped
+#: maximum number of Python packages, and of conda environments (our choice): a host has a few dozen
 MOST = 300
-DEPTH = 9  #: maximum depth of the search below a home, which includes ``PROJECT/.venv/lib/python3.11/site-packages``
-#: time limit in seconds for each search of an audit (our choice): enough to read the names of half a million files
+DEPTH = 9  #: maximum number of directory levels below a home to search: ``PROJECT/.venv/lib/python3.11/site-packages``
+#: time limit in seconds for each search (our choice): enough for the names of half a million files
 SEARCH_S = 10.0
-#: directories whose software is shown, but does not make a host an outlier, since nearly every host has its own there
+#: directories whose software does not make a host an outlier, since nearly every host has its own there
 HOMES = ("/home/", "/root/")
-CELLS = 8  #: maximum number of fields to keep of a row
+CELLS = 8  #: maximum number of fields to keep of an output row
 
-#: types of file systems that are not searched: otherwise, 200 hosts would search the same shared home
+#: types of file systems that are not searched, since many hosts share them
 _ELSEWHERE = ("nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "gpfs", "beegfs", "autofs", "proc", "sysfs")
 #: directories that are not searched: copies of environments, and caches
 _SKIPPED = ("pkgs", "node_modules", ".git", ".cache", ".snapshot", "*[[:cntrl:]]*")
@@ -100,14 +98,14 @@ class Finders:
 
 
 def finders_of(roles: Iterable[Role]) -> Finders:
-    """The finders of these roles, sorted: for cards, then for other system software, then for environments only."""
+    """The finders of these roles in their order: for GPUs, for other system software, for environments only."""
     parts = [(role, part.FOUND) for role in roles if (part := role.part("found"))]
     parts.sort(key=lambda one: (not one[1].script, not one[0].part_name("gpus")))
     return Finders({role.name: finder for role, finder in parts})
 
 
 def readings_found(finders: Finders, ctx: AuditContext) -> tuple[Reading, ...]:
-    """The result of ``Finders.readings``, computed once for all hosts with equal facts; empty if a probe timed out."""
+    """The result of ``Finders.readings``, computed once for hosts with equal facts; empty if a probe timed out."""
     try:
         for probe in finders.probes:
             ctx.require(probe)
@@ -120,7 +118,7 @@ def cut_short(finders: Finders, facts: Facts, layer: str) -> Iterator[NotChecked
     """Report that a limit stopped the search for environments, so that the found software may be incomplete."""
     if finders.by_layer and finders.probe in facts:
         text = facts[finders.probe].text
-        if "\n\tbound\ttime\n" in f"\n{text}":  # a row without a scope, and so without a layer
+        if "\n\tbound\ttime\n" in f"\n{text}":  # the script's row for its time limit
             yield NotChecked(layer, CHECK, f"the search stopped after {SEARCH_S:.0f} s and may be incomplete")
         elif text.count("\n/") >= MOST - 1:
             yield NotChecked(layer, CHECK, f"the search stopped after {MOST} packages and may be incomplete")

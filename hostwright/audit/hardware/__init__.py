@@ -1,1 +1,1 @@
-"""GPU cards as values: the state that their driver reports, and the events in the kernel log."""
+"""GPUs: the state that their driver reports, and their events in the kernel log."""

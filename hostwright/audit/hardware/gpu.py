@@ -1,4 +1,4 @@
-"""The state of one GPU according to its driver. ``None`` means that the card or the driver does not report a value."""
+"""The state of one GPU according to its driver. ``None`` means that the value is not reported."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class EccCounts:
-    """ECC error counts of a card, either since its driver was loaded (volatile) or over its lifetime (aggregate)."""
+    """ECC error counts of a GPU, either since its driver was loaded (volatile) or over its lifetime (aggregate)."""
 
     corrected: int | None = None
     uncorrected: int | None = None
@@ -23,13 +23,13 @@ class GpuProcess:
 
     pid: int
     name: str
-    kind: str  #: C: compute, G: graphics
+    kind: str  #: type of use; C: compute, G: graphics
     memory_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GpuLink:
-    """One link from a card to another card, or to a switch."""
+    """One NVLink from a GPU to another GPU, or to a switch."""
 
     number: int
     active: bool
@@ -52,7 +52,7 @@ class Gpu:
     pcie_width: int | None = None
     pcie_width_max: int | None = None
     pcie_replays: int | None = None
-    ecc: bool | None = None  #: whether ECC is enabled
+    ecc: bool | None = None
     ecc_volatile: EccCounts = EccCounts()
     ecc_aggregate: EccCounts = EccCounts()
     retired_single_bit: int | None = None  #: number of memory pages retired after many corrected errors
@@ -65,43 +65,43 @@ class Gpu:
     persistence: bool | None = None
     mig: bool | None = None
     mig_instances: int | None = None
-    slowdowns: tuple[str, ...] = ()  #: active reasons for reduced clocks, as the driver's tool names them
+    slowdowns: tuple[str, ...] = ()  #: active reasons for reduced clocks, in the words of the driver's tool
     temperature: int | None = None
-    temperature_slowdown: int | None = None  #: temperature from which the hardware slows the card down
-    temperature_maximum: int | None = None  #: temperature at which the hardware shuts the card down
+    temperature_slowdown: int | None = None  #: temperature from which the hardware reduces the clocks
+    temperature_maximum: int | None = None  #: temperature at which the hardware shuts the GPU down
     power: float | None = None
     power_limit: float | None = None
     performance: str = ""  #: performance state: P0 (fastest) to P12
     links: tuple[GpuLink, ...] = ()
     processes: tuple[GpuProcess, ...] = ()
-    #: error that the driver reports instead of values, such as "GPU is lost", "GPU requires reset" or "Unknown Error"
+    #: error that the driver reports instead of values, such as "GPU is lost"
     fault: str = ""
-    #: action that the driver requires: "Reset", "Reboot", "Drain P2P" or "Drain and Reset"; empty for none
+    #: action that the driver requires, such as "Reset" or "Reboot"; empty for none
     recovery: str = ""
     ecc_pending: bool | None = None  #: whether ECC will be enabled after the next reset
     mig_pending: bool | None = None  #: whether MIG will be enabled after the next reset
-    #: whether the card has more uncorrectable SRAM errors than the vendor tolerates
+    #: whether the GPU has more uncorrectable SRAM errors than the vendor tolerates
     sram_threshold_exceeded: bool | None = None
     remap_banks_spent: int | None = None  #: number of memory banks without a spare row
-    temperature_margin: int | None = None  #: degrees until the card reaches its operating limit (T.Limit)
-    #: whether the card has joined the fabric of switches; ``None``: it has no fabric, or does not report it
+    temperature_margin: int | None = None  #: degrees until the GPU reaches its operating limit
+    #: whether the GPU is connected to the NVLink switches; ``None``: unknown, or no switches
     fabric: bool | None = None
-    fabric_state: str = ""  #: state of the fabric according to the driver's tool: "Completed, Success", "In Progress"
-    clique: str = ""  #: identifier of a group of cards that reach each other through the fabric
+    fabric_state: str = ""  #: state of this connection, such as "In Progress" or "Completed, Success"
+    clique: str = ""  #: identifier of a group of GPUs that reach each other through NVLink switches
 
 
 @dataclass(frozen=True, slots=True)
 class GpuEvent:
-    """An event that a card reported in the kernel log. ``at`` is UTC, ISO 8601; empty if the log contains no time.
+    """An event of a GPU in the kernel log. ``at`` is UTC, ISO 8601; empty if the log contains no time.
 
-    ``meaning`` and ``asks`` are sentences without a full stop: the meaning of the event number, and the action that the
-    vendor recommends.
+    ``meaning`` is the meaning of the event number, and ``asks`` the action that the vendor recommends. Both are
+    sentences without a full stop.
     """
 
     number: int
     bus: str  #: PCI address without the function: ``0000:3b:00``
     at: str
-    text: str  #: line of the log: untrusted
-    count: int = 1  #: number of such events of the card in the period that was read; ``at`` is the time of the last one
+    text: str  #: line of the log
+    count: int = 1  #: number of such events in the log; ``at`` is the time of the last one
     meaning: str = ""
     asks: str = ""

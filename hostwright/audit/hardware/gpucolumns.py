@@ -1,7 +1,4 @@
-"""The values of a card in reports. Each is declared once, for HTML page, console, CSV, metrics and comparison.
-
-The JSON document has the fields of ``Gpu`` instead.
-"""
+"""The values of a GPU in reports. Each is declared once, for HTML page, console, CSV, metrics and comparison."""
 
 from __future__ import annotations
 
@@ -11,13 +8,13 @@ from dataclasses import dataclass
 from hostwright.audit.hardware.gpu import EccCounts, Gpu
 
 UNKNOWN = "–"
-#: function that returns a value of a card as text for people: untrusted, and empty if the card does not report it
+#: function that returns a value of a GPU as untrusted text; empty if it is not reported
 Text = Callable[[Gpu], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A metric for a value of a card.
+    """A metric for a value of a GPU.
 
     ``numbers`` are keyed by the label ``kind``; for a metric without labels, the only key is an empty text.
     """
@@ -29,14 +26,14 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class GpuColumn:
-    """One value of a card: its name on the HTML page and in the CSV, its text, and whether it needs attention."""
+    """One value of a GPU: its name on the HTML page and in the CSV, its text, and whether it needs attention."""
 
     name: str
     text: Text
     bad: Callable[[Gpu], bool | None] = lambda _: False
-    head: str = ""  #: column heading on the console; empty if the console does not show the value
+    head: str = ""  #: column heading on the console; empty: not shown
     gauge: Gauge | None = None
-    #: name and text of the value in the history and in comparisons of cards of the same model; ``None``: not compared
+    #: name and text of the value in the history and in comparisons of GPUs; ``None``: not compared
     compared: tuple[str, Text] | None = None
 
 
@@ -65,7 +62,7 @@ def _both(first: int | None, second: int | None) -> str:
 
 
 def _ecc(counts: EccCounts) -> tuple[int | None, int | None]:
-    """The numbers of uncorrected and corrected errors. If the card reports no totals, its memories are added up."""
+    """The numbers of uncorrected and corrected errors. If no totals are reported, the memories are added up."""
     return (
         _sum(counts.uncorrected, (counts.sram_uncorrected, counts.dram_uncorrected)),
         _sum(counts.corrected, (counts.sram_corrected, counts.dram_corrected)),
@@ -103,7 +100,6 @@ def _narrow(gpu: Gpu) -> bool:
     return gpu.pcie_width is not None and gpu.pcie_width_max is not None and gpu.pcie_width < gpu.pcie_width_max
 
 
-#: all values of a card, in the order in which reports show them
 GPU_COLUMNS = (
     GpuColumn("model", lambda gpu: gpu.model, head="model"),
     GpuColumn("VBIOS", lambda gpu: gpu.vbios, head="VBIOS", compared=("vbios", lambda gpu: gpu.vbios)),

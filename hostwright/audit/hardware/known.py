@@ -10,14 +10,13 @@ from hostwright.common.text import differences
 from hostwright.common.untrusted import whole
 
 REMEMBERED_DAYS = 30  #: number of days for which missing hardware is reported (our choice)
-#: smallest part of the earlier memory that does not count as a loss. A new kernel may reserve a little more memory; the
-#: loss of one of 32 modules is 3 %
+#: minimum fraction of the earlier memory that is not a loss; one of 32 modules is 3 %
 _LESS_MEMORY = 0.98
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCard:
-    """The identity of a card, and those of its values that a fault may reduce. Unknown values are empty."""
+    """The identity of a GPU, and those of its values that a fault may reduce. Unknown values are empty."""
 
     bus: str  #: PCI address in lowercase: ``0000:3b:00.0``
     model: str = ""
@@ -25,41 +24,38 @@ class KnownCard:
     uuid: str = ""
     vbios: str = ""
     memory: str = ""  #: memory size in MiB
-    ecc: str = ""  #: on or off. Some cards have less memory with ECC
+    ecc: str = ""  #: on or off; some GPUs have less memory with ECC
     nvlinks: str = ""  #: number of active links
-    pcie: str = ""  #: number of lanes that both the card and its slot support
-    generation: str = ""  #: PCIe generation that both the card and its slot support
+    pcie: str = ""  #: number of lanes that both the GPU and its slot support
+    generation: str = ""  #: PCIe generation that both the GPU and its slot support
 
     def __str__(self) -> str:
         words = {
             "serial": self.serial, "": self.uuid, "VBIOS": self.vbios, "MiB": self.memory, "ECC": self.ecc,
             "NVLinks": self.nvlinks, "PCIe": " ".join(filter(None, (self.generation, self.pcie and f"x{self.pcie}"))),
         }  # fmt: skip
-        first = {"MiB", "NVLinks"}  # for these two, the number is printed before the name
+        first = {"MiB", "NVLinks"}
         known = (f"{value} {name}" if name in first else f"{name} {value}" for name, value in words.items() if value)
         return ", ".join([self.model or "unknown", *(text.strip() for text in known)])
 
     @property
     def name(self) -> str:
-        """PCI address, model, serial number and UUID of the card, for messages."""
+        """PCI address, model, serial number and UUID of the GPU, for messages."""
         words = (self.model or "unknown", self.serial and f"serial {self.serial}", self.uuid)
         return f"{self.bus}: {', '.join(filter(None, words))}"
 
     @property
     def identity(self) -> str:
-        """The UUID or serial number, which stays the same if the card is moved to another slot.
-
-        If both are unknown, the PCI address.
-        """
+        """The UUID or serial number, which stays the same in another slot. If both are unknown, the PCI address."""
         return self.uuid or self.serial or self.bus
 
     def is_other_than(self, card: KnownCard) -> bool:
-        """Whether these are two different cards: both have a serial number or a UUID, and these differ."""
+        """Whether these are two different GPUs: both have a serial number or a UUID, and these differ."""
         pairs = ((self.serial, card.serial), (self.uuid, card.uuid))
         return any(one and two and one != two for one, two in pairs)
 
     def differs(self, other: KnownCard) -> bool:
-        """Whether a value that is known for both cards differs."""
+        """Whether a value that is known for both GPUs differs."""
         pairs = ((getattr(self, part.name), getattr(other, part.name)) for part in fields(self))
         return any(one and two and one != two for one, two in pairs)
 
@@ -69,13 +65,13 @@ class KnownHardware:
     """The hardware of a host according to its inventory, and to the audits of the last 30 days."""
 
     gpus: int | None = None  #: number of GPUs according to the inventory (``hostwright_gpus``)
-    #: cards that audits found, in every state that was recorded, the latest state first
+    #: GPUs in earlier audits, the latest state first
     cards: tuple[KnownCard, ...] = ()
-    most_gpus: int = 0  #: largest number of GPUs that an audit found
+    most_gpus: int = 0  #: largest number of GPUs in one audit
     memory_gib: int = 0  #: largest memory size in GiB that an audit found
 
     def missing(self, present: Iterable[Gpu]) -> tuple[KnownCard, ...]:
-        """The cards of earlier audits that are not in ``present``, and whose slots now contain no other card."""
+        """The GPUs of earlier audits that are not in ``present``, and whose slots now contain no other GPU."""
         here = [known_card(gpu) for gpu in present]
         known, buses = {card.identity for card in here}, {card.bus for card in here}
         gone: dict[str, KnownCard] = {}
@@ -85,7 +81,7 @@ class KnownHardware:
         return tuple(gone[bus] for bus in sorted(gone))
 
     def replaced(self, present: Iterable[Gpu]) -> Iterator[str]:
-        """Texts ``BUS: serial OLD → NEW``: the slots in which another card has replaced a card that is now gone."""
+        """Texts ``BUS: serial OLD → NEW`` for the slots in which another GPU has replaced a missing one."""
         here = [known_card(gpu) for gpu in present]
         known = {card.identity for card in here}
         for now in here:
@@ -95,7 +91,7 @@ class KnownHardware:
                 yield f"{now.bus}: {differences(str(before), str(now))}"
 
     def less(self, gpu: Gpu) -> Iterator[str]:
-        """One text for each value of a card that is lower than in earlier audits: ``active NVLinks: 11, 12 before``."""
+        """One text for each value of a GPU that is lower than in earlier audits: ``active NVLinks: 11, 12 before``."""
         now = known_card(gpu)
         before = [card for card in self.cards if card.identity == now.identity]
         for what, value in _VALUES:
@@ -124,7 +120,7 @@ NOTHING_KNOWN = KnownHardware()
 
 
 def known_card(gpu: Gpu) -> KnownCard:
-    """The values of a card that later audits compare with the card.
+    """The values of a GPU that later audits compare.
 
     In MIG mode, NVLinks are not counted, since the driver may disable them.
     """

@@ -1,9 +1,8 @@
 """The results of audits over time: ``history.sqlite`` in the state directory, and the last facts of each host.
 
 The history is an SQLite file (mode 0600, in a directory of mode 0700). Several processes may write it at the same time.
-A fact about a host is written when it changes (see ``hostwright.audit.history.schema``). A host that could not be read,
-an excluded layer and a rule that could not be checked change nothing: the last known fact is kept until an audit finds
-another. Inventories are identified by their location. Entries are removed after 400 days, except the start times of
+A fact about a host is written when it changes. If a host, a layer or a rule is not checked, its last known facts are
+kept. Inventories are identified by their location. Entries are removed after 400 days, except the start times of
 facts that still hold.
 
 The last facts of a host are in ``audits/INVENTORY/facts/HOST.last.json.gz``, in the same format as the facts of runs.

@@ -14,17 +14,16 @@ from hostwright.audit.history.pruning import DAY_S
 from hostwright.audit.history.reading import moment
 from hostwright.audit.judging.outliers import OWN
 
-UNSEEN_DAYS = 30  #: number of days without an audit after which a host no longer counts as part of the fleet
+UNSEEN_DAYS = 30  #: number of days without an audit after which a host is not part of the fleet
 
-_Facts = dict[tuple[int, int], list[Item]]  #: current facts by database ids of host and subject
+_Facts = dict[tuple[int, int], list[Item]]  #: database ids of host and subject → current facts
 
 _COLUMNS = "SELECT span.host, span.subject, kind, layer, subject.name, have, want, more FROM span "
 _JOINED = (
     "JOIN host ON host.id = span.host JOIN fact ON fact.id = span.fact JOIN subject ON subject.id = span.subject "
     "WHERE inventory = :inventory AND first <= :then "
 )
-#: Queries for facts that held at the first audit and have ended, and for facts that began after it and hold now. They
-#: are separate, so that each uses an index
+#: two queries, for facts that have ended and for facts that began, since each of them uses an index
 _ENDED = _COLUMNS + _JOINED + "AND until > :then AND until <= :now AND since <= :then"
 _BEGUN = _COLUMNS + _JOINED + "AND since > :then AND since <= :now AND (until IS NULL OR until > :now)"
 
@@ -79,7 +78,7 @@ def _last(db: sqlite3.Connection, inventory: int | None) -> _Row | None:
 
 
 def _unread(db: sqlite3.Connection, inventory: int | None, now: int) -> tuple[str, ...]:
-    """The hosts that could not be read in their last audit; later audits than number ``now`` are ignored."""
+    """The hosts that could not be read in their last audit. Audits after number ``now`` are ignored."""
     rows = db.execute(
         "SELECT host.name FROM span JOIN host ON host.id = span.host WHERE inventory = ? "
         "AND fact IN (SELECT fact.id FROM fact JOIN subject ON subject.id = subject "
@@ -93,7 +92,7 @@ def _unread(db: sqlite3.Connection, inventory: int | None, now: int) -> tuple[st
 def _folded(
     db: sqlite3.Connection, window: Mapping[str, int | None], names: Mapping[int, str]
 ) -> Iterator[FleetChange]:
-    """The changes of all hosts; a change that several hosts have in common is yielded once, with their names."""
+    """The changes of all hosts. A change that several hosts have in common is yielded once, with their names."""
     ended, begun = _facts(db, _ENDED, window), _facts(db, _BEGUN, window)
     _add_last_known(db, ended, begun, window)
     hosts: dict[tuple[Key, str | None, str | None], set[str]] = defaultdict(set)
@@ -114,7 +113,7 @@ def _facts(db: sqlite3.Connection, query: str, window: Mapping[str, int | None])
 
 
 def _add_last_known(db: sqlite3.Connection, ended: _Facts, begun: _Facts, window: Mapping[str, int | None]) -> None:
-    """If the first audit did not read a value that the second one found, add the last value known before."""
+    """Add the last known value of each thing that the first audit did not read, but the second one did."""
     query = (
         "SELECT kind, layer, name, have, want, more FROM span JOIN fact ON fact.id = span.fact "
         "JOIN subject ON subject.id = span.subject WHERE host = ? AND span.subject = ? AND since <= ? "

@@ -1,4 +1,4 @@
-"""The last facts of each host, for ``hostwright audit --offline``, which judges them without contacting hosts."""
+"""The last facts of each host, for ``hostwright audit --offline``."""
 
 from __future__ import annotations
 
@@ -26,11 +26,9 @@ class FactStore:
         self._places: dict[str | Path, Path] = {}
 
     def keep(self, inventory: str | Path, host: str, at: datetime, facts: Facts, redactor: Redactor) -> None:
-        """Store the facts of a host, read at the time ``at``, with secrets masked.
+        """Replace the stored facts of a host. The new ones were read at the time ``at``; secrets in them are masked.
 
-        They replace the host's earlier facts.
-
-        The file is replaced atomically. Raises ``HostwrightError`` if it cannot be written.
+        Raises ``HostwrightError`` if the file cannot be written.
         """
         path = self._path(inventory, host)
         try:

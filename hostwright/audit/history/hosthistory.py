@@ -1,4 +1,4 @@
-"""Results of queries of the history. Text from a host is untrusted, as in an audit."""
+"""Results of queries of the history. Text from a host is untrusted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hostwright.audit.fleetaudit import Status
 from hostwright.audit.history.items import CARD, DEVIATION, FINDING, READING, STATUS
 from hostwright.common.text import differences
 
-NOTHING = "nothing"  #: text to show for an empty value
+NOTHING = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +17,9 @@ class HistoryEvent:
     """One change between two audits of a host. ``at`` is UTC.
 
     ``kind`` is status, stack, layer, reading, deviation, finding or card. ``name`` is the name of the reading, state or
-    rule, or the card's PCI address. ``before`` and ``after`` are its values; ``None`` means that it did not exist, or
-    that the earlier status is unknown. ``want`` is the value in the stack. ``note`` depends on the kind: the error text
-    for a host that could not be read, the evidence of a finding, or drift, intent or new for a deviation.
+    rule, or the GPU's PCI address. ``before`` and ``after`` are its values; ``None``: it did not exist, or is unknown.
+    ``want`` is the value in the stack. ``note`` is the error text for a host that could not be read, the evidence of a
+    finding, or drift, intent or new for a deviation.
     """
 
     at: datetime
@@ -51,10 +51,7 @@ class HistoryEvent:
 
     @property
     def in_full(self) -> bool:
-        """Whether the sentence is printed without a length limit.
-
-        True for a card, whose sentence ends with its serial number.
-        """
+        """Whether the sentence is printed without a length limit, since it ends with a serial number."""
         return self.kind == CARD
 
     def _change(self, nothing: str, unknown: str) -> str:
@@ -94,7 +91,7 @@ class FleetDiff:
     """The changes of a fleet between two audits, which began at ``since`` and ``until`` (UTC).
 
     Both times are ``None`` if there is no audit. If an audit did not read a host, the last facts known at that time are
-    compared. In ``changes``, equal changes of several hosts are combined.
+    compared.
     """
 
     since: datetime | None = None
@@ -129,7 +126,7 @@ class FleetDiff:
 
     @property
     def values(self) -> tuple[FleetChange, ...]:
-        """Changed readings and cards."""
+        """Changed readings and GPUs."""
         return self.of(READING, CARD)
 
     @property

@@ -1,8 +1,6 @@
 """Convert the audit of one host into facts for the history. Pure.
 
-If an audit does not find a fact of an earlier audit, the fact has ended only if the audit checked it. A host that could
-not be read, a layer that ``--roles`` excludes and a rule that could not be checked give no information: the earlier
-fact is kept until an audit finds another.
+An earlier fact ends only if an audit checked it and did not find it.
 """
 
 from __future__ import annotations
@@ -21,13 +19,13 @@ STATUS, STACK, LAYER = "status", "stack", "layer"
 READING, DEVIATION, FINDING, CARD = "reading", "deviation", "finding", "card"
 
 TEXT_CHARACTERS = 2000  #: maximum number of characters to keep of a text from a host
-#: maximum number of characters to keep of a value of a card. A card's eight values are stored as one text
+#: maximum number of characters to keep of a value of a GPU, whose eight values are stored as one text
 CARD_CHARACTERS = 150
 GRAVE, WARNING = "grave", "warning"
 
 
 class Item(NamedTuple):
-    """One fact about a host. It is a tuple for speed: the audit of a fleet creates and hashes a hundred thousand facts.
+    """One fact about a host. It is a tuple for speed: the audit of a fleet creates a hundred thousand facts.
 
     ``have`` is the value: a status, a value that was read, ``grave`` or ``warning``. ``want`` is the value in the
     stack. ``more`` distinguishes facts with the same value: a reading's ``among``, a deviation's ``why``.
@@ -42,27 +40,24 @@ class Item(NamedTuple):
 
 
 def card_of(bus: str, have: str) -> KnownCard:
-    """Convert an item that ``_card`` created back into a card. Older history files have only the first four values."""
+    """Convert an item that ``_card`` created back into a GPU. Older history files have only the first four values."""
     return KnownCard(bus, *adapter(tuple[str, ...]).validate_json(have)[: len(fields(KnownCard)) - 1])
 
 
 @dataclass(frozen=True, slots=True)
 class HostSnapshot:
-    """The facts about one host in one audit, each with a note about its start, and the checks that the audit made."""
+    """The facts about one host in one audit, each with a note, and the checks that the audit made."""
 
     items: Mapping[Item, str]
     layers: frozenset[str] = frozenset()  #: audited layers; an empty text stands for the host itself
-    cards: bool = False  #: whether the audit could read the host's cards
-    faulty: frozenset[str] = frozenset()  #: PCI addresses of cards that the driver lists but cannot identify
+    cards: bool = False  #: whether the audit could read the host's GPUs
+    faulty: frozenset[str] = frozenset()  #: PCI addresses of GPUs that the driver lists but cannot identify
     #: rules that could not be checked, as pairs of a layer and a name
     unchecked: frozenset[tuple[str, str]] = frozenset()
     partial: frozenset[str] = frozenset()  #: layers in which some states could not be probed
 
     def ends(self, item: Item) -> bool:
-        """Whether this audit shows that an earlier fact, which is not in ``items``, has ended.
-
-        False if the audit did not check the fact.
-        """
+        """Whether this audit shows that an earlier fact has ended. False if it did not check the fact."""
         if item.kind == STATUS:
             return True
         if item.layer not in self.layers:
@@ -80,7 +75,7 @@ class HostSnapshot:
 def snapshot(audit: HostAudit) -> HostSnapshot:
     """Convert the audit of a host into facts for the history."""
     from hostwright.audit.judging.judging import (
-        unprobed,  # imported here since it imports all roles, which readers of the history do not need
+        unprobed,  # slow import (all roles) that readers of the history do not need
     )
 
     if not _could_be_read(audit):

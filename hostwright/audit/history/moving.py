@@ -1,7 +1,7 @@
 """Compare the facts of an earlier and a later audit. Pure.
 
-If the later audit has no value for a status or a reading, it did not read it, and the last known value is kept. If it
-has no fact for a deviation, a finding or a card, the thing no longer exists.
+If the later audit has no value for a status or a reading, the last known value is kept. A deviation, a finding or a
+GPU without a later fact no longer exists.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hostwright.audit.history.items import CARD, LAYER, READING, STACK, STATUS, 
 
 VALUES = frozenset({STATUS, STACK, LAYER, READING})
 
-Key = tuple[str, str, str]  #: kind, layer and name
+Key = tuple[str, str, str]  #: kind, layer and name of a fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class FactChange:
 
     @property
     def item(self) -> Item:
-        """The later fact, or the earlier one if there is no later fact. Both have the same kind, layer and name."""
+        """The later fact, or the earlier one if there is no later fact."""
         either = self.after or self.before
         if either is None:
             raise ValueError("a change needs the fact before or after the change")
@@ -36,7 +36,7 @@ class FactChange:
 def fact_changes(before: Collection[Item], after: Collection[Item]) -> Iterator[FactChange]:
     """The changes of one subject that are worth reporting.
 
-    If several deviations, findings or cards have the same name, earlier and later ones are paired in order.
+    If several deviations, findings or GPUs have the same name, earlier and later ones are paired in order.
     """
     ended, begun = sorted(set(before) - set(after), key=_order), sorted(set(after) - set(before), key=_order)
     for old, new in zip_longest(ended, begun):

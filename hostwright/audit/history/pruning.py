@@ -6,9 +6,9 @@ import json
 import sqlite3
 
 DAY_S = 86_400
-#: number of days for which entries are kept: a year, and a month more for comparison with the year before
+#: number of days for which entries are kept, enough for comparison with the year before
 KEEP_DAYS = 400
-#: number of days after ``KEEP_DAYS`` until old entries are removed. With daily audits, they are removed once a month
+#: number of days after ``KEEP_DAYS`` until entries are removed, so that daily audits prune once a month
 SLACK_DAYS = 30
 
 
@@ -25,10 +25,9 @@ def tidy(db: sqlite3.Connection, number: int, at: int) -> None:
 
 
 def thin(db: sqlite3.Connection, inventory: int, now: int) -> None:
-    """For each past day, keep only the rows of its last audit. Changes that its other audits found are kept.
+    """For each past day, keep only the rows of its last audit, and all changes.
 
-    Otherwise, with ``--watch``, a thousand hosts would add a thousand rows a minute. Thinned out, they add a thousand a
-    day.
+    Otherwise, with ``--watch``, a thousand hosts would add a thousand rows a minute.
     """
     over = db.execute(
         "SELECT id FROM audit WHERE inventory = ? AND at < ? AND id NOT IN (SELECT last FROM host) "
@@ -48,8 +47,7 @@ def thin(db: sqlite3.Connection, inventory: int, now: int) -> None:
 def prune(db: sqlite3.Connection, now: int, keep_days: int = KEEP_DAYS) -> None:
     """Remove audits older than ``keep_days``, facts that ended before, and hosts that were not audited since.
 
-    If a fact still holds, it keeps its start, however old; the row of the first audit that found it is kept too, since
-    it contains the time. ``now`` is in seconds since 1970.
+    If a fact still holds, its start is kept, however old. ``now`` is in seconds since 1970.
     """
     query = "SELECT coalesce((SELECT min(id) - 1 FROM audit WHERE at >= ?), (SELECT max(id) FROM audit), 0)"
     (last,) = db.execute(query, (now - keep_days * DAY_S,)).fetchone()

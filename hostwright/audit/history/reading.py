@@ -98,7 +98,7 @@ def _changes(spans: Iterable[Span], first: int) -> list[tuple[int, FactChange, s
 
 
 def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, FactChange, str]]:
-    """The changes of one subject. The value in the host's first audit is reported only if the subject is the status."""
+    """The changes of one subject. The value in the host's first audit is reported only for the status."""
     begun: dict[int, dict[Item, str]] = defaultdict(dict)
     ended: dict[int, set[Item]] = defaultdict(set)
     for span in spans:
@@ -106,7 +106,7 @@ def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, FactChange
         if span.until is not None:
             ended[span.until].add(span.item)
     now: set[Item] = set()
-    last: set[Item] = set()  #: last known facts
+    last: set[Item] = set()
     for audit in sorted({*begun, *ended}):
         notes = begun.get(audit, {})
         now = now - ended.get(audit, set()) | notes.keys()
@@ -118,7 +118,7 @@ def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, FactChange
 
 
 def _times(db: sqlite3.Connection, host_id: int, audits: Iterable[int]) -> dict[int, datetime]:
-    """The times when a host was read in these audits. If an audit was pruned, the time when it began."""
+    """The times when a host was read in these audits, or when a pruned audit began."""
     rows = db.execute(
         "SELECT audit.id, audit.at + coalesce(after_s, 0) FROM audit "
         "LEFT JOIN seen ON seen.audit = audit.id AND seen.host = ? "
@@ -171,7 +171,7 @@ def ages(db: sqlite3.Connection, inventory: int | None) -> Ages:
 
 
 def _beginning(db: sqlite3.Connection, host_id: int, subject: int, since: int) -> int:
-    """The first audit of an unbroken series up to the audit ``since`` in which a thing existed, with any values."""
+    """The first audit of an unbroken series up to the audit ``since`` in which a subject had facts, with any values."""
     query = "SELECT min(since) FROM span WHERE host = ? AND subject = ? AND until = ? AND since < until"
     while (before := db.execute(query, (host_id, subject, since)).fetchone()[0]) is not None:
         since = before

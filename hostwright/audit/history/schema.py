@@ -1,13 +1,13 @@
 """The SQLite tables of the history, the migrations from earlier versions, and the function that opens the file.
 
-``audit`` has one row for each audit, ``seen`` one for each host in it. Facts are written when they change, not each
-time they are read. A ``span`` means that a ``fact`` held from one audit (``since``) until the audit that found its end
-(``until``; NULL while it holds). A host that does not change costs one row of ``seen`` for each audit.
+``audit`` has one row for each audit, ``seen`` one for each host in it. A ``fact`` is a value of a ``subject``, which is
+identified by kind, layer and name, and shared by all hosts. A ``span`` means that a fact held from one audit
+(``since``) until the audit that found its end (``until``; NULL while it holds). A host that does not change costs one
+row of ``seen`` for each audit.
 
 ``proof`` has one row for each proof of a host, ``measured`` its figures, ``baseline`` the reference figures of a host.
 
-A fact is a value of a ``subject``, which is identified by kind, layer and name, and shared by all hosts. Times are
-seconds since 1970, UTC. Audits are numbered in the order in which they were written.
+Times are seconds since 1970, UTC. Audits are numbered in the order in which they were written.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sqlite3
 from hostwright.apply.journal.sqlitefile import SqliteFile
 from hostwright.common.errors import InputError
 
-CACHE_KIB = 64 * 1024  #: size of SQLite's page cache: adding an audit reads the current facts of every host
+CACHE_KIB = 64 * 1024  #: size of SQLite's page cache in KiB, for the current facts of every host
 
 #: element N migrates a file from version N to N + 1. Never edit an element that was released
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -31,10 +31,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             id INTEGER PRIMARY KEY, inventory INTEGER NOT NULL REFERENCES inventory, name TEXT NOT NULL,
             first INTEGER NOT NULL REFERENCES audit, last INTEGER NOT NULL REFERENCES audit,
             UNIQUE (inventory, name))""",
-        # Number of the last pruned audit. Facts that ended by then are removed
+        # number of the last pruned audit
         "CREATE TABLE pruned (audit INTEGER NOT NULL)",
         "INSERT INTO pruned VALUES (0)",
-        # Checks that an audit made on a host: the audited layers, and the facts in them that could not be checked.
+        # audited layers of a host, and the facts in them that could not be checked
         "CREATE TABLE scope (id INTEGER PRIMARY KEY, layers TEXT NOT NULL, kept TEXT NOT NULL, UNIQUE (layers, kept))",
         """CREATE TABLE seen (
             audit INTEGER NOT NULL REFERENCES audit, host INTEGER NOT NULL REFERENCES host,
@@ -43,12 +43,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE subject (
             id INTEGER PRIMARY KEY, kind TEXT NOT NULL, layer TEXT NOT NULL, name TEXT NOT NULL,
             UNIQUE (kind, layer, name))""",
-        # A fact is found by a hash of its values: an index over the values themselves would store them twice.
+        # a hash, since an index over the values would store them twice
         """CREATE TABLE fact (
             id INTEGER PRIMARY KEY, subject INTEGER NOT NULL REFERENCES subject, digest BLOB NOT NULL UNIQUE,
             have TEXT NOT NULL, want TEXT, more TEXT NOT NULL)""",
         "CREATE INDEX fact_subject ON fact (subject)",
-        # The spans of a host are stored next to each other, so that its whole history is read as one range.
+        # the spans of a host are adjacent, so that its history is read as one range
         """CREATE TABLE span (
             host INTEGER NOT NULL REFERENCES host, subject INTEGER NOT NULL REFERENCES subject,
             since INTEGER NOT NULL REFERENCES audit, fact INTEGER NOT NULL REFERENCES fact,
@@ -59,7 +59,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX span_fact ON span (fact, since, until)",
     ),
     (
-        # Measurements of proofs. Hosts are stored by name, since proofs and audits are pruned independently.
+        # hosts are stored by name, since proofs and audits are pruned independently
         """CREATE TABLE proof (
             id INTEGER PRIMARY KEY AUTOINCREMENT, inventory INTEGER NOT NULL REFERENCES inventory, host TEXT NOT NULL,
             at INTEGER NOT NULL, run TEXT NOT NULL, proof TEXT NOT NULL, outcome TEXT NOT NULL, took_s REAL NOT NULL,
@@ -68,7 +68,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE measured (
             proof INTEGER NOT NULL REFERENCES proof, name TEXT NOT NULL, device TEXT NOT NULL, value REAL NOT NULL,
             unit TEXT NOT NULL, better TEXT NOT NULL, PRIMARY KEY (proof, name, device)) WITHOUT ROWID""",
-        # Reference figures of a host, kept until they are replaced.
         """CREATE TABLE baseline (
             inventory INTEGER NOT NULL REFERENCES inventory, host TEXT NOT NULL, proof TEXT NOT NULL,
             name TEXT NOT NULL, device TEXT NOT NULL, at INTEGER NOT NULL, value REAL NOT NULL,
@@ -89,7 +88,7 @@ def migrate(db: sqlite3.Connection) -> None:
         )
     db.execute("PRAGMA journal_mode=WAL")  # readers and the writer then do not block each other
     db.execute("BEGIN IMMEDIATE")
-    version = version_of(db)  # read again in the transaction, since another process may just have migrated the file
+    version = version_of(db)  # another process may just have migrated the file
     if version == 0 and db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise InputError(
             "the file is a database of another program; move it away, and run an audit to create a new history"

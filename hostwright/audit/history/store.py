@@ -62,19 +62,17 @@ AUDIT_SETS = {"drifted": "drift", "failing": "failing", "unread": "unread"}
 
 
 class History:
-    """The audits of all inventories on this machine, in the directory ``root`` (``journal.state_root()``).
+    """The audits of all inventories on this machine, in the directory ``root``.
 
-    It can be used from any thread and process; no file stays open between calls. If the file cannot be used, each
-    method raises ``HostwrightError`` with a remedy. If no audit was ever written, all results are empty.
+    It can be used from any thread and process. If the file cannot be used, each method raises ``HostwrightError`` with
+    a remedy. If no audit was ever written, all results are empty.
     """
 
     def __init__(self, root: Path):
         self.path = root / FILE
 
     def add(self, audit: FleetAudit) -> int:
-        """Write an audit in one transaction, and return its number.
-
-        Some calls also remove old entries (``pruning.tidy``).
+        """Write an audit in one transaction, and return its number. Some calls also remove old entries.
 
         Raises ``ValueError`` for an offline audit, which read no host.
         """
@@ -85,10 +83,7 @@ class History:
             return number
 
     def prune(self, keep_days: int = pruning.KEEP_DAYS, *, now: datetime | None = None) -> None:
-        """Remove audits older than ``keep_days``, and facts that ended before.
-
-        Facts that still hold keep their start.
-        """
+        """Remove audits older than ``keep_days``, and facts that ended before."""
         with opened(self.path, write=True) as db:
             pruning.prune(db, int((now or datetime.now(UTC)).timestamp()), keep_days)
 
@@ -113,7 +108,7 @@ class History:
             return reading.latest(db, number)
 
     def ages(self, inventory: str | Path) -> Ages:
-        """The start times of current statuses, deviations and findings; ``reports.ages`` describes the keys."""
+        """The start times of current statuses, deviations and findings."""
         with self._reading(inventory) as (db, number):
             return reading.ages(db, number)
 
@@ -136,9 +131,9 @@ class History:
 def sets_of(pattern: str, root: Path, inventory: str | Path, names: Collection[str]) -> dict[str, set[str]]:
     """The hosts that each ``@`` term in a ``--hosts`` pattern stands for.
 
-    ``@failed`` and similar sets are hosts by their result in the last run, ``@failed:RUN`` by their result in a named
-    run, and ``@drifted`` and similar sets by the status of their last audit. ``names`` are the inventory's hosts and
-    groups. Raises ``InputError`` for a set without recorded data, unless the inventory has that name.
+    ``@failed`` and similar sets are hosts by their result in the last run, ``@failed:RUN`` in a named run. ``@drifted``
+    and similar sets are hosts by the status of their last audit. ``names`` are the inventory's hosts and groups. Raises
+    ``InputError`` for a set without recorded data, unless the inventory has that name.
     """
     sets = named_sets(root, inventory)
     check_sets(pattern, sets, names)

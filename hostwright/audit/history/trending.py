@@ -1,4 +1,4 @@
-"""The state of a fleet by day."""
+"""The number of hosts by status and value on each day."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from hostwright.audit.history.pruning import DAY_S
 from hostwright.audit.history.reading import moment
 from hostwright.audit.reports.trend import TrendPoint
 
-STALE_DAYS = 7  #: number of days after a host's last audit for which the host is counted with its last facts
-#: maximum number of values of a charted reading. One with more values, such as a serial number, is different on each
-#: host
+STALE_DAYS = 7  #: number of days for which a host is counted after its last audit
+#: maximum number of values of a charted reading, which excludes serial numbers
 MOST_VALUES = 20
 
-_Subject = tuple[str, str, str]  #: kind, layer and name
-_Line = Mapping[str, list[int]]  #: number of hosts on each day, by value
+_Subject = tuple[str, str, str]  #: kind, layer, name
+_Line = Mapping[str, list[int]]  #: value → number of hosts on each day
 
 
 def trend(db: sqlite3.Connection, inventory: int | None, days: int) -> tuple[TrendPoint, ...]:
@@ -41,7 +40,6 @@ def trend(db: sqlite3.Connection, inventory: int | None, days: int) -> tuple[Tre
 
 
 def _on(line: _Line, number: int) -> dict[str, int]:
-    """The number of hosts by value on one day, without values that no host has."""
     return {value: hosts[number] for value, hosts in line.items() if hosts[number]}
 
 
@@ -51,7 +49,7 @@ class _Calendar:
 
     days: list[int]
     last: list[int]
-    day_of: Mapping[int, int]  #: day of each audit, by audit number
+    day_of: Mapping[int, int]  #: audit number → day
 
     @property
     def names(self) -> list[str]:
@@ -59,13 +57,13 @@ class _Calendar:
         return [moment(day * DAY_S).date().isoformat() for day in self.days]
 
     def begin(self, since: int) -> int:
-        """The index of the first day at the end of which a fact holds that began with the audit ``since``."""
+        """The index of the day from which a fact counts that began with the audit ``since``."""
         return bisect_left(self.last, since)
 
     def end(self, until: int | None, last_seen: int) -> int:
-        """The index of the first day at the end of which a fact that ended with the audit ``until`` no longer holds.
+        """The index of the day from which a fact that ended with the audit ``until`` no longer counts.
 
-        ``last_seen`` is the last audit of the host: after ``STALE_DAYS``, the host is no longer counted.
+        ``last_seen`` is the last audit of the host, which is no longer counted ``STALE_DAYS`` later.
         """
         stale = bisect_left(self.days, self.day_of[last_seen] + STALE_DAYS + 1)
         return stale if until is None else min(stale, bisect_left(self.last, until))
@@ -75,7 +73,7 @@ def _calendar(db: sqlite3.Connection, inventory: int | None, days: int) -> _Cale
     query = "SELECT id, at / ? FROM audit WHERE inventory = ? ORDER BY id"
     day_of: dict[int, int] = dict(db.execute(query, (DAY_S, inventory)).fetchall())
     (pruned,) = db.execute("SELECT audit FROM pruned").fetchone()
-    last_of = {day: audit for audit, day in day_of.items() if audit > pruned}  # the last audit of each day
+    last_of = {day: audit for audit, day in day_of.items() if audit > pruned}
     shown = sorted(day for day in last_of if day > max(last_of) - days)
     if not shown:
         return None
@@ -98,7 +96,7 @@ def _lines(db: sqlite3.Connection, inventory: int | None, calendar: _Calendar) -
     }
 
 
-#: Query in which hosts with the same fact from the same audit until the same audit form one row
+#: query that combines hosts with the same fact and the same period in one row
 _GROUPED = """
 SELECT kind, layer, name, have, since, until, seen, hosts FROM (
     SELECT fact, since, until, host.last AS seen, count(*) AS hosts FROM span JOIN host ON host.id = span.host

@@ -18,7 +18,7 @@ DIGEST_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """An audit prepared for writing. Creating this object accesses no file."""
+    """An audit prepared for writing."""
 
     audit: FleetAudit
     at: int  #: seconds since 1970
@@ -28,7 +28,7 @@ class AuditEntry:
 
 
 def entry(audit: FleetAudit) -> AuditEntry:
-    """Prepare an audit for writing. Raises ``ValueError`` if it is an offline audit or has an invalid time."""
+    """Prepare an audit for writing. Raises ``ValueError`` for an offline audit or an invalid time."""
     if audit.offline:
         raise ValueError("an offline audit read no host and cannot be added to the history")
     hosts = {kept(host.host): (host, snapshot(host)) for host in audit.hosts}
@@ -68,7 +68,7 @@ class StoredFact:
 
 
 def _hosts(db: sqlite3.Connection, inventory: int, number: int, names: Iterable[str]) -> dict[str, int]:
-    """The database ids of these hosts. Hosts that the history does not contain yet are added."""
+    """The database ids of these hosts. New hosts are added."""
     db.executemany(
         "INSERT INTO host (inventory, name, first, last) VALUES (?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET last = excluded.last",
@@ -106,7 +106,7 @@ def _spans(
 
 
 def _scope(db: sqlite3.Connection, now: HostSnapshot, left: Iterable[int]) -> int:
-    """The database id of the scope of a host's audit (layers and unchecked facts); nearly all hosts share one scope."""
+    """The database id of the scope of a host's audit (layers and unchecked facts), which nearly all hosts share."""
     values = (json.dumps(sorted(now.layers)), json.dumps(sorted(left)))
     query = "SELECT id FROM scope WHERE layers = ? AND kept = ?"
     row = db.execute(query, values).fetchone()
@@ -117,7 +117,7 @@ def _scope(db: sqlite3.Connection, now: HostSnapshot, left: Iterable[int]) -> in
 
 
 def _facts(db: sqlite3.Connection, items: Iterable[Item]) -> dict[Item, StoredFact]:
-    """The database ids of these facts. Facts that the history does not contain yet are added."""
+    """The database ids of these facts. New facts are added."""
     subjects: dict[tuple[str, ...], int] = {}
     return {item: _fact(db, item, _subject(db, item, subjects)) for item in items}
 

@@ -1,7 +1,7 @@
 """Judge all hosts with equal facts once, even if their names, records and reading times differ.
 
-A judgement that depends on the time is replaced by ``OPEN``, and is then made for each host. To find out what a
-judgement depends on, all data that it reads is recorded (``plan.facts.memory``).
+A judgement that depends on the time is replaced by ``OPEN``, and is then made for each host. All data that a judgement
+reads is recorded (``plan.facts.memory``), to find out on what it depends.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ from hostwright.plan.roles.auditvalue import AuditValue
 
 T = TypeVar("T")
 
-#: number of whole-host judgements to remember before giving up if none is ever reused (our choice). In most fleets,
-#: each host has unique facts (a serial number, a process id), so that no judgement of a whole host applies to another.
-#: Recording all reads then costs twice as much as combining the judgements of its parts
+#: number of judgements of whole hosts to remember before giving up if none is reused (our choice): recording what
+#: they read takes twice as long as judging the parts of a host
 _TRIES = 4
-EVIDENCE_LINES = 5  #: maximum number of lines of evidence to keep for a finding: enough to identify it
+EVIDENCE_LINES = 5  #: maximum number of lines of evidence to keep for a finding
 NOT_ASKED = "not probed: the audit ran without sudo, or these facts are older than this state"
 
 
@@ -61,7 +60,7 @@ def differing(role: DesiredRole, memory: Memory, facts: Facts) -> Differing:
 
 
 class Open(Enum):
-    """The type of ``OPEN``: a judgement that depends on the time, and must be made for each host separately."""
+    """The type of ``OPEN``, a judgement that depends on the time and must be made for each host."""
 
     OPEN = "open"
 
@@ -82,23 +81,20 @@ class Alike:
     events: tuple[GpuEvent, ...] | Open
 
     def found(self, ctx: AuditContext, known: Catalogue) -> tuple[Finding | NotChecked, ...]:
-        """The results of all rules for one of the hosts; those that depend on the time are computed now."""
+        """The results of all rules for one of the hosts, including those that depend on the time."""
         each = (judge_rule(known, rule, ctx) if isinstance(rule, FailureRule) else rule for rule in self.rules)
         return tuple(found for found in each if found is not None)
 
 
 def alike(ctx: AuditContext, looks_at: AuditScope) -> Alike:
-    """Judge this host and all hosts with equal facts. ``ctx`` does not contain changes yet.
-
-    If hosts share one ``Facts`` object, as with stored facts, their answers are not compared again.
-    """
+    """Judge this host and all hosts with equal facts. ``ctx`` does not contain changes yet."""
     same = (Same(looks_at), Same(ctx.facts), ctx.known, ctx.minute)
     judged = partial(ctx.judged, ("alike", same[0]), partial(_alike, ctx, looks_at), tries=_TRIES)
     return ctx.memory.kept("alike", same, judged)
 
 
 def _alike(whole: AuditContext, looks_at: AuditScope, noted: AuditContext) -> Alike:
-    """Judge a host by ``noted``, a version of the context ``whole`` that records what is read from it."""
+    """Judge a host by the context ``noted``, which records all data that is read from it."""
     memory, facts = whole.memory, noted.facts
     states = {
         role.name: memory.judged(("states", Same(role)), facts, partial(differing, role, memory))
@@ -120,7 +116,7 @@ def _alike(whole: AuditContext, looks_at: AuditScope, noted: AuditContext) -> Al
 
 
 class _Steady:
-    """Makes the judgements of a host, and records the data that the judgements read that do not depend on the time.
+    """Makes the judgements of a host. For those that do not depend on the time, records the data that they read.
 
     If ``noted`` records no reads, the judgements are made for this host only, and none is ``OPEN``.
     """
@@ -158,14 +154,13 @@ def _evidence(known: Catalogue, rule: FailureRule, ctx: AuditContext) -> tuple[s
 
 
 def _first(lines: Iterable[str]) -> list[str]:
-    """The first ``EVIDENCE_LINES`` lines of the evidence, and the number of further lines as a text."""
     evidence = list(lines)
     more = len(evidence) - EVIDENCE_LINES
     return [*evidence[:EVIDENCE_LINES], f"… and {more} more"] if more > 0 else evidence
 
 
 def readings_of(values: tuple[AuditValue, ...], ctx: AuditContext) -> tuple[Reading, ...]:
-    """Compute the readings of these values on a host."""
+    """The readings of these values on a host."""
     return ctx.judged(("readings", Same(values)), partial(readings, values=values))
 
 
@@ -175,7 +170,7 @@ def all_readings(looks_at: AuditScope, ctx: AuditContext) -> tuple[Reading, ...]
 
 
 def gpus_of(ctx: AuditContext) -> tuple[Gpu, ...]:
-    """The cards of a host; empty if no role can read them."""
+    """The GPUs of a host; empty if no role can read them."""
     try:
         return ctx.gpus
     except (Unread, NotAnswered):
@@ -183,7 +178,7 @@ def gpus_of(ctx: AuditContext) -> tuple[Gpu, ...]:
 
 
 def events_of(ctx: AuditContext) -> tuple[GpuEvent, ...]:
-    """The recent events of a host's cards; empty if no role can read them."""
+    """The recent events of a host's GPUs; empty if no role can read them."""
     try:
         return ctx.gpu_events
     except (Unread, NotAnswered):
@@ -191,7 +186,6 @@ def events_of(ctx: AuditContext) -> tuple[GpuEvent, ...]:
 
 
 def _why_not(resource: Resource, facts: Facts) -> str:
-    """The reason why a state could not be checked: one of its probes timed out, or was not run."""
     late = [
         str(NotAnswered(probe.script, facts.late[probe].late_s)) for probe in resource.probes() if probe in facts.late
     ]

@@ -1,4 +1,4 @@
-"""The rules, cards and probes of an audit, computed once for all hosts with the same desired state."""
+"""The rules, GPUs and probes of an audit, computed once for all hosts with the same desired state."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from hostwright.plan.targets import TargetHost
 
 @dataclass(frozen=True)
 class AuditScope:
-    """The rules, cards and probes of an audit of all hosts with the same desired state."""
+    """The rules, GPUs and probes of an audit of all hosts with the same desired state."""
 
-    target: TargetHost  #: any of these hosts
+    target: TargetHost  #: one of these hosts
 
     @cached_property
     def rules(self) -> Catalogue:
-        """Rules of all the hosts' roles, including roles that ``--roles`` excludes; all roles' rules about cards."""
+        """Rules of all the hosts' roles, including roles that ``--roles`` excludes, and all roles' rules about GPUs."""
         own = tuple(role for role in self.target.all_roles if role in self._own)
         return catalogue(own, tuple(role for role in self._reading_cards if role not in own))
 
@@ -44,7 +44,7 @@ class AuditScope:
 
     @cached_property
     def cards(self) -> tuple[Cards, ...]:
-        """The interfaces (``Cards``) of all existing roles: a host may have cards, but no role that reads them."""
+        """The interfaces to GPUs of all existing roles, since a host may have GPUs but no role that reads them."""
         return tuple(part.CARDS for role in self._reading_cards if (part := role.part("gpus")))
 
     @cached_property
@@ -54,12 +54,12 @@ class AuditScope:
 
     @cached_property
     def _has_cards(self) -> bool:
-        """Whether a role of the hosts installs a driver for cards, or their inventory defines a number of GPUs."""
+        """Whether a role of the hosts installs a GPU driver, or their inventory defines a number of GPUs."""
         wanted = any(providers(role.name, self._own) for role in self._reading_cards)
         return wanted or bool(read_expected_gpus(self.target.host))
 
     def judges_cards(self, facts: Facts) -> bool:
-        """Whether to report problems of a host's cards: if it should have cards, or has a driver for cards."""
+        """Whether to report GPU problems of a host: it should have GPUs, or has a GPU driver."""
         return self._has_cards or any(cards.driven(facts) for cards in self.cards)
 
     @cached_property
@@ -77,30 +77,29 @@ class AuditScope:
 
 
 def audited(target: TargetHost) -> AuditScope:
-    """The rules, cards and probes of an audit of this host, created once for all hosts with the same desired state."""
+    """The rules, GPUs and probes of an audit of this host, shared by hosts with the same desired state."""
     return target.shared("audited", lambda: AuditScope(target))
 
 
 def audit_probes(target: TargetHost, *, sudo: bool = True) -> tuple[Probe, ...]:
     """All probes of an audit of this host; without ``sudo``, only those that do not need root.
 
-    The failure rules and values of the host's own roles decide which probes are included. The probes for cards, for the
-    rules about cards, and for current users are included for every host.
+    The host's own roles decide which probes are included, except those for GPUs and for current users.
     """
     looks_at = audited(target)
     return looks_at.probes if sudo else looks_at.unprivileged
 
 
 def found_probes(target: TargetHost) -> tuple[Probe, ...]:
-    """The probes that find installed software, whoever installed it. They need root, and only audits run them."""
+    """The probes that find installed software. They need root, and only audits run them."""
     return audited(target).finders.probes
 
 
 def rules_of(target: TargetHost) -> Catalogue:
-    """Rules of all the host's roles, including roles that ``--roles`` excludes; all roles' rules about cards."""
+    """Rules of all the host's roles, including roles that ``--roles`` excludes, and all roles' rules about GPUs."""
     return audited(target).rules
 
 
 def cards_of(target: TargetHost) -> tuple[Cards, ...]:
-    """The interfaces (``Cards``) of all existing roles: a host may have cards, but no role that reads them."""
+    """The interfaces to GPUs of all existing roles, since a host may have GPUs but no role that reads them."""
     return audited(target).cards

@@ -1,7 +1,6 @@
-"""The data about one host at one time from which readings and failure rules are computed. Pure.
+"""The data about one host from which readings and failure rules are computed. Pure.
 
-A result computed from an ``AuditContext`` is shared by all hosts of a run for which the computation reads equal data
-(``plan.facts.memory``).
+A result is shared by all hosts of a run for which its computation reads equal data (``plan.facts.memory``).
 """
 
 from __future__ import annotations
@@ -30,22 +29,17 @@ NOT_PROBED = "not probed (no sudo, or older facts)"
 
 
 class Unread(Exception):
-    """A check could not be made, because a probe gave no usable answer.
-
-    The check is reported as not made, not as a fault of the host.
-    """
+    """A check could not be made, because a probe gave no usable answer. This is not a fault of the host."""
 
 
 @dataclass(frozen=True)
 class AuditContext:
     """The facts and the desired states of one host, without its name.
 
-    ``now`` is the time when the facts were read (UTC).
-
-    ``changes`` are the planned changes by role. ``variables`` are the roles' bound variables. Facts may be incomplete
-    (an old audit, or one without sudo): read them with ``answer``. ``cards`` are the roles' interfaces to cards.
-    ``named`` finds a known failure in a text, and returns its name and the matching line. ``known`` is the hardware
-    according to the inventory and earlier audits.
+    ``now`` is the time when the facts were read (UTC). ``changes`` are the planned changes by role. ``variables`` are
+    the roles' bound variables. Facts may be incomplete (an old audit, or one without sudo): read them with ``answer``.
+    ``cards`` are the roles' interfaces to GPUs. ``named`` finds a known failure in a text, and returns its name and the
+    matching line. ``known`` is the hardware according to the inventory and earlier audits.
     """
 
     desired: Desired
@@ -68,13 +62,13 @@ class AuditContext:
     def minute(self) -> datetime:
         """The time ``now``, rounded down to the minute.
 
-        Use it where the exact time does not matter. A result that depends on ``now`` is computed for each host; a
-        result that depends on ``minute`` is computed once a minute for all hosts with equal data.
+        A result that depends on ``now`` is computed for each host. One that depends on ``minute`` is computed once a
+        minute.
         """
         return self.now.replace(second=0, microsecond=0)
 
     def section(self, kind: type[S]) -> S:
-        """The section of type ``kind`` in the stack. A role that needs another role can read that role's section."""
+        """The section of type ``kind`` in the stack."""
         return self.stack.section(kind)
 
     def require(self, probe: Probe) -> None:
@@ -97,10 +91,7 @@ class AuditContext:
         return answer.text
 
     def differs(self, role: str) -> bool:
-        """Whether a role, or a role that provides it, is not as desired.
-
-        If it is as desired, the logs of its installers are outdated.
-        """
+        """Whether a role, or a role that provides it, is not as desired."""
         provided = [one.name for one in self.desired.roles if role in one.provides]
         return any(self.changes.get(name) for name in (role, *provided))
 
@@ -117,12 +108,12 @@ class AuditContext:
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:
-        """The host's cards as their drivers report them. Raises ``Unread`` if no driver reports any."""
+        """The host's GPUs as their drivers report them. Raises ``Unread`` if no driver reports any."""
         return self.judged("cards", lambda ctx: _of_cards(ctx, lambda cards: cards.gpus(ctx)))
 
     @property
     def gpu_events(self) -> tuple[GpuEvent, ...]:
-        """The recent events of the cards in the kernel log. Raises ``Unread`` if they cannot be read."""
+        """The recent GPU events in the kernel log. Raises ``Unread`` if they cannot be read."""
         return self.judged("events of cards", lambda ctx: _of_cards(ctx, lambda cards: cards.events(ctx)))
 
     def judged(self, key: Hashable, work: Callable[[AuditContext], T], *, tries: int = MOST_RESULTS) -> T:
@@ -133,15 +124,14 @@ class AuditContext:
         return self.memory.judged(key, self, work, (Unread, NotAnswered), tries=tries)
 
     def settled(self, key: Hashable, work: Callable[[Facts], T]) -> T:
-        """The result of ``work(ctx.facts)``, of which only the value counts when hosts are compared.
+        """The result of ``work(ctx.facts)``. Hosts count as equal if their results are, even if their facts differ.
 
-        Facts that ``work`` reads do not have to be equal: two hosts may have different amounts of memory that are both
-        sufficient. Results are compared by their ``repr``, which must be complete.
+        For example, different amounts of memory may both be sufficient. Results are compared by their ``repr``.
         """
         return self.memory.judged(key, self.facts, work)
 
     def token(self, question: Hashable) -> Hashable:
-        """A hashable key for a part of this context. Hosts for which the keys are equal have equal parts.
+        """A hashable key for a part of this context. Equal keys mean equal parts.
 
         ``question`` is the name of the part, a ``Settled``, or a key of the facts.
         """
@@ -159,9 +149,9 @@ class AuditContext:
         return NotedContext(self, notes)
 
 
-#: names recorded for a result that reads the time, and for one that reads the planned changes
+#: names under which reads of the time and of the planned changes are recorded
 NOW, CHANGES = "now", "changes"
-#: names of the parts of a context that are compared by value; other parts are compared by identity
+#: names of the parts of a context that are compared by value; others are compared by identity
 _VALUES = (NOW, "minute", "named", "known")
 
 
@@ -173,7 +163,7 @@ class Settled:
     work: Callable[[Facts], object] = field(compare=False)
 
     def token(self, ctx: AuditContext) -> Hashable:
-        """The ``repr`` of the result, or the error if there is no result; both are hashable."""
+        """The ``repr`` of the result, or the error if there is no result."""
         try:
             return repr(ctx.settled(self.key, self.work))
         except NotAnswered as error:
@@ -215,7 +205,7 @@ _PARTS = frozenset({"stack", "minute", *(part.name for part in fields(AuditConte
 
 
 def _of_cards(ctx: AuditContext, read: Callable[[Cards], tuple[T, ...]]) -> tuple[T, ...]:
-    """The results of ``read`` for all roles that can read cards on this host. Raises ``Unread`` if no role can."""
+    """The result of ``read`` for all roles that can read GPUs on this host. Raises ``Unread`` if no role can."""
     answers: list[tuple[T, ...]] = []
     reason = "no role reads cards"
     for cards in ctx.cards:
@@ -229,10 +219,7 @@ def _of_cards(ctx: AuditContext, read: Callable[[Cards], tuple[T, ...]]) -> tupl
 
 
 def once(read: Callable[[AuditContext], T]) -> Callable[[AuditContext], T]:
-    """Decorator for a function that many rules call.
-
-    The function runs once for all hosts for which it reads equal data.
-    """
+    """Decorator for a function that many rules call: it runs once for all hosts for which it reads equal data."""
 
     @wraps(read)
     def kept(ctx: AuditContext) -> T:
@@ -243,11 +230,11 @@ def once(read: Callable[[AuditContext], T]) -> Callable[[AuditContext], T]:
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """A role's interface to the cards of one vendor: ``CARDS`` in the module ``gpus`` of the role's folder.
+    """A role's interface to the GPUs of one vendor: ``CARDS`` in the module ``gpus`` of the role's folder.
 
-    ``gpus`` returns the cards as their driver reports them, ``events`` their recent events; both raise ``Unread`` if
-    the driver does not report them. ``on_bus`` counts the cards of the host, with or without a driver. ``driven`` is
-    true if the host has a driver, whoever installed it.
+    ``gpus`` returns the GPUs as their driver reports them, ``events`` their recent events; both raise ``Unread`` if the
+    driver does not report them. ``on_bus`` counts the GPUs of the host, with or without a driver. ``driven`` is true if
+    the host has a driver, whoever installed it.
     """
 
     probes: tuple[Probe, ...]

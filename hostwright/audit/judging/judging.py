@@ -1,11 +1,9 @@
 """Compute the audit of a host from its facts. Pure: the same facts can be judged again against another stack.
 
-The age of a product is judged whether a state of Hostwright or an unrelated package installed it.
-
 If a state is not as desired, either the host changed (drift) or the desired state did (intent). Puppet calls these
 corrective and intentional changes. The host's release record distinguishes them: for each state that was as desired at
-the end of the last good run, it contains a hash. An earlier Hostwright computed these hashes in another way. With its
-records, drift and intent cannot be distinguished until the next provisioning rewrites the record.
+the end of the last good run, it contains a hash. Records of earlier versions of Hostwright have other hashes, so that
+drift and intent cannot be distinguished until the next provisioning.
 """
 
 from __future__ import annotations
@@ -64,8 +62,8 @@ class LastGood:
     def why(self, resource: Resource | None = None) -> Why:
         """Why this state is not as desired.
 
-        Without ``resource``: why a value of the layer differs that no state covers. A state has drifted if the record
-        contains its hash. Any other state was changed or added in the stack since then.
+        Without ``resource``: why a value outside all states differs. A state has drifted if the record contains its
+        hash. Any other state is new in the stack.
         """
         if self.entry is None:
             return "new"
@@ -81,7 +79,7 @@ class LastGood:
 
 
 class Hashes:
-    """The hashes of a role's states in the form of release records. Each is computed on first use."""
+    """The hashes of a role's states in the form of release records, computed on first use."""
 
     def __init__(self, role: DesiredRole):
         self._role, self._states = role, dict[Same[Resource], str]()
@@ -112,15 +110,14 @@ def shown(record: Mapping[str, Any]) -> ReleaseRecord | None:
     return ReleaseRecord(*(str(record.get(key, "")) for key in ("stack", "at", "run", "operator")))
 
 
-Found = Finding | NotChecked  #: result of a rule on a host
+Found = Finding | NotChecked
 
 
 def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHardware = NOTHING_KNOWN) -> HostAudit:
     """Compute the audit of a host from facts that were read at the time ``at``.
 
-    ``known_before`` is the hardware that earlier audits found. For hosts with equal facts, everything that does not
-    depend on the time is computed once (``target.memory``). For hosts that share both facts and time, as with stored
-    facts, the whole audit is computed once.
+    ``known_before`` is the hardware that earlier audits found. Hosts with equal facts share all results that do not
+    depend on the time.
     """
     looks_at = audited(target)
     hardware = replace(known_before, gpus=read_expected_gpus(target.host))
@@ -130,7 +127,7 @@ def judge(target: TargetHost, facts: Facts, at: datetime, known_before: KnownHar
 
 
 def _judged(target: TargetHost, looks_at: AuditScope, facts: Facts, at: datetime, hardware: KnownHardware) -> HostAudit:
-    """Compute the audit as in ``judge``; the result is shared by hosts with the same desired state, facts and time."""
+    """Compute the audit. Hosts with the same desired state, facts and time share the result."""
     memory = target.memory
     if refusal := memory.judged("refusal", facts, release.refusal):
         return unread(target, refusal, at)
@@ -171,10 +168,7 @@ def _judged(target: TargetHost, looks_at: AuditScope, facts: Facts, at: datetime
 
 
 def unread(target: TargetHost, sentence: str, at: datetime, lead: str = "") -> HostAudit:
-    """The audit of a host that could not be read.
-
-    ``lead`` is the verb of the next command (``HostwrightError.lead``).
-    """
+    """The audit of a host that could not be read. ``lead`` is the verb of the next command."""
     layers = tuple(Layer(name, "unread") for name in (*(role.name for role in target.roles), GPU_LAYER))
     return HostAudit(
         target.name, target.stack.name, _iso(at), "unread", sentence, layers,
@@ -199,8 +193,8 @@ def _deviations(
 ) -> Iterator[Deviation]:
     """The states that are not as desired, and why.
 
-    For a layer in which no such state is known, values that differ from the stack are reported instead, since its
-    states may not have been probed.
+    For a layer without such a state, values that differ from the stack are reported: its states may not have been
+    probed.
     """
     differing = [reading for reading in read if reading.differs]
     for role in target.desired.roles if differing or any(known.changes.values()) else ():
@@ -215,14 +209,13 @@ def _deviations(
 
 
 def _not_checked(known: Alike, found: Iterable[Found]) -> Iterator[NotChecked]:
-    """The checks that could not be made: of states, and of rules."""
     for differs in known.states.values():
         yield from differs.not_checked
     yield from (one for one in found if isinstance(one, NotChecked))
 
 
 def _unread_cards(ctx: AuditContext, looks_at: AuditScope) -> Iterator[NotChecked]:
-    """Report a failed check if no card could be read, although the host has cards and should have or has a driver."""
+    """Report a failed check if no GPU could be read, although the host should have GPUs or has a driver."""
     try:
         if looks_at.judges_cards(ctx.facts) and any(cards.on_bus(ctx.facts) for cards in ctx.cards):
             _ = ctx.gpus
@@ -234,10 +227,7 @@ def _unread_cards(ctx: AuditContext, looks_at: AuditScope) -> Iterator[NotChecke
 
 
 def _others_late(target: TargetHost, facts: Facts, not_checked: Iterable[NotChecked]) -> Iterator[NotChecked]:
-    """Report the probes that timed out, if no state or rule that could not be checked names them.
-
-    These probe cards and their users, values, or Hostwright's own files.
-    """
+    """Report the probes that timed out, unless a failed check already names them."""
     named = {skipped.reason for skipped in not_checked}
     of_cards = {*target.occupancy.probes, *(probe for part in audited(target).cards for probe in part.probes)}
     for probe, answer in facts.late.items():
@@ -255,8 +245,7 @@ def _layer(
 ) -> Layer:
     """The status of one layer.
 
-    The layer is unread if a state could not be checked or a probe timed out. If a rule could not be checked for another
-    reason, the layer is not unread.
+    The layer is unread if a state could not be checked or a probe timed out, but not if a rule could not be checked.
     """
     whys = {deviation.why for deviation in deviations if deviation.layer == name}
     graves = {finding.grave for finding in findings if finding.layer == name}
@@ -311,7 +300,7 @@ def installed(desired: Desired, memory: Memory, facts: Facts) -> tuple[tuple[str
     for package, version in there:
         if named_like(package, known):
             name = next(name for name, product in products.items() if named_like(package, product.packages))
-            # a package's version is the vendor's version with a suffix, so versions are compared as numbers
+            # a package's version may have a suffix, so versions are compared as numbers
             found.setdefault((name, numbers(version)), (name, version))
     return tuple(found.values())
 
@@ -323,10 +312,7 @@ def _software(desired: Desired, memory: Memory, facts: Facts) -> Iterator[Softwa
 
 
 def _pieces(state: Resource, facts: Facts) -> tuple[Software, ...]:
-    """The software that a state installs, as found on the host. Empty if a probe of the state was not run.
-
-    The error is not raised, since all hosts with equal facts would share it.
-    """
+    """The software that a state installs, as found on the host. Empty if a probe of the state was not run."""
     try:
         return tuple(state.software(facts))
     except (KeyError, NotAnswered):

@@ -15,9 +15,8 @@ Key = tuple[str, str, str]
 def spreads(hosts: Iterable[HostAudit]) -> tuple[ValueSpread, ...]:
     """The values that no stack pins, each with its hosts. Two or more hosts with equal ``among`` are comparable.
 
-    If hosts have different stacks, only values of the machine are compared across stacks; ``among`` of other values
-    also names the stack. The values are in the order in which they first occur. Hosts that could not be read, and
-    values that no host has, are excluded.
+    If hosts have different stacks, only values of the machine are compared across stacks. Hosts that could not be read,
+    and values that no host has, are excluded.
     """
     audited = tuple(hosts)
     mixed = have_several_stacks(audited)

@@ -11,9 +11,9 @@ from hostwright.common.canonical import Same
 from hostwright.plan.model import Probe
 from hostwright.plan.roles.auditvalue import PRODUCT, AuditValue, Snippet
 
-RELEASE_LAYER = "release"  #: name of the layer of values from the host's release record; no role has this name
+RELEASE_LAYER = "release"  #: name of the layer of values from the host's release record
 
-#: maximum number of characters to keep of a value; the shell program truncates to the same length
+#: maximum number of characters to keep of a value, as in the shell program
 VALUE_CHARACTERS = 200
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9 ._+-]{0,99}")
@@ -24,10 +24,7 @@ _RECORD = Snippet(
 
 
 def all_values(stack: str, roles: Iterable[AuditValue]) -> tuple[AuditValue, ...]:
-    """The values that the host's roles define, and the two values of its release record.
-
-    ``stack`` is the stack's name.
-    """
+    """The values that the host's roles define, and the two values of its release record."""
     record = (
         AuditValue("stack", _RECORD.line("stack"), stack, layer=RELEASE_LAYER),
         AuditValue("at", _RECORD.line("at"), layer=RELEASE_LAYER),
@@ -43,7 +40,7 @@ def value_probes(values: Iterable[AuditValue]) -> tuple[Probe, ...]:
 
 
 def asked_for(stack: str, roles: tuple[AuditValue, ...]) -> tuple[tuple[AuditValue, ...], tuple[Probe, ...]]:
-    """The results of ``all_values`` and ``value_probes``, computed once for all hosts with the same values of roles."""
+    """The results of ``all_values`` and ``value_probes``, computed once for hosts with the same values of roles."""
     return _asked_for(stack, Same(roles))
 
 
@@ -61,7 +58,7 @@ def read_answers(text: str) -> dict[str, str]:
 
 
 def is_meant(value: AuditValue, answers: Mapping[str, str]) -> bool:
-    """Whether a value applies to a host: its condition, if it has one, holds for these answers."""
+    """Whether a value applies to a host: its condition, if any, holds for these answers."""
     return value.given is None or answers.get(value.given[0].line, "") == value.given[1]
 
 
@@ -78,7 +75,7 @@ def check_lines(values: Iterable[AuditValue]) -> tuple[str, ...]:
     r"""The checks that a host with the role ``selfaudit`` makes itself, one per line with tabs between the fields.
 
     The fields are layer, name, name of the answer, condition (answer and value), and the value in the stack, which is
-    escaped as in JSON and Prometheus strings. No field contains a tab or newline.
+    escaped as in JSON and Prometheus strings.
     """
     compared = (value for value in values if value.want is not None and not value.root and value.derive is None)
     return tuple(_check_line(value) for value in compared)

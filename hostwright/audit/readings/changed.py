@@ -1,4 +1,4 @@
-"""The latest changes on a host after its release record was written. They are hints if no rule matches the problem."""
+"""The latest changes on a host after its release record was written, as hints if no rule matches a problem."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hostwright.plan.model import Facts, Probe
 
 MOST = 40  #: maximum number of packages, and of files, to read, the latest first (our choice)
 
-#: Probe for files and packages that changed. It reads the ctime of files: a copy that preserves old dates hides a
-#: change from the mtime, but not from the ctime.
+#: probe for files and packages that changed. It reads the ctime, since a copy that preserves old dates hides a change
+#: from the mtime
 CHANGED = Probe(sh_file(__file__, "changed.sh", record=PATH, most=str(MOST)), root=True)
 
 #: files that each boot writes, and files that every tool for accounts edits
@@ -26,8 +26,8 @@ _DPKG = {"install": "installed", "upgrade": "upgraded", "remove": "removed", "pu
 def changed_since(facts: Facts) -> tuple[str, ...]:
     """Packages, then files (each the latest first), that changed after the release record was written.
 
-    Empty if the host has no record or was not probed. A package is listed once with its latest change: ``package
-    driverctl installed 0.111-1``.
+    Empty if the host has no record or was not probed. A package is listed once: ``package driverctl installed
+    0.111-1``.
     """
     if CHANGED not in facts or not facts[CHANGED].ok:
         return ()
@@ -38,6 +38,5 @@ def changed_since(facts: Facts) -> tuple[str, ...]:
 
 
 def _package(name: str, action: str, version: str) -> str:
-    """The text for a row of dpkg's log; for a removed package, it has no version."""
     text = f"package {name.partition(':')[0]} {_DPKG[action]}"
     return text if version == "<none>" else f"{text} {version}"

@@ -1,6 +1,6 @@
 """The values read on a host, each with the value in the stack. Pure.
 
-A value that was not probed gives no reading. A value that was probed but is absent gives an empty reading.
+A value that was not probed gives no reading. An absent value gives an empty reading.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from hostwright.plan.roles.auditvalue import PRODUCT, AuditValue
 
 
 def gpu_readings(ctx: AuditContext, product: str) -> Iterator[Reading]:
-    """The models and number of cards, compared among hosts of one ``product``, and the values of each model of card.
+    """The models and number of GPUs, compared among hosts of one ``product``, and the values of each model.
 
-    Empty if the cards could not be read.
+    Empty if the GPUs could not be read.
     """
     try:
         cards = ctx.gpus
@@ -38,7 +38,7 @@ def gpu_readings(ctx: AuditContext, product: str) -> Iterator[Reading]:
 
 
 def _alike(cards: Sequence[Gpu], value: Text) -> str:
-    """The most common value of these cards, then each card with another: ``90.04.38.00.03, card 3: 90.04.96.00.01``."""
+    """The most common value of these GPUs, then each GPU with another: ``90.04.38.00.03, card 3: 90.04.96.00.01``."""
     common = Counter(map(value, cards)).most_common(1)[0][0]
     others = [f"card {card.index}: {value(card) or 'none'}" for card in cards if value(card) != common]
     return ", ".join([common or "none", *others]) if others else common
@@ -48,7 +48,7 @@ Answers = dict[str, str]
 
 
 def readings(ctx: AuditContext, values: tuple[AuditValue, ...]) -> tuple[Reading, ...]:
-    """The readings of a host in the audited layers. ``values`` are the values that all its roles define."""
+    """The readings of a host in the audited layers. ``values`` are those that all its roles define."""
     layers = {*ctx.changes, GPU_LAYER, RELEASE_LAYER}
     asked, probes = asked_for(ctx.stack.name, values)
     user, *more = (_answers(ctx, probe) for probe in probes)
@@ -71,10 +71,7 @@ def _answers(ctx: AuditContext, probe: Probe) -> Answers:
 
 
 def _reading(value: AuditValue, user: Answers, root: Answers) -> Reading | None:
-    """The reading of a value; ``None`` if its line is missing because the program did not finish.
-
-    If the program finished, a missing line is an empty value.
-    """
+    """The reading of a value; ``None`` if its line is missing because the program did not finish."""
     answers = root if value.root else user
     if value.where.line not in answers and COMPLETE not in answers:
         return None

@@ -1,11 +1,10 @@
 """The shell program that prints the values of a host, one ``name=value`` per line.
 
-An audit runs it over SSH; hosts with the role ``selfaudit`` run it themselves. It is nearly the same for every stack,
-so that its stored output can be compared with a later stack: it prints every package of a family and every toolkit,
-from which the stack's values are selected.
+An audit runs it over SSH; hosts with the role ``selfaudit`` run it themselves. It prints every package of a family and
+every toolkit, so that its stored output can be compared with a later stack.
 
-It takes 25 to 40 ms, mostly in dpkg and ldconfig: each command runs once for the values of all roles, and the shell
-itself reads small files. A command that may hang has a limit of ten seconds. The last line is ``complete=yes``.
+It takes 25 to 40 ms, mostly in dpkg and ldconfig: each command runs once for the values of all roles. A command that
+may hang has a limit of ten seconds. The last line is ``complete=yes``.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from hostwright.plan.roles.auditvalue import (
 )
 from hostwright.resources.packages.packages import named_like
 
-COMPLETE = "complete"  #: name in the last line, which shows that the output is complete
+COMPLETE = "complete"  #: name in the last line of complete output
 END = sh("say %s yes\n", COMPLETE)
 
 
@@ -65,7 +64,7 @@ def _all(values: Iterable[AuditValue]) -> Iterator[ReadPlace]:
 def _places(places: Iterable[ReadPlace]) -> tuple[ReadPlace, ...]:
     """These places without duplicates.
 
-    Raises ``ValueError`` for different places that are printed under the same name.
+    Raises ``ValueError`` for different places with the same name.
     """
     lines: dict[str, ReadPlace] = {}
     for place in places:
@@ -91,7 +90,6 @@ def _any_of(group: PackageOf) -> str:
 
 
 def _expression(pattern: str) -> str:
-    """Convert a package name or shell pattern to an extended regular expression."""
     return pattern.replace(".", "[.]").replace("+", "[+]").replace("*", "[^=]*")
 
 
@@ -120,7 +118,7 @@ def _venvs(places: Iterable[ReadPlace]) -> Iterator[str]:
 
 
 def _others(places: Iterable[ReadPlace]) -> Iterator[str]:
-    """Shell code that prints files, and the roles' own snippets; each snippet runs once, in a subshell."""
+    """Shell code that prints files, and the roles' own snippets, each once in a subshell."""
     done: set[Snippet] = set()
     for place in places:
         if isinstance(place, FileLine):

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-#: (host, kind, name) → start time. ``kind`` is "status" (``name`` is empty), "deviation" (``name`` is ``layer what``)
-#: or "finding" (``name`` is that of the rule)
+#: (host, kind, name) → start time. The kinds are "status" (with an empty name), "deviation" (``layer what``) and
+#: "finding" (name of the rule).
 Ages = Mapping[tuple[str, str, str], datetime]
 
 
 def since(ages: Ages, hosts: Iterable[str], kind: str, name: str) -> str:
-    """``since 2026-11-18``, or ``since 2026-11-18 to 2026-11-20`` if it began on different days on these hosts.
-
-    Empty if the start is unknown.
-    """
+    """``since 2026-11-18``, or ``since 2026-11-18 to 2026-11-20`` for different days; empty if the start is unknown."""
     days = sorted({ages[host, kind, name].date().isoformat() for host in hosts if (host, kind, name) in ages})
     if not days:
         return ""

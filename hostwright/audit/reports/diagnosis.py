@@ -30,10 +30,7 @@ WORDS = {
 
 
 def show_diagnosis(hosts: Sequence[HostAudit], ages: Ages) -> Iterator[RenderableType]:
-    """The known problems of hosts, and a final count of hosts.
-
-    Hosts with the same problems are combined, the worst hosts last.
-    """
+    """The known problems of hosts, equal hosts together and the worst hosts last, and a final count."""
     alike: dict[tuple[object, ...], list[HostAudit]] = {}
     for host in hosts:
         alike.setdefault((host.sentence, host.findings, host.deviations, host.not_checked), []).append(host)
@@ -57,8 +54,8 @@ def word_of(host: HostAudit) -> str:
 def next_commands(hosts: Iterable[HostAudit], treatments: Mapping[str, Treatment]) -> Mapping[Command, Sequence[str]]:
     """The commands to run next, each with its hosts.
 
-    A host with failures that provisioning does not fix needs a rebuild. If only people can fix all of them, according
-    to ``treatments``, no command helps. For a host that could not be read, the error names the command.
+    A host with failures that provisioning does not fix needs a rebuild, unless only people can fix them
+    (``treatments``). For a host that could not be read, the error names the command.
     """
     found: dict[Command, list[str]] = {}
     for host in hosts:

@@ -16,7 +16,7 @@ def render_json(audit: FleetAudit) -> str:
 
 
 def read_json(text: str) -> FleetAudit:
-    """Read an audit that ``render_json`` wrote. Raises ``ValueError`` for another schema or an invalid document."""
+    """Read an audit that ``render_json`` wrote. Raises ``ValueError`` for an invalid document."""
     version = json.loads(text).get("schema")
     if version != SCHEMA:
         raise ValueError(f"the document has schema {version!r}, but this Hostwright reads schema {SCHEMA}")

@@ -59,7 +59,7 @@ def _lines(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _in_homes(group: FoundGroup) -> str:
-    """Text for the software in home directories, the most frequent first, with the number of copies of each."""
+    """The software in home directories, the most frequent first, with the number of copies of each."""
     found = Counter(one.have for readings in group.homes.values() for one in readings)
     parts = [f"{short(have)}{f' ×{times}' if times > 1 else ''}" for have, times in found.most_common(IN_HOMES)]
     more = f" and {len(found) - IN_HOMES} more" if len(found) > IN_HOMES else ""
@@ -67,7 +67,7 @@ def _in_homes(group: FoundGroup) -> str:
 
 
 def _remarks(group: FoundGroup) -> Iterator[Text]:
-    """A line for each limit that stopped the search for environments, with the hosts on which it did."""
+    """A line for each limit that stopped the search for environments, with its hosts."""
     cut: dict[str, list[str]] = {}
     for host in group.hosts:
         for one in host.not_checked:

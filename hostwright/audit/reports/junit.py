@@ -11,7 +11,7 @@ from hostwright.common.text import printable
 def render_junit(audit: FleetAudit) -> str:
     """The audit as JUnit XML.
 
-    A layer that differs or fails is reported as a failure; a layer that could not be read is reported as an error.
+    A layer that differs or fails is a failure; a layer that could not be read is an error.
     """
     document = JUnitXml("hostwright audit")
     for host in audit.hosts:
@@ -41,7 +41,6 @@ def _case(host: HostAudit, layer: Layer) -> TestCase:
 
 
 def _problems(host: HostAudit, layer: str) -> list[str]:
-    """The problems of one layer of a host, one per line."""
     states = [
         f"{deviation.what}: {deviation.have} → {deviation.want} ({deviation.why})"
         for deviation in host.deviations
@@ -54,5 +53,4 @@ def _problems(host: HostAudit, layer: str) -> list[str]:
 
 
 def _clean(text: str) -> str:
-    """Text without characters that XML does not allow."""
     return printable(text).replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")

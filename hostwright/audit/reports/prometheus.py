@@ -14,7 +14,7 @@ from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.hardware.gpucolumns import GPU_COLUMNS
 from hostwright.common.text import printable
 
-VALUE_CHARACTERS = 120  #: maximum number of characters of a label value. Each distinct value creates a time series
+VALUE_CHARACTERS = 120  #: maximum number of characters of a label value
 
 
 def render_prometheus(audit: FleetAudit) -> str:
@@ -31,7 +31,7 @@ def exposition(metrics: Iterable[Metric]) -> str:
 
 
 class _Metrics(Collector):
-    """A Prometheus collector that returns metrics that were computed before."""
+    """A Prometheus collector for finished metrics."""
 
     def __init__(self, metrics: Iterable[Metric]):
         self._metrics = tuple(metrics)

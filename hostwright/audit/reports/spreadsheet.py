@@ -1,4 +1,4 @@
-"""An audit as CSV, with a row for each layer, value, deviation, known failure, card and unreadable host."""
+"""An audit as CSV, with a row for each layer, value, deviation, known failure, GPU and unreadable host."""
 
 from __future__ import annotations
 

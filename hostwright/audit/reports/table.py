@@ -32,7 +32,7 @@ from hostwright.common.text import count, local_time, printable, short, shown_se
 from hostwright.inventory.patterns import fold, headed
 from hostwright.stack.store.artifacts import stand_ins_line
 
-#: status → symbol, word, style. Hosts are listed in this order
+#: status → symbol, word, style, in the order in which hosts are listed
 SHOWN: dict[LayerStatus, tuple[str, str, str]] = {
     "failing": ("✗", "failing", "bold red"),
     "drift": ("~", "drift", "red"),
@@ -53,7 +53,7 @@ WORDS: dict[LayerStatus, str] = {
     "warning": "with warnings",
     "desired": "as desired",
 }
-_UNBOUNDED = 100_000  #: width in columns of an output that must not be wrapped
+_UNBOUNDED = 100_000  #: width in columns of an output that is not wrapped
 ABSENT = "·"  #: mark for a layer that a host does not have
 
 
@@ -62,8 +62,8 @@ def show_audit(
 ) -> Group:
     """The whole audit for a terminal with ``columns`` (``None``: unlimited).
 
-    ``details`` adds every value, every card, and every deviation of hosts that were never provisioned. The summary is
-    at the end. With ``first``, it is at the top, for a screen that does not scroll.
+    ``details`` adds every value, every GPU, and every deviation of hosts that were never provisioned. With ``first``,
+    the summary is at the top instead of the end.
     """
     hosts = by_hand(audit.hosts)
     judged = replace(audit, hosts=tuple(host for host in audit.hosts if host.status != "new" or host not in hosts))
@@ -119,15 +119,15 @@ def joined(parts: Iterable[tuple[str, str]]) -> Text:
 
 
 def names_below(below: str) -> list[Text]:
-    """The line with host names below a heading (``patterns.headed``); empty if the heading contains the names."""
+    """The line with host names below a heading; empty if the heading contains the names."""
     return [Text(f"  {printable(below)}", style="dim")] if below else []
 
 
 def _matrix(audit: FleetAudit, ages: Ages) -> Table:
     """A table of hosts and layers.
 
-    Hosts with the same stack and the same status of each layer share a row. If hosts have different stacks, one column
-    has the stack.
+    Hosts with the same stack and the same status of each layer share a row. A column has the stack if there are
+    several.
     """
     table = Table(box=None, pad_edge=False, header_style="dim")
     rows = [*_rows(audit, ages)]
@@ -152,7 +152,7 @@ def _by_status(audit: FleetAudit, ages: Ages) -> Iterator[Text]:
 
 
 def _rows(audit: FleetAudit, ages: Ages) -> Iterator[tuple[Text, str, tuple[LayerStatus | None, ...], str]]:
-    """Groups of hosts with equal statuses of layers and equal stacks, the worst first.
+    """Groups of hosts with equal stacks and equal statuses of layers, the worst first.
 
     Each has the names, the stack (if there are several), the statuses, and the start date.
     """
@@ -166,7 +166,7 @@ def _rows(audit: FleetAudit, ages: Ages) -> Iterator[tuple[Text, str, tuple[Laye
         rows.setdefault((host.status, host.stack if mixed else "", statuses), []).append(host.host)
     for (status, stack, statuses), hosts in rows.items():
         head, below = headed(hosts)
-        # whether the names are also listed in a block below the table, so that a heading is enough here
+        # whether the names are also listed in a block below the table
         named_below = status == "desired" or all(host in blocks for host in hosts)
         names = Text(
             printable(head if named_below or not below else below), style="bold" if status != "desired" else ""
@@ -186,7 +186,6 @@ def _cell(status: LayerStatus | None) -> Text:
 
 
 def _blocks(hosts: Iterable[HostAudit], ages: Ages, *, details: bool) -> Iterator[RenderableType]:
-    """One block with problems for each group of hosts with the same problems."""
     alike: dict[tuple[object, ...], list[HostAudit]] = {}
     for host in sorted(hosts, key=_worst_first):
         if _has_block(host):
@@ -224,7 +223,6 @@ def _aged(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
 
 
 def _has_block(host: HostAudit) -> bool:
-    """Whether a host has anything to report besides the statuses of its layers."""
     return bool(host.deviations or host.findings or host.notes)
 
 
@@ -261,7 +259,7 @@ def _unread(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
 
 
 def _spreads(spreads: Iterable[ValueSpread], grouped: Collection[tuple[str, str]]) -> Iterator[RenderableType]:
-    """The values that no stack pins and that differ between hosts. ``grouped`` names values to omit."""
+    """The values that no stack pins and that differ between hosts, except those in ``grouped``."""
     differing = [spread for spread in spreads if len(spread.values) > 1 and (spread.layer, spread.name) not in grouped]
     if differing:
         yield Text("\nvalues that no stack pins and that differ between hosts", style="bold")
@@ -328,7 +326,6 @@ def _gpus(gpus: tuple[Gpu, ...]) -> Table:
 
 
 def _not_checked(not_checked: tuple[NotChecked, ...]) -> Iterator[Text]:
-    """The checks that could not be made, one line for each reason."""
     reasons: dict[str, list[str]] = {}
     for skipped in not_checked:
         reasons.setdefault(skipped.reason, []).append(f"{skipped.layer} {skipped.check}")

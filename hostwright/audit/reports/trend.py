@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 class TrendPoint:
     """The number of hosts by status, and by value of each reading, on one day (ISO 8601 date, UTC).
 
-    ``versions`` maps a reading ("layer name") to its values, each with its number of hosts. Days without an audit are
-    not represented.
+    ``versions`` maps a reading ("layer name") to its values, each with its number of hosts.
     """
 
     day: str

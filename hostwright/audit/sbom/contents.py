@@ -1,7 +1,7 @@
 """The software on a host and its origin, collected from the facts, the states and the release record. Pure.
 
-An SBOM contains the software that the host's layers installed or need, not all software on the host. It contains no
-address of the host, and each text from the host is on one printable line.
+An SBOM contains only software that the host's layers installed or need. It contains no address of the host, and each
+text from the host is on one printable line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hostwright.plan.roles.software import Software
 from hostwright.plan.targets import TargetHost
 from hostwright.stack.stack import Stack
 
-Key = tuple[str, str, str]  #: kind, name and version, which identify software
+Key = tuple[str, str, str]  #: kind, name and version
 
 RECORDED = ("stack", "digest", "run", "commit", "at")  #: fields of the release record that an SBOM contains
 
@@ -101,13 +101,13 @@ def sbom_of(target: TargetHost, facts: Facts, at: datetime, redacted: Callable[[
 
 
 def _kind(state: object) -> str:
-    """The type name of a state. For a state that contains another one, the type name of the inner state."""
+    """The type name of a state, or of the state that it contains."""
     inner = getattr(state, "resource", None)
     return type(state).__name__ if inner is None else _kind(inner)
 
 
 def key_of(software: Software) -> Key:
-    """Kind, name and version of software, which identify it."""
+    """Kind, name and version of software."""
     return software.kind, software.name, software.version
 
 
@@ -151,7 +151,7 @@ def _missing(found: Mapping[str, tuple[Software, ...]]) -> Iterator[str]:
 def _items(
     stack: Stack, system: System, found: Mapping[str, tuple[Software, ...]], redacted: Callable[[str], str]
 ) -> dict[Key, SbomItem]:
-    """The installed software. Software of several layers is one item, defined by the first layer that brought it."""
+    """The installed software. Software of several layers is one item, defined by the first of them."""
     items: dict[Key, SbomItem] = {}
     for layer, of_layer in found.items():
         for software in _there(of_layer):
@@ -173,7 +173,7 @@ def _item(layer: str, software: Software, stack: Stack, system: System, redacted
         supplier = supplier or (others if software.brought else system.name)
     foreign = software.brought or software.supplier
     stand_ins = [artifact.stand_in for artifact in stack.used_by([layer]) if artifact.stand_in]
-    # If the repository or its key is a stand-in, packages from the repository are not the vendor's own either.
+    # if the repository or its key is a stand-in, its packages are not the vendor's own either
     of_deb = stand_ins[0] if stand_ins and software.kind == "deb" else False
     lab = software.artifact.stand_in if software.artifact else of_deb
     return SbomItem(

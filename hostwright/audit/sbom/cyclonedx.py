@@ -1,4 +1,4 @@
-"""An SBOM as a CycloneDX 1.6 document. CycloneDX's own library creates it; equal SBOMs give equal documents."""
+"""An SBOM as a CycloneDX 1.6 document. Equal SBOMs give equal documents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hostwright.common.canonical import canonical
 NAME = "hostwright"
 #: namespace of the UUIDs used as serial numbers; never change it
 SERIALS = UUID("6f9d5d34-6a0f-5d6e-9a57-3c1a5b1f0a9e")
-UNKNOWN = "unknown"  #: supplier name if the supplier is unknown: NTIA's minimum elements require one
+UNKNOWN = "unknown"  #: name of an unknown supplier; NTIA's minimum elements require one
 #: component type by kind of software; all other kinds are libraries
 TYPES = {"driver": ComponentType.DEVICE_DRIVER, "file": ComponentType.FILE}
 
@@ -54,7 +54,6 @@ def render_cyclonedx(sbom: Sbom) -> str:
 
 
 def _time(sbom: Sbom) -> datetime:
-    """The time of the release record. Without a record, the time when the host was read."""
     try:
         at = datetime.fromisoformat(sbom.record.get("at", ""))
     except ValueError:
@@ -131,9 +130,9 @@ def _component(item: SbomItem, sbom: Sbom) -> Component:
 
 
 def _sha256(item: SbomItem) -> str:
-    """The SHA-256 of the pinned file, or else of the origin of the software.
+    """The SHA-256 of the pinned file if its version is installed, or else of the origin of the software.
 
-    Empty if the software was modified. The pinned file is used only if its version is installed.
+    Empty if the software was modified.
     """
     software = item.software
     if software.flaw:
@@ -170,7 +169,7 @@ def _purl(item: SbomItem, sbom: Sbom) -> PackageURL:
         return PackageURL("pypi", None, software.name, software.version)
     if software.kind != "deb":
         return PackageURL("generic", None, software.name, software.version, download)
-    # ``upstream`` and ``distro`` are as Syft writes them: advisories refer to source packages
+    # ``upstream`` and ``distro`` are as in Syft: advisories refer to source packages
     upstream = software.source if software.source != software.name else ""
     ours = item.namespace == system.id and system.version
     qualifiers = {

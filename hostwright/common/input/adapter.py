@@ -1,4 +1,4 @@
-"""Type adapters of pydantic. Each is created when it is first used, because creating one takes milliseconds."""
+"""Type adapters of pydantic. Each is created on first use, because creating one takes milliseconds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def adapter(kind: type[T]) -> TypeAdapter[T]:
 
 
 def json_schema_of(kind: type, title: str, description: str) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) for the document into which a value of this type is serialized."""
+    """Return the JSON Schema (draft 2020-12) of a value of this type as JSON."""
     draft = "https://json-schema.org/draft/2020-12/schema"
     head = {"$schema": draft, "title": title, "description": description}
     schema = adapter(kind).json_schema(mode="serialization")

@@ -1,4 +1,4 @@
-"""Paths on hosts that an operator sets in a variable of a role."""
+"""Type for paths on hosts in variables of roles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PATH = re.compile(r"/[A-Za-z0-9._+@=/-]*")
 
 
 def clean_path(path: str) -> str:
-    """Return the path unchanged if it is absolute and has no ``.`` or ``..``. Raises ``ValueError`` for any other text.
+    """Return the path unchanged. Raises ``ValueError`` if it is not absolute, or contains ``.`` or ``..``.
 
     >>> clean_path("/srv/images")
     '/srv/images'
@@ -25,4 +25,4 @@ def clean_path(path: str) -> str:
     return path
 
 
-HostPath = Annotated[str, AfterValidator(clean_path)]  #: type for variables of a role that contain a path on a host
+HostPath = Annotated[str, AfterValidator(clean_path)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-SIMILAR = 0.6  #: similarity below which a suggestion misleads more often than it helps (the default of difflib)
+SIMILAR = 0.6  #: minimum similarity of a suggested name (the default of difflib)
 
 
 def nearest(name: str, candidates: Iterable[str], similar: float = SIMILAR) -> str | None:

@@ -1,9 +1,8 @@
 """Checks whether other users could have placed or changed a file, by the rules of OpenSSH, git and sudo.
 
 A path is trusted if only this user and root own and can write the path, every directory above it, and every symbolic
-link that leads to it. A parent directory may be world-writable if it is sticky (``/tmp``), since other users cannot
-replace our files there. The private group of the owner does not count as another user. Under ``sudo``, this user is the
-calling user (``SUDO_UID``), as in git.
+link to it. A parent directory may be world-writable if it is sticky (``/tmp``). The private group of the owner does not
+count as another user. Under ``sudo``, this user is the calling user (``SUDO_UID``), as in git.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from hostwright.common.errors import InputError
 from hostwright.common.text import one_line
 from hostwright.common.userpaths import expanded
 
-#: environment variable with the directory of the site, which is trusted because the operator named it
+#: environment variable with the directory of the site
 SITE_VARIABLE = "HOSTWRIGHT_SITE"
 _MOST_LINKS = 40  #: maximum number of symbolic links in a path, as in Linux (path_resolution(7))
 _ACL = "system.posix_acl_access"
 
 
 class NotTrusted(InputError):
-    """Code would be loaded from a directory that the operator did not name and that another user could have changed."""
+    """Code would be loaded from a directory that another user could have changed."""
 
 
 def in_named_site(folder: Path) -> bool:
@@ -52,8 +51,7 @@ def fault_of(path: Path) -> str:
 
 
 def fault_below(root: Path, folders: Collection[str] | None = None) -> str:
-    """Like ``fault_of``, for ``root`` and everything below it. If ``folders`` is given, check only these direct
-    subfolders."""
+    """Like ``fault_of``, for ``root`` and everything below it, or only for the subfolders ``folders``."""
     if fault := fault_of(root):
         return fault
     seen: set[tuple[int, int]] = set()
@@ -82,8 +80,10 @@ def fault_below(root: Path, folders: Collection[str] | None = None) -> str:
 
 
 def _way(path: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield every directory, link and file that the kernel visits when it opens a path, with its status. Raises
-    ``OSError``."""
+    """Yield every directory, link and file that the kernel visits when it opens a path, with its status.
+
+    Raises ``OSError``.
+    """
     here, left, links = "/", list(reversed(path.parts[1:])), 0
     yield here, os.lstat(here)
     while left:
@@ -107,8 +107,7 @@ def _way(path: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _fault(place: str, found: os.stat_result, *, passed: bool = False) -> str:
-    """Describe why an owner or a mode is not trusted. ``passed``: ``place`` is a directory above the path, not the path
-    itself."""
+    """Describe why an owner or a mode is not trusted. ``passed``: ``place`` is a directory above the path."""
     if found.st_uid not in _ours():
         return _sentence(place, f"belongs to {_name_of(found.st_uid)}")
     mode = stat.S_IMODE(found.st_mode)
@@ -140,8 +139,7 @@ def _name_of(uid: int) -> str:
 
 @cache
 def _is_private(gid: int) -> bool:
-    """Whether a group contains only this user and has the user's name. USERGROUPS_ENAB (login.defs) creates such
-    groups."""
+    """Whether a group has this user's name and no other member, as USERGROUPS_ENAB (login.defs) creates it."""
     try:
         group = grp.getgrgid(gid)
         user = pwd.getpwnam(group.gr_name)
@@ -151,9 +149,8 @@ def _is_private(gid: int) -> bool:
 
 
 def _has_acl(place: str) -> bool:
-    """Whether an access control list gives rights to further users. Then the group bits of the mode are the list's
-    mask."""
+    """Whether an access control list grants rights to further users."""
     try:
         return bool(os.getxattr(place, _ACL))
-    except (OSError, AttributeError):  # the path has no list, or this is macOS, which has no getxattr
+    except (OSError, AttributeError):  # the path has no list, or macOS has no getxattr
         return False

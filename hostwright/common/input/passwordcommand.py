@@ -1,8 +1,8 @@
 """A secret that a command prints: ``hostwright_become_password_command: pass show sudo/$HOSTWRIGHT_HOST``.
 
-Every secret variable ``NAME`` can be replaced by ``NAME_command``. The command is the operator's own text for
-``/bin/sh``. The host's name is in the environment of the command, and never in that text. The command runs once for
-each host, when the secret is first needed. The first line of its output is the secret.
+Every secret variable ``NAME`` can be replaced by ``NAME_command``, the operator's own text for ``/bin/sh``. The host's
+name is in the environment of the command, and never in that text. The command runs once for each host, when the secret
+is first needed. The first line of its output is the secret.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from hostwright.common.secret import MASK, Secret
 from hostwright.common.text import short
 
 SUFFIX = "_command"
-TIMEOUT_S = 60.0  #: time limit of a command in seconds; a password manager may wait for a smart card or a fingerprint
-LONGEST = 1024  #: maximum length of a secret in characters
-#: maximum number of commands in parallel (our choice); password managers handle one request at a time or limit their
-#: rate
+TIMEOUT_S = 60.0  #: time limit of a command in seconds; it may wait for a smart card or a fingerprint
+LONGEST = 1024  #: maximum number of characters of a secret
+#: maximum number of commands in parallel (our choice): password managers limit their rate
 AT_ONCE = 4
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _turns = threading.BoundedSemaphore(AT_ONCE)
@@ -34,7 +33,7 @@ class PrintedSecret(Secret):
     """A secret that is the first line of a command's output.
 
     ``reveal`` runs the command once, and raises ``HostError`` if it prints no secret. Comparing, hashing and formatting
-    the secret do not run the command. ``variable`` is the name of the variable with the command, for messages.
+    do not run the command. ``variable`` is the name of the variable with the command.
     """
 
     __slots__ = ("_command", "_error", "_host", "_lock", "_variable")
@@ -56,7 +55,7 @@ class PrintedSecret(Secret):
         return bool(super().reveal())
 
     def reveal(self) -> str:
-        """Return the secret in plain text; run the command if it has not run yet. Raises ``HostError``."""
+        """Return the secret in plain text, for which the command runs once. Raises ``HostError``."""
         with self._lock:
             if not self.known and not self._error:
                 try:
@@ -80,8 +79,7 @@ class PrintedSecret(Secret):
 
 
 def get_all(secrets: Iterable[Secret | None]) -> None:
-    """Run the commands of these secrets in parallel. A command that fails is reported later, when its host needs the
-    secret."""
+    """Run the commands of these secrets in parallel. Failures are reported when a host needs the secret."""
 
     def get(secret: PrintedSecret) -> None:
         with suppress(HostError):
@@ -94,13 +92,12 @@ def get_all(secrets: Iterable[Secret | None]) -> None:
 
 
 def at_hand(secret: Secret | None) -> bool:
-    """Whether the text of a secret is available without running its command."""
+    """Whether the text of a secret is known, so that no command has to run."""
     return secret.known if isinstance(secret, PrintedSecret) else bool(secret)
 
 
 def first_line(command: str, host: str, timeout_s: float = TIMEOUT_S) -> str:
-    """Run a command for a host and return the first line of its output, unchanged. Raises ``ValueError`` with a
-    message."""
+    """Run a command for a host, and return the first line of its output. Raises ``ValueError`` with a message."""
     with _turns:
         status, out, err = _run(command, host, timeout_s)
     line = out.partition("\n")[0].removesuffix("\r")

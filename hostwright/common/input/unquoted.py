@@ -1,8 +1,6 @@
-"""Values without quotes in YAML that are ambiguous: ``0644`` is 420, ``1.10`` is 1.1, and further ones differ between
-parsers.
+"""Ambiguous values without quotes in YAML: ``0644`` is 420, ``1.10`` is 1.1, and parsers differ in others.
 
-Such a value is parsed as YAML 1.1, as in Ansible, but also keeps the text in the file. A field that needs this exact
-text can then reject the value.
+Such a value is parsed as YAML 1.1, as in Ansible, but also keeps its text in the file, so that a field can reject it.
 """
 
 from __future__ import annotations
@@ -16,9 +14,9 @@ _FIRST = "0123456789.+-yYnN"
 
 
 class Unquoted:
-    """A value without quotes in a file that YAML parsers interpret differently."""
+    """A value without quotes that YAML parsers interpret differently."""
 
-    text: str  #: text of the value in the file
+    text: str
 
 
 class UnquotedInt(int, Unquoted):
@@ -34,7 +32,7 @@ class UnquotedText(str, Unquoted):
 
 
 def number_as_written(value: Any, text: str) -> Any:
-    """Return a number from a file. If ``str`` would print it differently, the result also has its text in the file.
+    """Return a number from a file, with its text in the file if ``str`` would print it differently.
 
     >>> number_as_written(420, "0644").text, type(number_as_written(4, "4"))
     ('0644', <class 'int'>)
@@ -44,7 +42,7 @@ def number_as_written(value: Any, text: str) -> Any:
 
 
 def text_as_written(text: str, *, date: bool = False) -> str:
-    """Return unquoted text from a file: as ``UnquotedText`` if other parsers may not read it as text, else as ``str``.
+    """Return text without quotes from a file, as ``UnquotedText`` if other parsers may not read it as text.
 
     >>> [isinstance(text_as_written(text), UnquotedText) for text in ("1e3", "y", "Europe/Berlin", "12 o'clock")]
     [True, True, False, False]

@@ -18,7 +18,7 @@ from hostwright.common.input.unquoted import Unquoted
 from hostwright.common.input.yamlfile import Origin, Where
 from hostwright.common.secret import Secret
 
-SHOWN_CHARACTERS = 60  #: maximum length of a wrong value in a message, in characters
+SHOWN_CHARACTERS = 60  #: maximum number of characters of a wrong value in a message
 
 _EXPECTED = {
     "string_type": "text",
@@ -45,8 +45,7 @@ _EXPECTED = {
 def explain(error: ValidationError, model: type, at: Callable[[Where], Origin | None], prefix: str) -> list[InputError]:
     """Convert every error of a validation to an ``InputError``.
 
-    ``at`` returns the file and line of the value at a path of keys. ``prefix`` precedes this path in messages, such as
-    the name of a role (``base``).
+    ``at`` returns file and line of the value at a path of keys. ``prefix`` precedes the path in messages.
     """
     return [_one(detail, model, at, prefix) for detail in error.errors(include_url=False)]
 
@@ -86,7 +85,7 @@ def unknown_name(name: str, valid: Iterable[str]) -> str:
 
 
 def describe(value: object) -> str:
-    """Describe a wrong value in a message. A long value is shortened, and a secret is not shown."""
+    """Describe a wrong value in a message. A long value is shortened, and a secret is hidden."""
     if value is None:
         return "nothing"
     if isinstance(value, (Mapping, BaseModel)):
@@ -103,7 +102,7 @@ def describe(value: object) -> str:
 
 
 def names_at(model: type, way: Where) -> list[str]:
-    """Return the names that are valid at a path of keys inside ``model``."""
+    """Return the valid names at a path of keys inside ``model``."""
     here: Any = model
     for part in way:
         here = _inside(here, part)
@@ -111,7 +110,7 @@ def names_at(model: type, way: Where) -> list[str]:
 
 
 def secret_names(model: type) -> list[str]:
-    """Return the names of those fields of a class that have type ``Secret``."""
+    """Return the names of the fields of a class that have type ``Secret``."""
     return list(_secrets_of(model))
 
 
@@ -121,8 +120,7 @@ def _secrets_of(model: type) -> tuple[str, ...]:
 
 
 def _way(loc: tuple[int | str, ...], model: type) -> Where:
-    """Return a pydantic location as the path of keys in the user's file, without the names of union members and
-    validators that pydantic adds."""
+    """Return a pydantic location as the path of keys in the user's file, without names that pydantic adds."""
     way: list[str | int] = []
     here: Any = model
     for part in loc:
@@ -141,8 +139,7 @@ def _is_scalar(annotation: Any) -> bool:
 
 
 def _inside(annotation: Any, part: str | int) -> Any:
-    """Return the type of the value that a value of type ``annotation`` has at a key or index; ``None`` if it is
-    unknown."""
+    """Return the type at a key or index of a value of type ``annotation``; ``None`` if unknown."""
     annotation = _unwrap(annotation)
     fields = _fields(annotation)
     if fields:
@@ -154,7 +151,7 @@ def _inside(annotation: Any, part: str | int) -> Any:
 
 
 def _unwrap(annotation: Any) -> Any:
-    """Return the type ``X`` for ``Annotated[X, …]`` and for ``X | None``; any other type is unchanged."""
+    """Return ``X`` for ``Annotated[X, …]`` and for ``X | None``; any other type is unchanged."""
     origin = typing.get_origin(annotation)
     if origin is typing.Annotated:
         return _unwrap(typing.get_args(annotation)[0])
@@ -171,10 +168,7 @@ def _fields(annotation: Any) -> Mapping[str, Any]:
 
 @cache
 def _fields_of(model: type) -> Mapping[str, Any]:
-    """Return field → type for a class.
-
-    The result is cached: resolving annotations takes a millisecond, and every host needs the fields of every role.
-    """
+    """Return field → type for a class. Cached, since resolving annotations takes a millisecond."""
     if issubclass(model, BaseModel):
         return {name: field.annotation for name, field in model.model_fields.items()}
     if dataclasses.is_dataclass(model):

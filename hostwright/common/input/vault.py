@@ -1,9 +1,8 @@
 """Decrypts files and values that ``ansible-vault`` encrypted.
 
 Ansible's user guide documents the format ("Format of files encrypted with Ansible Vault", 1.1 and 1.2): a header line,
-then hexadecimal text of three hexadecimal lines: salt, HMAC-SHA256 of the ciphertext, ciphertext (AES-256 in counter
-mode, PKCS#7 padding). PBKDF2 with SHA-256 and 10,000 rounds derives the two keys and the counter from password and
-salt.
+then a hexadecimal text. It encodes three lines, which are hexadecimal again: salt, HMAC-SHA256 of the ciphertext, and
+ciphertext (AES-256 in counter mode, PKCS#7 padding). PBKDF2 with SHA-256 derives keys and counter from the password.
 
     >>> Vault(lambda: [Secret("wrong")]).open("$ANSIBLE_VAULT;1.1;AES256\\n333231", "vars.yml")
     Traceback (most recent call last):
@@ -30,32 +29,32 @@ from hostwright.common.userpaths import expanded
 HEADER = "$ANSIBLE_VAULT;"
 OPTION = "--vault-password-file"
 _CIPHER, _VERSIONS = "AES256", ("1.1", "1.2")
-#: parameters that Ansible's format defines: PBKDF2 rounds, length of a key and of an AES block in bytes
+#: parameters of Ansible's format: PBKDF2 rounds, length of a key and of an AES block in bytes
 _ROUNDS, _KEY, _BLOCK = 10_000, 32, 16
-#: time limit in seconds for a program that prints a password; a password manager may wait for a fingerprint
+#: time limit in seconds of a program that prints a password
 _TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
 class Vault:
-    """Decrypts text with any of several passwords. ``passwords`` is called when the first password is needed."""
+    """Decrypts text with any of several passwords. ``passwords`` is called on first use."""
 
     passwords: Callable[[], Iterable[Secret]] = tuple
 
     @cached_property
     def known(self) -> tuple[Secret, ...]:
-        """All passwords; empty if the operator gave none. Raises ``InputError`` for a password that cannot be read."""
+        """All passwords; empty if the operator gave none. Raises ``InputError``."""
         return tuple(self.passwords())
 
     def open(self, text: str, place: str) -> str:
-        """Decrypt a text. If no password decrypts it, raise ``InputError`` for the file and line ``place``."""
+        """Decrypt a text. Raises ``InputError`` for the file and line ``place`` if no password fits."""
         try:
             return self.opened(text)
         except ValueError as error:
             raise InputError(str(error), place) from error
 
     def opened(self, text: str) -> str:
-        """Decrypt a text. If no password decrypts it, raise ``ValueError`` with a message."""
+        """Decrypt a text. Raises ``ValueError`` with a message if no password fits."""
         salt, digest, cipher = _parts(text)
         for password in self.known:
             plain = _decrypted(password, salt, digest, cipher)
@@ -72,10 +71,9 @@ def is_vault(text: str) -> bool:
 
 
 def password_of(source: str) -> Secret:
-    """Read a password from a file, or from the output of a program. Raises ``InputError``.
+    """Read a password from a file, or from the output of an executable file, as in Ansible. Raises ``InputError``.
 
-    As in Ansible, an executable file is run as a program. The program inherits the operator's environment and standard
-    error.
+    A program inherits the operator's environment and standard error.
     """
     file = expanded(source)
     try:
@@ -111,8 +109,6 @@ def _decoded(plain: bytes) -> str:
 
 
 def _parts(text: str) -> tuple[bytes, bytes, bytes]:
-    """Split encrypted data into salt, digest and ciphertext. Raises ``ValueError`` for invalid data or an unsupported
-    version."""
     header, _, body = text.strip().partition("\n")
     _, _, rest = header.strip().partition(";")
     version, _, cipher = rest.partition(";")
@@ -129,7 +125,6 @@ def _parts(text: str) -> tuple[bytes, bytes, bytes]:
 
 
 def _decrypted(password: Secret, salt: bytes, digest: bytes, ciphertext: bytes) -> bytes | None:
-    """Return the plaintext; ``None`` if the password is wrong."""
     from cryptography.exceptions import InvalidSignature  # slow import, rarely needed
     from cryptography.hazmat.primitives import hashes, hmac, padding
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -148,5 +143,5 @@ def _decrypted(password: Secret, salt: bytes, digest: bytes, ciphertext: bytes) 
     padded = decryptor.update(ciphertext) + decryptor.finalize()
     try:
         return unpadder.update(padded) + unpadder.finalize()
-    except ValueError:  # the HMAC is valid but the padding is not, so another program encrypted the data
+    except ValueError:  # the HMAC is valid, but another program padded the data
         return padded

@@ -1,8 +1,7 @@
 """Parses YAML files to plain data, and records file and line of every value.
 
-The result contains only text, numbers, booleans, null, lists and mappings. Dates remain text, and all keys become text.
-A number keeps its text in the file (``unquoted.py``). Duplicate keys, recursive aliases and unknown tags are reported
-as mistakes with file and line.
+Dates remain text, and all keys become text. A number keeps its text in the file (``unquoted.py``). Duplicate keys,
+recursive aliases and unknown tags are reported as mistakes.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from hostwright.common.input.vault import OPTION, Vault
 from hostwright.common.places import unread
 from hostwright.common.secret import Secret
 
-Where = tuple[str | int, ...]  #: path to a value: the keys and indices from the top of the document
+Where = tuple[str | int, ...]  #: path to a value: keys and indices from the top of the document
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml parses ten times faster
 _CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
@@ -64,7 +63,7 @@ class Document:
     origins: Mapping[Where, Origin]
 
     def at(self, where: Where) -> Origin | None:
-        """Return the position of the value at a path, or else that of the innermost value that contains it."""
+        """Return the position of the value at a path, or of the innermost known value around it."""
         while where and where not in self.origins:
             where = where[:-1]
         return self.origins.get(where)
@@ -82,8 +81,7 @@ def read_text(path: Path) -> str:
 
 
 def compose(text: str, file: str) -> yaml.Node | None:
-    """Parse YAML text to nodes with positions; ``None`` for an empty file. Raises ``InputError`` with
-    ``file:line:column``."""
+    """Parse YAML text to nodes with positions; ``None`` for an empty file. Raises ``InputError``."""
     try:
         check_depth(text, file, _LOADER)
         loader = _LOADER(text)
@@ -103,7 +101,7 @@ def compose(text: str, file: str) -> yaml.Node | None:
 
 
 def load_document(path: Path) -> Document:
-    """Read a YAML file. Raises ``InputErrors`` with every mistake in the file."""
+    """Read a YAML file. Raises ``InputErrors`` with every mistake in it."""
     return parse_document(read_text(path), str(path))
 
 
@@ -136,7 +134,7 @@ class Reader:
     _scalars: Any = field(default_factory=SafeConstructor)
 
     def origin(self, node: yaml.Node) -> Origin:
-        """Return the position of the first character of a node."""
+        """Return the position at which a node begins."""
         mark = node.start_mark
         return Origin(self.file, mark.line + 1, mark.column + 1)
 
@@ -145,11 +143,9 @@ class Reader:
         self.errors.append(InputError(message, self.origin(node).exact))
 
     def pairs(self, node: yaml.Node, what: str) -> list[tuple[str, yaml.Node, yaml.Node]]:
-        """Return the entries of a mapping as key text, key node and value node. ``what`` names the mapping in error
-        messages.
+        """Return the entries of a mapping as key text, key node and value node. ``what`` names the mapping in messages.
 
-        An empty value counts as an empty mapping. Entries that ``<<`` merges are included; the mapping's own keys
-        precede them.
+        An empty value counts as an empty mapping. Entries that ``<<`` merges come after the mapping's own.
         """
         if isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null"):
             return []
@@ -187,8 +183,9 @@ class Reader:
         return result
 
     def plain(self, node: yaml.Node, origins: dict[Where, Origin] | None = None, where: Where = ()) -> Any:
-        """Convert a node to plain data. Add the position of each value in it to ``origins``, under the path from
-        ``where``."""
+        """Convert a node to plain data. ``origins`` receives the position of each value, under a path that begins with
+        ``where``.
+        """
         self._count += 1
         if self._count > MAX_VALUES:
             raise InputError(f"expands to more than {MAX_VALUES} values", self.origin(node).exact)
@@ -249,7 +246,7 @@ class Reader:
         return None
 
     def _opened(self, node: yaml.ScalarNode) -> Secret | Vaulted:
-        """Decrypt a value. As in Ansible, failure to decrypt is an error only when the value is used."""
+        """Decrypt a value. As in Ansible, a failure is an error only when the value is used."""
         try:
             return Secret(self.vault.opened(node.value)) if self.vault.known else Vaulted()
         except ValueError as error:
@@ -260,7 +257,7 @@ class Reader:
 
 
 def describe_node(node: yaml.Node) -> str:
-    """Describe the content of a node in a message: ``a list``, ``'x'``."""
+    """Describe a node in a message: ``a list``, ``'x'``."""
     if isinstance(node, yaml.MappingNode):
         return "a mapping"
     if isinstance(node, yaml.SequenceNode):
@@ -279,16 +276,16 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> InputErr
     return InputError(f"is not valid YAML: {problem}{since}{'; ' + hint if hint else ''}", where)
 
 
-MAX_VALUES = 2_000_000  #: maximum number of values after aliases are expanded; more are a mistake or an attack
+MAX_VALUES = 2_000_000  #: maximum number of values in a file after aliases are expanded
 MAX_DEPTH = 100  #: maximum nesting depth of mappings and lists
-#: Estimated nesting depth from which the exact depth is checked. libyaml overflows the stack at about 20,000 levels.
+#: minimum estimated nesting depth for an exact check; libyaml overflows the stack at about 20,000
 _SUSPECT = 1000
 _BRACKETS = re.compile(r"[\[\]{}]")
 _SIGNS = re.compile(rf"^[ ?:-]{{{_SUSPECT}}}", re.MULTILINE)
 
 
 def check_depth(text: str, file: str, loader: Any) -> None:
-    """Raise ``InputError`` for a text whose nesting is so deep that parsing it would crash the process."""
+    """Raise ``InputError`` for a text whose nesting is so deep that parsing would crash the process."""
     depth = deepest = 0
     for bracket in _BRACKETS.findall(text):
         depth += 1 if bracket in "[{" else -1
@@ -303,10 +300,9 @@ def check_depth(text: str, file: str, loader: Any) -> None:
 
 
 def check_size(top: yaml.Node, file: str) -> None:
-    """Raise ``InputError`` if a document has more than ``MAX_VALUES`` values after expanding aliases and ``<<``, or
-    exceeds ``MAX_DEPTH``.
+    """Raise ``InputError`` for a document with more than ``MAX_VALUES`` values, or deeper than ``MAX_DEPTH``.
 
-    The number is computed without expanding anything.
+    Aliases and ``<<`` count as if they were expanded, but nothing is expanded.
     """
     sizes: dict[int, int] = {}
     open_nodes: set[int] = set()
@@ -346,7 +342,7 @@ _WORD = re.compile(r"[\w.@-]+")
 
 
 def _hint(problem: str, lines: Sequence[str], number: int, column: int) -> str:
-    """Return advice about a line that cannot be parsed; else an empty text. ``number`` and ``column`` count from 0.
+    """Return advice about a line that cannot be parsed, or an empty text. ``number`` and ``column`` count from 0.
 
     >>> _hint("mapping values are not allowed in this context", ["rack3", "  hosts: {}"], 1, 7)
     'the line above lacks a colon: `rack3:`'
@@ -360,14 +356,13 @@ def _hint(problem: str, lines: Sequence[str], number: int, column: int) -> str:
 
 
 def _assigned(node: yaml.Node) -> str:
-    """Return the YAML form of a value that is an INI assignment ``name=value``; empty for any other value."""
+    """Return the YAML form of an INI assignment ``name=value``; empty for any other value."""
     found = _ASSIGNED.fullmatch(node.value) if isinstance(node, yaml.ScalarNode) else None
     return f": `{found['name']}: {found['value']}`" if found else ""
 
 
 def _word_above(lines: Sequence[str], number: int) -> str:
-    """Return the single word on the line above, if the given line is indented deeper: the word is probably a key
-    without a colon."""
+    """Return the only word on the line above if the given line is indented deeper: it probably lacks a colon."""
     above = next((line for line in reversed(lines[:number]) if line.strip()), "")
     deeper = number < len(lines) and _depth(lines[number]) > _depth(above)
     return above.strip() if deeper and _WORD.fullmatch(above.strip()) else ""

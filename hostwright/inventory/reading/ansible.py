@@ -1,5 +1,4 @@
-"""Runs ``ansible-inventory`` for files that only a plugin of Ansible can read: a cloud's configuration,
-``constructed``, TOML.
+"""Runs ``ansible-inventory`` for sources that need a plugin of Ansible: clouds, ``constructed``, TOML.
 
 One call gets all sources, because a plugin may use the content of other files.
 """
@@ -30,8 +29,7 @@ PROGRAM = "ansible-inventory"
 
 
 def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: Draft, tell: Tell) -> None:
-    """Add to the draft what only ``ansible-inventory`` can read. Raises ``InputError`` if the program is missing or
-    fails."""
+    """Add to the draft what only ``ansible-inventory`` can read. Raises ``InputError``."""
     named = ", ".join(map(str, plugins))
     program = shutil.which(PROGRAM)
     if program is None:
@@ -55,14 +53,11 @@ def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: D
 
 
 def _absolute(source: Path) -> str:
-    """Return a source as an absolute path, since the program may run in another directory. A list of hosts is
-    unchanged."""
     return str(source.absolute() if source.exists() else source)
 
 
 def configured(root: Path) -> tuple[Path, list[Path]] | None:
-    """Return the path of the ``ansible.cfg`` for a directory, and the inventories that this file names; ``None`` if it
-    names none."""
+    """Return the path of the ``ansible.cfg`` for a directory and its inventories; ``None`` without any."""
     file, sections = _sections(root)
     defaults = sections.get("defaults", {})
     sources = [file.parent / expanded(part) for part in _parts(defaults.get("inventory", ""))]
@@ -72,7 +67,7 @@ def configured(root: Path) -> tuple[Path, list[Path]] | None:
 def vault_password_files(root: Path) -> list[Path]:
     """Return the Ansible Vault password files that the ``ansible.cfg`` for a directory names, in order.
 
-    The file in ``vault_password_file`` comes first, then those in ``vault_identity_list``. Raises ``InputError``.
+    ``vault_password_file`` comes first, then ``vault_identity_list``. Raises ``InputError``.
     """
     file, sections = _sections(root)
     defaults = sections.get("defaults", {})
@@ -83,21 +78,20 @@ def vault_password_files(root: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """Which files in a directory of inventory files are ignored, according to ``ansible.cfg`` or Ansible's environment
-    variables."""
+    """The files in a directory that Ansible ignores, according to ``ansible.cfg`` or environment variables."""
 
-    #: endings of files that are ignored; ``None``: those that Ansible ignores by default
+    #: endings of ignored files; ``None``: Ansible's default
     endings: tuple[str, ...] | None = None
     patterns: tuple[Pattern, ...] = ()  #: patterns that match anywhere in the names of ignored files
 
     @classmethod
     def of(cls, root: Path) -> Ignored:
-        """Read which files are ignored from the ``ansible.cfg`` for a directory. Raises ``InputError``."""
+        """Read the settings from the ``ansible.cfg`` for a directory. Raises ``InputError``."""
         file, sections = _sections(root)
 
         def of_setting(name: str, variable: str) -> list[str] | None:
             given = os.environ.get(variable)
-            # as in Ansible, the section [inventory] overrides [defaults]
+            # as in Ansible, [inventory] overrides [defaults]
             for section, key in (("inventory", name), ("defaults", f"inventory_{name}")):
                 given = sections.get(section, {}).get(key) if given is None else given
             return None if given is None else [part.strip("'\"") for part in _parts(given)]
@@ -142,7 +136,7 @@ def _group(name: str, body: Mapping[str, Any], origin: Origin, draft: Draft) -> 
     for host in body.get("hosts", ()):
         draft.add_hosts(group, host, {}, origin)
     for child in body.get("children", ()):
-        if name != ALL:  # as children of `all`, the program lists every group without another parent
+        if name != ALL:  # the program lists every group without a parent as a child of `all`
             draft.group(child, origin)
             group.children.setdefault(child, origin)
     values = _new(body.get("vars", {}), _known(group.layers), group_level(name), origin)
@@ -155,6 +149,5 @@ def _known(layers: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
 
 
 def _new(given: Mapping[str, Any], known: Mapping[str, Value], level: str, origin: Origin) -> dict[str, Value]:
-    """Return the variables that only ``ansible-inventory`` sets. All others keep the file and line of their
-    definition."""
+    """Return the variables in ``given`` that no file sets."""
     return {name: Value(concealed(name, value), origin, level) for name, value in given.items() if name not in known}

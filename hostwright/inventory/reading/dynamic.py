@@ -20,11 +20,11 @@ from hostwright.common.text import shown_limit
 from hostwright.inventory.draft import Draft, Values, concealed, group_level
 from hostwright.inventory.model import ALL, HOST_LEVEL, Value
 
-TIMEOUT_S = 120.0  #: time limit of an inventory program in seconds, sufficient for a slow API of a cloud or of MAAS
-SIGN_OF_LIFE_S = 10.0  #: seconds between two messages that a program is still running
+TIMEOUT_S = 120.0  #: time limit of an inventory program in seconds, sufficient for a slow API of a cloud
+SIGN_OF_LIFE_S = 10.0  #: interval in seconds between messages that a program is still running
 MAX_ANSWER = 256 * 1024 * 1024  #: maximum size of a program's output in bytes: 100,000 hosts with 2 KiB each
 _POLL_S = 0.05
-_LINE_BYTES = 256  #: maximum number of bytes read of a #! line, of which the kernel reads 255 (execve(2))
+_LINE_BYTES = 256  #: maximum number of bytes read of a #! line; the kernel reads 255 (execve(2))
 
 Tell = Callable[[str], None]
 
@@ -34,7 +34,7 @@ class CannotBeRun(InputError):
 
 
 class ProgramFailed(InputError):
-    """An inventory program failed, so that its hosts are unknown."""
+    """An inventory program failed."""
 
 
 def read_executable(path: Path, draft: Draft, tell: Tell) -> None:
@@ -53,7 +53,7 @@ def read_executable(path: Path, draft: Draft, tell: Tell) -> None:
 
 
 def _has_windows_lines(program: Path) -> bool:
-    """Whether the ``#!`` line ends with a carriage return, which becomes part of the interpreter's name."""
+    """Whether the ``#!`` line ends with a carriage return, which would be part of the interpreter's name."""
     try:
         with program.open("rb") as file:
             return file.readline(_LINE_BYTES).endswith(b"\r\n")
@@ -62,7 +62,7 @@ def _has_windows_lines(program: Path) -> bool:
 
 
 def ask(command: list[str], where: str, tell: Tell, folder: Path | None = None) -> dict[str, Any]:
-    """Run a command and return the JSON object that it prints. It runs in ``folder``, or else in the working directory.
+    """Run a command and return the JSON object that it prints. Its working directory is ``folder``, if given.
 
     The command has no terminal. Its time and the size of its output are limited.
     """
@@ -120,7 +120,7 @@ def _group(name: str, body: Any, origin: Origin, draft: Draft) -> None:
     if not isinstance(body, dict):
         draft.fail(origin, f"the group {name}: found {describe(body)}, expected an object or a list of hosts")
         return
-    # as in Ansible, such an entry is a host of that name with these variables
+    # as in Ansible, this is a host with these variables
     if not body.keys() & {"hosts", "vars", "children"}:
         body = {"hosts": [name], "vars": body} if body else body
     group = draft.group(name, origin)

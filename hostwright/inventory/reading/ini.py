@@ -1,7 +1,7 @@
 """Ansible's INI inventory: ``[group]``, ``[group:children]``, ``[group:vars]``, ``host key=value …``.
 
-As in Ansible, values that look like Python literals (whole numbers, lists, True) are parsed as literals. A number with
-a decimal point remains text, so that a version such as 11.2 or 3.10 keeps its digits.
+As in Ansible, Python literals (whole numbers, lists, True) are parsed. A number with a decimal point remains text, so
+that a version such as 3.10 keeps its digits.
 """
 
 from __future__ import annotations
@@ -16,21 +16,20 @@ from hostwright.inventory.draft import Draft, GroupDraft, concealed, group_level
 from hostwright.inventory.model import HOST_LEVEL, UNGROUPED, Value
 
 _SECTION = re.compile(r"\[(?P<name>[^:\]]+)(?::(?P<kind>\w+))?\]\s*(?:[#;].*)?")
-_UNFINISHED = re.compile(r"\[[^\]]*")  #: pattern of a section header without the closing bracket
-_MAX_LITERAL = 10_000  #: maximum length in characters of a value that is parsed as a literal; a longer one remains text
-#: pattern of a line that can be split at blanks and tabs, because it contains no quotes, backslashes or comments
+_UNFINISHED = re.compile(r"\[[^\]]*")
+_MAX_LITERAL = 10_000  #: maximum length in characters of a value that is parsed as a literal
+#: pattern of a line that can be split at blanks and tabs: no quotes, backslashes or comments
 _PLAIN_LINE = re.compile(r"[ \t!$-&(-\[\]-~]*")
-_DIGITS = re.compile(r"0|[1-9][0-9]{0,17}")  #: pattern of a whole number of at most 18 digits, without leading zeros
-#: pattern of text that is certainly not a Python literal: a word, or an address (``10.0.0.1``, ``node01.example.org``,
-#: ``/dev/sda``)
+_DIGITS = re.compile(r"0|[1-9][0-9]{0,17}")
+#: pattern of text that is certainly not a Python literal, such as ``/dev/sda``
 _WORD = re.compile(r"(?!(?:True|False|None)$)[A-Za-z_/][A-Za-z0-9_./:@-]*|[0-9]+(?:\.[0-9]+){2,}")
 
 
 def read_ini(text: str, file: str, draft: Draft) -> None:
     """Add the content of one INI inventory to the draft."""
-    name, kind = UNGROUPED, "hosts"  # lines before the first section belong to `ungrouped`
+    name, kind = UNGROUPED, "hosts"
     layer: dict[str, Value] = {}
-    # child → parents that list it, since a child's own section may come later
+    # child → parents; a child's own section may come later
     later: dict[str, list[tuple[str, Origin]]] = {}
     for number, raw in enumerate(text.splitlines(), start=1):
         line, origin = raw.strip(), Origin(file, number)

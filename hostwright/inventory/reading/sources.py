@@ -1,5 +1,4 @@
-"""Selects the files of an inventory, and the format of each. Reading order and ignored files are the same as in
-Ansible."""
+"""Selects the files of an inventory, and the format of each, as Ansible does."""
 
 from __future__ import annotations
 
@@ -24,19 +23,19 @@ _INVENTORIES = (
     "",
     ".ini",
     *_YAML,
-)  #: endings of inventory files; a file with another ending in which every line is a mistake is not an inventory
+)  #: endings of inventory files
 _LOOKS_LIKE_YAML = re.compile(r"^(---|\{|[^\s#;\[][^=\[]*:\s*(#.*)?$)")
 _IGNORED_NAMES = ("group_vars", "host_vars", "vars_plugins")
 _IGNORED_ENDINGS = (
     ".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt", ".rst", ".orig", ".cfg", ".retry",
 )  # fmt: skip
-_STACKS = "stacks"  #: folder in a site's inventory that contains stack files
-#: folders that are read together with a file of hosts if they are next to it
+_STACKS = "stacks"
+#: names of folders that are read if they are beside a file of hosts
 _BESIDE = ("group_vars", "host_vars", _STACKS)
 
 
 def sources_of(named: Path) -> list[Path]:
-    """Split the value of ``--inventory``: one path, several paths that are separated by commas, or a list of hosts."""
+    """Split the value of ``--inventory``: one path, several paths with commas between them, or a list of hosts."""
     parts = [Path(part.strip()) for part in str(named).split(",") if part.strip()]
     if len(parts) < 2 or named.exists() or not all(part.exists() for part in parts):
         return [named]
@@ -44,11 +43,9 @@ def sources_of(named: Path) -> list[Path]:
 
 
 def beside(source: Path) -> Path | None:
-    """Return the directory whose variables and stacks belong to a source: the source itself, or the directory that
-    contains it.
+    """Return the directory whose variables and stacks belong to a source; ``None`` if other users could add some.
 
-    ``None``: that directory has no variables or stacks, and other users could add some. Raises ``NotTrusted`` if it has
-    some, and other users could have placed them there: the operator named only the file, not the directory.
+    Raises ``NotTrusted`` if they could have placed existing ones: the operator named only the file, not the directory.
     """
     folder = source.absolute().parent
     if source.is_dir() or in_named_site(folder):
@@ -63,14 +60,14 @@ def beside(source: Path) -> Path | None:
 
 
 def identity_of(sources: Sequence[Path]) -> Path:
-    """Return the path that identifies an inventory in records: its only path, or all its paths in the given order."""
+    """Return the path that identifies an inventory in records: its only path, or all its paths in order."""
     if len(sources) == 1:
         return sources[0]
     return Path(",".join(str(source.absolute() if source.exists() else source) for source in sources))
 
 
 def files_of(path: Path, ignored: Ignored) -> list[Path]:
-    """Return the files of an inventory in reading order. In a directory, ``ignored`` files are omitted.
+    """Return the files of an inventory in reading order, without ``ignored`` files.
 
     Raises ``InputError`` if no file is left.
     """
@@ -101,8 +98,7 @@ def _is_ignored(name: str, ignored: Ignored) -> bool:
 
 
 def _below(entry: Path, above: set[Path], ignored: Ignored) -> list[Path]:
-    """Return an entry that is a file, or all files below an entry that is a directory. A link to a parent directory is
-    not followed."""
+    """Return a file itself, or all files below a directory. A link to a parent directory is not followed."""
     if not entry.is_dir():
         return [entry] if entry.is_file() else []
     here = entry.resolve()
@@ -112,10 +108,9 @@ def _below(entry: Path, above: set[Path], ignored: Ignored) -> list[Path]:
 
 
 def is_stray(file: Path, read: Draft) -> bool:
-    """Whether a file in a directory is not an inventory: no line begins with a possible host name, and the ending is
-    not one that inventories have.
+    """Whether a file in a directory is not an inventory, such as a table (``.csv``) or source code.
 
-    Examples are tables (``.csv``) and source code.
+    No line of such a file begins with a possible host name, and its ending is unusual for inventories.
     """
     return file.suffix not in _INVENTORIES and bool(read.hosts) and read.hosts.keys() <= read.unusable
 
@@ -134,7 +129,7 @@ def read_file(file: Path, draft: Draft, tell: Callable[[str], None]) -> bool:
         try:
             read_executable(file, draft, tell)
             return True
-        except CannotBeRun as error:  # the file is not a program, but text with an executable bit
+        except CannotBeRun as error:  # the file is text with an executable bit
             cannot_run = error
     if file.suffix == ".toml":
         return False
@@ -182,7 +177,6 @@ def _attempt(text: str, file: Path, draft: Draft, *, as_yaml: bool) -> tuple[boo
 
 
 def _looks_like_yaml(text: str) -> bool:
-    """Whether the first line that is not empty or a comment is YAML (``all:``), not INI (``[gpu]``, ``gpu01
-    key=value``)."""
+    """Whether the first line that is not empty or a comment looks like YAML, not INI."""
     first = next((line for line in text.splitlines() if line.strip() and line.strip()[0] not in "#;"), "")
     return _LOOKS_LIKE_YAML.match(first) is not None

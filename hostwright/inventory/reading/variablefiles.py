@@ -1,7 +1,7 @@
 """Reads ``group_vars/`` and ``host_vars/``, which contain a file, or a directory of files, for each group and host.
 
 As in Ansible, only the first that exists of ``web``, ``web.yml``, ``web.yaml`` and ``web.json`` is read; of a directory
-``web/``, all files are read. Notes report the files that are not read.
+``web/``, all files are read.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from hostwright.inventory.model import HOST_LEVEL
 from hostwright.inventory.reading.yaml_dialect import read_variables
 
 _ENDINGS = ("", ".yml", ".yaml", ".json")  #: endings of variable files, in Ansible's order of precedence
-#: maximum number of file names in a note about files that are not read; for more files, the note has their number
+#: maximum number of file names in a note about ignored files
 _NAMED = 10
 
 
 def read_variable_files(directory: Path, draft: Draft) -> None:
-    """Add the variables in ``directory``, which is next to the inventory. They override those in the inventory's own
-    files."""
+    """Add the variables in ``group_vars/`` and ``host_vars/`` of this directory to the draft."""
     for name, files in _by_name(directory / "group_vars", draft.groups, "group", draft):
         for values in _layers(files, group_level(name), draft, draft.of_groups.setdefault(name, [])):
             draft.groups[name].files.append(values)
@@ -34,8 +33,7 @@ def read_variable_files(directory: Path, draft: Draft) -> None:
 
 
 def _by_name(directory: Path, known: Iterable[str], kind: str, draft: Draft) -> Iterator[tuple[str, list[Path]]]:
-    """Yield each known name with its files. Other files are noted, since variables in a file with a misspelt name would
-    be lost."""
+    """Yield each known name with its files. A note reports other files, because their names may be misspelt."""
     if not directory.is_dir():
         return
     names = set(known)
@@ -60,8 +58,7 @@ def _by_name(directory: Path, known: Iterable[str], kind: str, draft: Draft) -> 
 
 
 def _name(entry: Path, names: set[str]) -> str:
-    """Return the host or group whose variables a file or directory contains. If a name contains a dot, the ending may
-    be part of it."""
+    """Return the host or group whose variables a file contains. A dot in the name may begin an ending."""
     if entry.name not in names and entry.suffix in _ENDINGS:
         return entry.name.removesuffix(entry.suffix)
     return entry.name
@@ -77,8 +74,7 @@ def _passed_over(directory: Path, strangers: list[tuple[Path, str]], kind: str, 
 
 
 def _files(entry: Path, draft: Draft) -> Iterator[Path]:
-    """Yield an entry that is a file, or the files that Ansible would read in an entry that is a directory, in Ansible's
-    order."""
+    """Yield a file itself, or the files in a directory that Ansible would read, in Ansible's order."""
     if entry.is_file():
         yield entry
     elif entry.is_dir():
@@ -96,8 +92,7 @@ def _files(entry: Path, draft: Draft) -> Iterator[Path]:
 
 
 def _layers(files: Iterable[Path], level: str, draft: Draft, mistakes: list[InputError]) -> Iterator[Values]:
-    """Yield the variables in each file. Mistakes in a file are added to ``mistakes``; only the file's host or group is
-    affected."""
+    """Yield the variables in each file. Mistakes in a file are added to ``mistakes``."""
     for path in files:
         trial = draft.trial()
         try:

@@ -1,5 +1,4 @@
-"""Reads Ansible's YAML inventories, in which groups have ``hosts``, ``vars`` and ``children``, and YAML files of
-variables."""
+"""Reads Ansible's YAML inventories (groups with ``hosts``, ``vars`` and ``children``), and YAML files of variables."""
 
 from __future__ import annotations
 
@@ -15,8 +14,7 @@ _SECTIONS = ("hosts", "vars", "children")
 
 
 def read_yaml(text: str, file: str, draft: Draft) -> bool:
-    """Add one YAML inventory to the draft. ``False``: the file is the configuration of a plugin, which only Ansible can
-    read.
+    """Add one YAML inventory to the draft. ``False``: the file is the configuration of an Ansible plugin.
 
     Raises ``InputError`` for invalid YAML.
     """
@@ -38,7 +36,6 @@ def read_yaml(text: str, file: str, draft: Draft) -> bool:
 
 
 def _is_playbook(node: yaml.Node) -> bool:
-    """Whether a document is a list of plays, each of which has ``hosts`` or ``import_playbook``."""
     plays = node.value if isinstance(node, yaml.SequenceNode) else []
     return bool(plays) and all(
         isinstance(play, yaml.MappingNode)
@@ -104,7 +101,6 @@ def _children(name: str, node: yaml.Node, reader: Reader) -> list[tuple[str, yam
 
 
 def _is_group(node: yaml.Node) -> bool:
-    """Whether a node is a mapping that has only the keys of a group: ``hosts``, ``vars``, ``children``."""
     keys = [key.value for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
     return bool(keys) and set(map(str, keys)) <= set(_SECTIONS)
 

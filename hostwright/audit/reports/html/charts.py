@@ -1,4 +1,4 @@
-"""Charts of the history. Shapes and labels of inline SVG are computed here, and a template draws them. Pure.
+"""Charts of the history, as shapes and labels of inline SVG that a template draws. Pure.
 
 All lengths are units of a chart's view box (``WIDTH`` × ``HEIGHT``); on a phone, a unit is about a CSS pixel.
 """
@@ -18,9 +18,9 @@ from hostwright.audit.reports.trend import TrendPoint
 
 WIDTH, HEIGHT = 400, 190
 LEFT, RIGHT, TOP, BOTTOM = 34, 8, 8, 24  #: margins of a chart, which contain the labels of the axes
-BAR = 22  #: maximum width of a bar, so that the bars of one week do not fill the chart with colour
-LINES = 5  #: maximum number of values of a reading with a line of their own; the hosts with other values are added up
-CHARTS = 9  #: maximum number of readings for which the page has a chart
+BAR = 22  #: maximum width of a bar
+LINES = 5  #: maximum number of lines in a chart, each for one value
+CHARTS = 9  #: maximum number of readings with a chart
 OTHERS = "other values"
 
 Mark = tuple[float, str]  #: position on an axis, and label
@@ -53,10 +53,7 @@ class ChartLine:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart.
-
-    ``legend`` has colour, symbol and label of each entry; ``summary`` is the content of the chart as text.
-    """
+    """One chart. ``legend`` has colour, symbol and label of each entry; ``summary`` is the content as text."""
 
     title: str
     summary: str
@@ -192,7 +189,6 @@ def _readings(points: Sequence[TrendPoint]) -> tuple[list[str], list[str]]:
 
 
 def _movement(points: Sequence[TrendPoint], reading: str) -> int:
-    """The number of changes of this reading on all hosts, added up over the days."""
     moved = 0
     by_day = [point.versions[reading] for point in points if reading in point.versions]
     for before, after in pairwise(by_day):
@@ -230,14 +226,14 @@ def _series(points: Sequence[TrendPoint], reading: str) -> Mapping[str, list[int
 
 
 def _steps(ground: PlotArea, days: Sequence[date], hosts: Sequence[int]) -> str:
-    """An SVG path with steps: a day's number of hosts is kept until the next day with an audit."""
+    """An SVG path with steps. A number of hosts is kept until the next day with an audit."""
     path = [f"M{ground.x(days[0])} {ground.y(hosts[0])}"]
     path += [f"H{ground.x(day)}V{ground.y(number)}" for day, number in zip(days[1:], hosts[1:], strict=True)]
     return "".join([*path, f"H{WIDTH - RIGHT}"])
 
 
 def _day(ground: PlotArea, day: date, series: Mapping[str, Sequence[int]], number: int) -> ChartBar:
-    """An invisible bar over a day of a chart, whose tooltip has the numbers of that day."""
+    """An invisible bar with the numbers of one day as its tooltip."""
     counts = [
         f"{line(value, 40) or 'nothing'}: {_hosts(hosts[number])}" for value, hosts in series.items() if hosts[number]
     ]

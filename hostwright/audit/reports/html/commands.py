@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from hostwright.audit.fleetaudit import HostAudit
 from hostwright.audit.reports.diagnosis import provisioned
 
-#: pattern of host names for which commands are offered: neither a shell nor a host pattern interprets their characters
+#: pattern of host names without characters that a shell or a host pattern interprets
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 

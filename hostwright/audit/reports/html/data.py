@@ -1,4 +1,4 @@
-"""The details of hosts as compact JSON values. The script of the page shows them on demand. Pure.
+"""The details of hosts as compact JSON values for the script of the page. Pure.
 
 Values that many hosts share (names and desired values of readings, known failures, failed checks) are stored once in a
 table. Hosts refer to them by index.
@@ -21,10 +21,9 @@ from hostwright.common.errors import Finding
 
 T = TypeVar("T")
 
-#: maximum length of each list of a host. If a list is longer (a host may report thousands of cards), the page shows the
-#: number of omitted items
+#: maximum length of each list of a host, since a host may report thousands of GPUs
 LIMITS = {"readings": 400, "deviations": 200, "findings": 100, "gpus": 32, "xids": 100, "notChecked": 200}
-FEW = 20  #: maximum number of notes, of lines of evidence, and of processes of a card
+FEW = 20  #: maximum number of notes, of lines of evidence, and of processes
 GROUPS = 100  #: maximum number of groups of a host that the filter of the page searches
 
 
@@ -131,7 +130,7 @@ class Details:
         return [place, _few(finding.evidence), self._since(host, "finding", finding.rule)]
 
     def _gpu(self, gpu: Gpu) -> list[Any]:
-        """A card as a list: index, address, serial, UUID, indexes of its values (as in ``GPU_COLUMNS``), processes."""
+        """A GPU as a list: index, address, serial, UUID, indexes of its values (as in ``GPU_COLUMNS``), processes."""
         processes, more = first(gpu.processes, FEW)
         values = ((clean(column.text(gpu)), bool(column.bad(gpu))) for column in GPU_COLUMNS)
         return [
@@ -144,7 +143,7 @@ class Details:
         ]
 
     def _xid(self, event: GpuEvent) -> list[Any]:
-        """An event as a list: number, card, last time, log line, count, and index of its meaning and recommendation."""
+        """An event as a list: number, GPU, last time, log line, count, and index of its meaning and recommendation."""
         advice = self._shared.place((clean(event.meaning), clean(event.asks)))
         return [
             event.number,
@@ -178,7 +177,6 @@ def _gravest(finding: Finding) -> bool:
 
 
 def _few(texts: Sequence[str]) -> list[str]:
-    """The first ``FEW`` texts, and a text with the number of further ones."""
     kept, more = first(texts, FEW)
     return [*map(clean, kept), *([f"… and {more} more"] if more else [])]
 

@@ -1,8 +1,8 @@
 """An audit as one self-contained HTML page: it needs no network, no server and no other file.
 
 A Content-Security-Policy allows only the page's own style and script, by their hashes. The template escapes text from
-hosts; text in the JSON data is inserted as text by the script. A malicious host can therefore neither run a script nor
-forge a part of the page.
+hosts; the script inserts it only as text. A malicious host can therefore neither run a script nor forge a part of the
+page.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def render_html(
 ) -> str:
     """Create the HTML page. ``trend`` is the history by day, ``ages`` are the start times of problems.
 
-    ``options`` are appended to the commands on the page, such as `` --inventory site``. ``rules`` are the failure
-    rules, for the description and source of each failure.
+    ``options`` are appended to the commands on the page, such as `` --inventory site``. ``rules`` describe the
+    failures.
     """
     known = ages or {}
     hosts = worst_first(audit.hosts)
@@ -103,10 +103,7 @@ def _environment() -> Environment:
 
 
 def joined(files: Sequence[str]) -> str:
-    """The files of the page as one text.
-
-    Lines end with a line feed: browsers convert line ends before they compute hashes.
-    """
+    """The files of the page as one text. Lines end with a line feed, as in the hashes that browsers compute."""
     texts = ((PAGE / file).read_text("utf-8") for file in files)
     return "\n".join(text.replace("\r\n", "\n") for text in texts)
 

@@ -17,14 +17,13 @@ from hostwright.audit.reports.html.text import clean, first, folded, line, name
 from hostwright.audit.reports.table import ABSENT, SHOWN, WORDS
 from hostwright.common.errors import Finding
 
-#: minimum number of equal hosts that share one row: two rows are faster to read than one that must be unfolded
+#: minimum number of equal hosts that share one row
 FOLD_FROM = 3
 CHIPS = 12  #: maximum number of known failures with a button that filters hosts
 FAILURES = 60  #: maximum number of known failures with a section of their own
 OPENABLE = 40  #: maximum number of hosts to list in the section of a failure
-#: statuses that a host can have, from worst to best
 STATUSES = tuple(status for status in WORST_FIRST if status != "warning")
-NOT_THERE = "not on this host"  #: label of a layer that this host does not have, but others do
+NOT_THERE = "not on this host"  #: label of a layer that only other hosts have
 CellStatus = LayerStatus | Literal["absent"]
 _NUMBER = re.compile(r"([0-9]{1,18})")
 
@@ -41,7 +40,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """One row with one host. ``index`` is its index in the data, ``fold`` the number of the folded row, or 0."""
+    """One row with one host. ``index`` is its index in the data, ``fold`` the number of its folded row, or 0."""
 
     index: int
     host: str
@@ -105,10 +104,7 @@ def matrix(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> list[Ma
 
 
 def _likeness(row: MatrixRow, host: HostAudit, index: int) -> tuple[object, ...]:
-    """A key that is equal for hosts that share one row.
-
-    These are as desired in each layer, without findings and notes.
-    """
+    """A key that is equal for hosts that share one row: all layers as desired, no findings, no notes."""
     statuses = tuple(cell.status for cell in row.cells)
     calm = {"desired", "absent"}.issuperset(statuses) and host.status == "desired"
     return ("calm", row.stack, statuses) if calm and not (host.findings or host.notes) else (index,)
@@ -141,7 +137,7 @@ def _cell(layer: str, status: CellStatus) -> Cell:
 
 
 def _what(host: HostAudit) -> str:
-    """The first problem of a host as text, and the number of its further problems: failures, deviations, then notes."""
+    """The first problem of a host as text, and the number of its further problems."""
     if host.sentence:
         return line(host.sentence)
     remarks = [finding.rule for finding in sorted(host.findings, key=lambda finding: not finding.grave)]
@@ -154,10 +150,7 @@ def _what(host: HostAudit) -> str:
 
 
 def tiles(hosts: Sequence[HostAudit]) -> list[Tile]:
-    """One tile for each status, even if no host has it.
-
-    Exception: ``differs``, which is rare, has a tile only if a host has it.
-    """
+    """One tile for each status, even if no host has it, except for the rare status ``differs``."""
     counts = Counter(host.status for host in hosts)
     warned = sum(_warned(host) for host in hosts)
     row, start = [], 0.0
@@ -177,10 +170,7 @@ def _warned(host: HostAudit) -> bool:
 
 
 def met(hosts: Iterable[HostAudit]) -> list[tuple[str, bool, int]]:
-    """The known failures found on hosts: rule, whether it is grave, number of hosts.
-
-    Grave and frequent ones come first.
-    """
+    """The known failures found on hosts (rule, whether it is grave, number of hosts), grave and frequent ones first."""
     counts = Counter(
         (finding.rule, finding.grave)
         for host in hosts
@@ -202,7 +192,7 @@ class MetFailure:
     provision: bool
     link: str
     seen: str  #: how the failure is recognised on a host
-    source: str  #: origin of this knowledge
+    source: str
     hosts: tuple[tuple[int, str], ...]
     more: int
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hostwright.audit.fleetaudit import ValueSpread
 from hostwright.audit.reports.html.text import first, folded, line, name
 
-VALUES = 8  #: maximum number of values to list of one reading. A serial number has a different value on each host
-BUTTONS = 12  #: maximum number of hosts with the same value for which each host has a button
+VALUES = 8  #: maximum number of values to list of one reading
+BUTTONS = 12  #: maximum number of hosts with the same value that get a button each
 
 
 @dataclass(frozen=True, slots=True)

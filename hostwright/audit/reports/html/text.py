@@ -15,20 +15,19 @@ from hostwright.inventory.patterns import fold
 
 T = TypeVar("T")
 
-TEXT_CHARACTERS = 1000  #: maximum number of characters of a value in the details: enough for a long PATH
+TEXT_CHARACTERS = 1000  #: maximum number of characters of a value in the details, enough for a long PATH
 LINE_CHARACTERS = 90  #: maximum number of characters of a line in the matrix
 MARKS = 3  #: maximum number of combining marks on a letter; Vietnamese needs two
 NAME_CHARACTERS = 120  #: maximum number of characters of the name of a host or group; DNS allows 63 per label
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]{1,120}")
-#: escapes for characters that can end a script element, or begin a comment or an entity. ``json.dumps`` escapes all
-#: others that are not ASCII
+#: escapes for characters that can end a script element, or begin a comment or an entity
 _MARKUP = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 @lru_cache(maxsize=20_000)
 def clean(text: str, most: int = TEXT_CHARACTERS) -> str:
-    """The text without control characters. If it is longer than ``most``, it is truncated, with a remark."""
+    """The text without control characters, truncated with a remark if it is longer than ``most``."""
     if len(text) <= most:
         return _printable(text)
     return f"{_printable(text[:most])} … cut ({len(text):,} characters)"
@@ -62,10 +61,7 @@ def embedded(value: object) -> str:
 
 
 def folded(names: Sequence[str]) -> str:
-    """Host names in short form: ``gpu[01-03],login1``.
-
-    If a name has special characters, each name is written in full.
-    """
+    """Host names in short form: ``gpu[01-03],login1``. Names with special characters are written in full."""
     if all(_PLAIN_NAME.fullmatch(host) for host in names):
         return fold(names)
     return ", ".join(map(name, names))

@@ -1,9 +1,8 @@
 """The critical path of a run on a host: the work that delayed the end of the run, found from the end backwards. Pure.
 
-A step began when the previous step had ended. The first step of a layer began when its files were complete, and the
-layers that it needs had ended. A step that waited for a lock began when the owner of the lock had ended. If a layer was
-changed twice, the second time began when all other layers had ended and the host had been probed again. Records contain
-these times, not the reasons: of several possible predecessors, the one that ended last is used.
+A step begins when the previous step has ended. The first step of a layer begins when its files are complete, and the
+layers that it needs have ended. A step that waits for a lock begins when the owner of the lock has ended. Records
+contain these times, not the reasons: of several possible predecessors, the one that ended last is used.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ from dataclasses import dataclass, replace
 
 from hostwright.audit.reports.run.spans import RunSpan, Stretch
 
-#: minimum wait for a lock in seconds to count as a wait; shorter ones are the time in which processes start
+#: minimum length in seconds of a wait for a lock; a shorter one is the start of a process
 WAITED_S = 0.5
-NEAR_S = 1.5  #: tolerance in seconds for clock differences between host and controller, and for times that records lack
+NEAR_S = 1.5  #: tolerance in seconds for clock differences between host and controller
 MOST_LINKS = 1000  #: maximum number of parts of a path, since records are untrusted
 
 
 @dataclass(frozen=True, slots=True)
 class ChainLink:
-    """One part of the path: a layer, a file transfer or a reboot.
+    """One part of the critical path: a layer, a file transfer or a reboot.
 
     ``steps`` are the layer's steps that belong to the part.
     """
@@ -72,7 +71,7 @@ def _link(span: RunSpan, number: int) -> ChainLink:
 def _before(
     span: RunSpan, number: int, spans: Sequence[RunSpan], needs: Mapping[str, Iterable[str]]
 ) -> tuple[RunSpan, int] | None:
-    """The span and the step for which a step had to wait; ``None`` if it began at the start of the run."""
+    """The span and the step after which a step could begin; ``None`` if it began at the start of the run."""
     if span.steps and span.steps[number].waited_s >= WAITED_S:
         step = span.steps[number]
         return _holder(span, step, spans) or _earlier(span, number, spans, needs)
@@ -87,7 +86,7 @@ def _earlier(
     needed = frozenset(needs.get(span.role, ()))
     ended = [other for other in spans if other is not span and other.end_s <= span.began_s + NEAR_S / 2]
     again = span.kind != "sent" and any(other.role == span.role and other.kind != "sent" for other in ended)
-    # a transfer begins at once, or when another transfer ends: work that ended earlier is unrelated
+    # a transfer begins at once, or when another transfer ends
     if span.kind == "sent":
         ended = [other for other in ended if other.end_s >= span.began_s - NEAR_S]
     whose = [other for other in ended if again or _matters(other, span, needed)]
@@ -95,7 +94,7 @@ def _earlier(
 
 
 def _matters(other: RunSpan, span: RunSpan, needed: frozenset[str]) -> bool:
-    """Whether ``span`` had to wait for ``other``, which ended before it."""
+    """Whether ``span`` had to wait for the end of ``other``."""
     if other.kind == "reboot" or span.kind == "reboot":
         return True
     if other.kind == "sent":

@@ -1,7 +1,7 @@
 """A recorded run as one self-contained HTML page: no script, no network, no other file.
 
-It has the audit's styles, and a Content-Security-Policy that allows only the style in the page. Text from hosts is made
-printable, limited in length, and escaped by the template.
+A Content-Security-Policy allows only the style in the page. Text from hosts is made printable, limited in length, and
+escaped by the template.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RESULTS = {
     "as desired": ("desired", "✓", 10),
 }
 _OTHER = ("desired", "✓", 11)
-#: maximum number of characters to show of a step's output. Its end is shown, which has the failure
+#: maximum number of characters to show of the end of a step's output
 OUTPUT_CHARACTERS = 4000
 STEPS, SAID = 400, 200  #: maximum number of steps, and of other records, to show of a host
 STEPS_OF_LINK = 6  #: maximum number of steps to list for one part of the critical path
@@ -124,7 +124,7 @@ def render_run(summary: RunSummary, run: RecordedRun) -> str:
 
 
 def shown_result(result: str) -> str:
-    """The text for a host's result. A damaged record may contain any text as result."""
+    """The text for a host's result, which may be any text in a damaged record."""
     return SHOWN_RESULTS.get(result, name(result))
 
 
@@ -171,7 +171,7 @@ def _host_row(
 
 
 def _slowest(row: RunRow, lanes: Sequence[Lanes]) -> Lanes | None:
-    """The timeline of the host that finished last among the hosts of a row; ``None`` if nothing was done on them."""
+    """The timeline of the host that finished last in a row of the page; ``None`` if nothing was done."""
     names = {host.host for _, host in row.hosts}
     return max((lane for lane in lanes if lane.key in names), key=lambda lane: lane.end_s, default=None)
 

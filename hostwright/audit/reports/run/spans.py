@@ -1,7 +1,6 @@
 """The activities that took time on a host of a recorded run: layers, file transfers, waits, reboots, phases. Pure.
 
-Times are in seconds after the start of the run. The steps of a layer follow one another from the start of its job. A
-step that needs a lock of the host waits for it when the step begins.
+Times are in seconds after the start of the run. The steps of a layer follow one another.
 """
 
 from __future__ import annotations
@@ -108,7 +107,7 @@ def _of_record(record: Mapping[str, Any]) -> RunSpan | None:
 
 
 def sources_of(record: Mapping[str, Any]) -> str:
-    """A text with the sources of a transferred file: ``, from gpu03 and from this machine``, the largest part first.
+    """The sources of a transferred file: ``, from gpu03 and from this machine``, the largest part first.
 
     Empty if the record has no sources.
     """

@@ -1,4 +1,4 @@
-"""The timeline of a run: which layer of which host was changed when. A template draws it. Pure.
+"""The timeline of a run: which layer of which host was changed when. Pure.
 
 Times are in seconds after the start of the run. Positions and widths are percentages of the run's duration.
 """
@@ -15,8 +15,8 @@ from hostwright.audit.reports.run.chain import ChainLink, chain_of
 from hostwright.audit.reports.run.spans import Kind, RunSpan, needs_of, number, spans_of
 from hostwright.common.text import shown_seconds
 
-LETTER = 0.62  #: width of a letter of a label in percent of the page, for a page of 1280 pixels
-NARROWEST = 0.15  #: minimum width in percent of a drawn activity, so that it is visible even if it took no time
+LETTER = 0.62  #: width of a letter of a label in percent of a page of 1280 pixels
+NARROWEST = 0.15  #: minimum width in percent of a drawn activity
 MOST_TICKS = 8
 SHOWN_WAIT_S = 0.2  #: minimum length in seconds of a drawn wait for a lock
 _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200)
@@ -122,7 +122,7 @@ def _waited(seconds: float) -> str:
 
 def _lanes(spans: Sequence[RunSpan]) -> list[int]:
     """The number of the row in which each span is drawn: the first row that is free when the span starts."""
-    ends: list[float] = []  # end time of the last span in each row
+    ends: list[float] = []  #: end time of the last span in each row
     lanes = []
     for span in spans:
         lane = next((place for place, end in enumerate(ends) if end <= span.began_s + 0.001), len(ends))
@@ -132,7 +132,6 @@ def _lanes(spans: Sequence[RunSpan]) -> list[int]:
 
 
 def _place(began_s: float, lasted_s: float, whole_s: float) -> tuple[float, float]:
-    """Convert start and duration of an activity to position and width on the page."""
     start = max(0.0, min(100.0 - NARROWEST, 100 * began_s / whole_s))
     return round(start, 3), round(max(NARROWEST, min(100.0 - start, 100 * lasted_s / whole_s)), 3)
 
