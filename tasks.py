@@ -1,4 +1,4 @@
-"""The front door: the tasks of Hostwright, and those of the lab, which this repository alone has."""
+"""The tasks of Hostwright, and those of the lab, which only this repository has."""
 
 import sys
 

@@ -43,7 +43,7 @@ def can_ask(*, as_json: bool = False) -> bool:
 
 
 def says_yes(question: str) -> bool:
-    """Print the question on standard error, and return whether the operator types ``yes``. Raises ``Declined`` on
+    """Print the question on standard error; return whether the operator types ``yes``. Raises ``Declined`` on
     Ctrl-C.
     """
     sys.stderr.write(f"{question} Type {YES} to go on: ")
@@ -62,7 +62,7 @@ def answer_to(question: str) -> str:
 
 
 def agree(what: str, consequences: Iterable[str], hosts: int, *, yes: bool, as_json: bool = False) -> None:
-    """Ask the operator at the terminal to confirm an action with these consequences; do not ask if ``yes`` is set.
+    """Ask the operator at the terminal to confirm an action, unless ``yes`` is set.
 
     ``what`` names the action in the error message of a call without a terminal. Raises ``Declined`` and ``InputError``.
     """
@@ -72,22 +72,18 @@ def agree(what: str, consequences: Iterable[str], hosts: int, *, yes: bool, as_j
 
 
 def refuse_unasked(what: str, *, yes: bool, as_json: bool = False) -> None:
-    """Raise ``InputError`` if a verb is not confirmed with ``yes``, and cannot ask because it has no terminal."""
+    """Raise ``InputError`` unless a verb is confirmed with ``yes``, or a terminal is available for the question."""
     if not yes and not can_ask(as_json=as_json):
         raise unasked(what)
 
 
 def who_is_asked(request: Request) -> Ask | None:
-    """Return the function that asks the operator for confirmation. ``None``: ``--yes`` is set, or no terminal is
-    available.
-    """
+    """Return the function that asks for confirmation. ``None``: ``--yes`` is set, or no terminal is available."""
     return None if request.yes or not can_ask(as_json=request.json) else ask
 
 
 def ask(consequences: Iterable[str], hosts: int) -> None:
-    """List the consequences and ask the operator once to confirm them; do nothing if the list is empty. Raises
-    ``Declined``.
-    """
+    """Ask the operator to confirm a list of consequences. An empty list needs no confirmation. Raises ``Declined``."""
     lines = list(consequences)
     if not lines:
         return

@@ -41,11 +41,10 @@ def change(
     goal: Goal = AS_WANTED,
     again: Command | None = None,
 ) -> int:
-    """Change hosts with ``run``, a method of the fleet that is called with ``ask``, ``password`` and ``view``, and show
-    the results.
+    """Change hosts with ``run``, and show the results. Returns the exit status.
 
-    With ``--check``, only show the plan for the goal, and the command ``again`` that applies this plan (default:
-    ``verb`` without options). Returns the exit status.
+    ``run`` is a method of the fleet that accepts ``ask``, ``password`` and ``view``. With ``--check``, only show the
+    plan for the goal, and the command ``again`` that applies this plan (default: ``verb`` without options).
     """
     if request.check:
         return show_plan(fleet, targets, request, goal=goal, then=again or Command(verb))
@@ -82,14 +81,14 @@ def show_plan(
     brief: bool = False,
     then: Command = PROVISION,
 ) -> int:
-    """Probe hosts and show how they differ from the goal, with the command ``then`` that applies the plan.
+    """Probe hosts and show how they differ from the goal. Returns the exit status.
 
     ``out`` is the file in which the plans are saved; empty: do not save them. ``brief`` omits the details of each
-    layer. Returns the exit status.
+    layer. ``then`` is the command that applies the plan.
     """
     if out:
         from hostwright.apply.journal.redaction import Redactor, secrets_in
-        from hostwright.apply.saved import (  # only saved plans need these imports
+        from hostwright.apply.saved import (
             savedplans,
             signing,
         )
@@ -121,9 +120,7 @@ def show_plan(
 
 
 def saved_plans(fleet: Fleet, targets: Targets, file: str) -> Mapping[str, Plan]:
-    """Load the plans that ``plan --out`` saved in a file, by host. If the site requires signed plans, verify the
-    signatures.
-    """
+    """Load the plans that ``plan --out`` saved in a file, by host. Verifies signatures if the site requires them."""
     from hostwright.apply.saved import savedplans
 
     return savedplans.load_for(targets.by_name, expanded(file), _signing(fleet, targets).signers)

@@ -1,8 +1,7 @@
-"""Console for all printed text. In a terminal, it indents the continuation of long lines; elsewhere it never wraps a
-line. It completes recommended commands.
+"""Console for all printed text. In a terminal, it indents the continuation of long lines; elsewhere it never wraps.
 
-``printable`` is applied to text from a host first, so that control characters and direction marks of a hostile host
-never reach the terminal.
+It also completes recommended commands. ``printable`` removes control characters and direction marks first, because a
+hostile host could send them.
 """
 
 from __future__ import annotations
@@ -23,15 +22,13 @@ from rich.theme import Theme
 
 from hostwright.cli.shell import advice, streams
 
-UNBOUNDED = 1_000_000  #: width in columns of an output that is not a terminal; longer than any line
-_DEEPER = 4  #: additional columns by which the continuation of a line is indented
-_GAP = "  "  #: blanks between two columns of a table
-#: letter that stands for each character of text that must not be broken, while the positions of line breaks are
-#: computed
+UNBOUNDED = 1_000_000  #: width in columns of output that is not a terminal
+_DEEPER = 4  #: number of columns by which the continuation of a line is indented
+_GAP = "  "
+#: character that replaces each unbreakable character while line breaks are computed
 _LETTER = "x"
-_MOST_PER_COLUMN = 4  #: maximum number of characters per terminal column; combining marks take no column
-#: Styles. Yellow is unreadable on a light background. The contrast of this brown is 4.7 with white and 4.5 with black.
-#: Terminals with 16 colours still show yellow.
+_MOST_PER_COLUMN = 4  #: maximum number of characters per terminal column; combining marks take none
+#: Yellow is unreadable on a light background. This brown has a contrast of 4.7 with white and 4.5 with black.
 THEME = Theme({"yellow": "color(130)", "bold yellow": "bold color(130)"})
 OUTPUT = "│"  #: prefix of each line of a program's output
 
@@ -39,8 +36,7 @@ OUTPUT = "│"  #: prefix of each line of a program's output
 class Hanging(Text):
     """Text that gets a hanging indent if it is longer than the terminal is wide.
 
-    Thus no continuation of a long text from a host begins at the left margin, where it could look like the output of
-    another host.
+    Without the indent, a long text from one host could look like the output of another host.
     """
 
     @classmethod
@@ -59,8 +55,8 @@ class Hanging(Text):
         return lines
 
     def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
-        """Yield the parts into which a line that is too long is broken. Texts in ``whole`` are broken only if they
-        exceed a whole line.
+        """Yield the lines of a text that is too long for one. Texts in ``whole`` are broken only if longer than a
+        line.
         """
         indent, deeper = _indents(line, width)
         text = line[indent:]
@@ -74,9 +70,8 @@ class Hanging(Text):
 
 
 def _breaks(plain: str, width: int) -> Iterator[int]:
-    """Yield the positions at which a text is broken, between words where possible.
-
-    A word longer than a line, such as a list of hosts or a path, is broken after a comma or a slash, or else anywhere.
+    """Yield the positions at which a text is broken: between words, after commas and slashes in long words, or
+    anywhere.
     """
     start = 0
     while start < len(plain):
@@ -95,9 +90,7 @@ def _indents(line: Text, width: int) -> tuple[int, int]:
 
 
 class Listed(Hanging):
-    """A line that joins several parts, such as the number of hosts by result. It is broken only after commas and
-    colons.
-    """
+    """A line of several parts, such as counts of hosts by result. It is broken only after commas and colons."""
 
     def hang(self, line: Text, width: int, whole: Iterable[str] = ()) -> Iterator[Text]:
         """Break the line only between its parts."""
@@ -111,9 +104,7 @@ def with_sums(shown: Group) -> Group:
 
 
 class Quoted(Hanging):
-    """A line of a file, printed unchanged so that the operator can copy it: never wrapped, and with its commands not
-    completed.
-    """
+    """A line of a file that the operator may copy: never wrapped, and its commands are not completed."""
 
     def wrap(self, console: Console, width: int, **how: Any) -> Lines:  # noqa: ARG002 - rich's signature
         """Override rich's method: never wrap."""
@@ -121,10 +112,9 @@ class Quoted(Hanging):
 
 
 class Advice(Hanging):
-    """Text with recommended commands, each of which can be copied whole. A command that does not fit gets its own line.
+    """Text with recommended commands. A command that does not fit gets its own line, which only the terminal wraps.
 
-    Only the terminal wraps the line of a command: with an inserted line break, a shell would run the first half of the
-    command.
+    With an inserted line break, a shell would run the first half of a copied command.
     """
 
     commands: tuple[str, ...] = ()
@@ -154,8 +144,7 @@ class Advice(Hanging):
 def in_columns(titles: Sequence[str], rows: Sequence[Sequence[Text]], width: int) -> Iterator[Text]:
     """Yield a line of titles and a line for each row, without empty columns.
 
-    If the rows are wider than the terminal, all but the first two columns move to an indented line below each row,
-    which repeats their titles. A name is thus never broken.
+    If the rows are wider than the terminal, all but the first two columns move to an indented line below each row.
 
     >>> [line.plain for line in in_columns(("host", "power", "next boot"), [[Text("gpu01"), Text("on"), Text()]], 80)]
     ['host   power', 'gpu01  on']
@@ -183,7 +172,7 @@ def in_columns(titles: Sequence[str], rows: Sequence[Sequence[Text]], width: int
 
 
 class Ragged:
-    """A table without blanks at the ends of lines. Otherwise one long cell would lengthen every line in a log."""
+    """A table without blanks at the ends of lines, where a long cell would lengthen every line of a log."""
 
     def __init__(self, table: Table):
         self._table = table
@@ -199,33 +188,31 @@ class Ragged:
 
 
 class Adviser(Console):
-    """A console that prints each recommended command in the form that the operator can run
-    (``hostwright.cli.shell.advice``).
+    """A console that completes recommended commands with ``hostwright.cli.shell.advice``.
 
-    In a terminal, a sentence that is longer than a line gets a hanging indent. Other outputs are not wrapped, so that
-    in a log each sentence and each host is on one line.
+    In a terminal, a sentence that is longer than a line gets a hanging indent. Other outputs are not wrapped.
     """
 
     def __init__(self, *, stderr: bool):
         super().__init__(stderr=stderr, highlight=False, theme=THEME)
-        self._call = copy_context()  # context of the call, also used for prints from the threads of hosts
+        self._call = copy_context()  # context for prints from the threads of hosts
         self._bounded = on_terminal(self)
         if not self._bounded:
             self.width = UNBOUNDED
 
     def print(self, *objects: Any, **how: Any) -> None:
-        """Print as rich does, but never crop lines that are not wrapped, since they contain commands."""
+        """Print as rich does, but never crop lines that are not wrapped, because they contain commands."""
         shown = self._call.copy().run(lambda: [self._complete(one) for one in objects])
         if len(shown) == 1 and isinstance(shown[0], Hanging) and "end" not in how:
             shown = [Group(*shown)]  # rich would copy a single text to one without a hanging indent
         super().print(*shown, **{"crop": False, **how})
 
     def show_cursor(self, show: bool = True) -> bool:  # noqa: ARG002 - rich's signature
-        """Never hide the cursor: after SIGTERM, Ctrl-Z or a lack of memory, it could stay hidden."""
+        """Never hide the cursor, because it could stay hidden after SIGTERM or Ctrl-Z."""
         return False
 
     def on_broken_pipe(self) -> None:
-        """Leave a closed pipe to ``hostwright.cli.exits``, because rich would exit with 1."""
+        """Leave a closed pipe to ``hostwright.cli.exits``; rich would exit with 1."""
         raise  # noqa: PLE0704 - rich calls this where it handles the error
 
     def _complete(self, shown: Any) -> Any:
@@ -236,7 +223,7 @@ class Adviser(Console):
         if isinstance(shown, str):
             return advice.completed(shown)
         if isinstance(shown, Text) and not isinstance(shown, Quoted):
-            quoted = shown.plain.lstrip().startswith(OUTPUT)  # print the output of a program unchanged
+            quoted = shown.plain.lstrip().startswith(OUTPUT)
             changes = [] if quoted else [*advice.insertions(shown.plain)]
             if changes:
                 text = shown
@@ -251,14 +238,12 @@ class Adviser(Console):
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """Return a new console. rich decides whether it uses colours. If the output is not a terminal, the width is
-    unlimited.
-    """
+    """Return a new console. If the output is not a terminal, the width is unlimited."""
     return Adviser(stderr=stderr)
 
 
 def on_terminal(console: Console) -> bool:
-    """Whether the output is a terminal. A log with colours that the environment forces is not a terminal."""
+    """Whether the output is a terminal. A log with forced colours is not a terminal."""
     asked = any(os.environ.get(name) for name in streams.COLOURED)
     return console.is_terminal and (not asked or console.file.isatty())
 

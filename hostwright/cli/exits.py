@@ -33,14 +33,14 @@ PRINTING = "stopped while the results were printed"
 
 def run(verb: Callable[[], int]) -> int:
     """Run a verb, print its error if it raises one, and return the exit status."""
-    # `invoke` has not called these two functions; the command `hostwright` already has, and a second call does no harm.
+    # needed in `invoke`, and harmless in `hostwright`, which has already called both
     streams.prepare()
     collect_seldom()
     errors = console.make_console(stderr=True)
     try:
         with _terminable():
             status = verb()
-        sys.stdout.flush()  # during the interpreter's exit, a write error could no longer be reported
+        sys.stdout.flush()  # a write error during the interpreter's exit could not be reported
         return status
     except HostwrightError as error:
         errors.print(Text(printable(str(error)), style="bold red"))
@@ -61,19 +61,16 @@ def run(verb: Callable[[], int]) -> int:
 
 
 def nobody_reads() -> int:
-    """Discard all further output, because the reader (such as ``head``) has closed the pipe; return the exit status.
+    """Discard all further output, because its reader (such as ``head``) has closed the pipe; return the exit status.
 
-    Otherwise Python's own flush at the interpreter's exit would fail.
+    Otherwise Python's flush at exit would fail.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return NOBODY_READS
 
 
 def shown(work: Callable[[], T], show: Callable[[T], None]) -> T:
-    """Run ``work`` on hosts and show its result. After Ctrl-C, show the partial result.
-
-    Raises ``Interrupted`` as ``work`` does.
-    """
+    """Run ``work`` on hosts and show its result, also a partial one after Ctrl-C. Raises ``Interrupted``."""
     try:
         ended = work()
     except Interrupted as stop:
@@ -89,10 +86,7 @@ def shown(work: Callable[[], T], show: Callable[[T], None]) -> T:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """While a verb runs, handle SIGTERM like Ctrl-C, so that the terminal is restored.
-
-    If a handler for SIGTERM is already set, such as that of a rollout, keep that handler.
-    """
+    """While a verb runs, handle SIGTERM like Ctrl-C, so that the terminal is restored. An existing handler is kept."""
 
     def on_signal() -> None:
         raise KeyboardInterrupt
@@ -103,10 +97,9 @@ def _terminable() -> Iterator[None]:
 
 @contextmanager
 def _heard_no_more(presses: int = 100) -> Iterator[None]:
-    """While the results of an interrupted verb are printed, ignore Ctrl-C, so that pressing it a second time loses no
-    result.
+    """Ignore Ctrl-C while the results of an interrupted verb are printed.
 
-    After it was ignored ``presses`` times, Ctrl-C works again, because the output may never end.
+    After ``presses`` times, Ctrl-C works again, because the output may never end.
     """
     heard = 0
 

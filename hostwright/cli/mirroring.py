@@ -1,4 +1,4 @@
-"""Parses the options of ``mirror``: where files come from, the Python versions, and the search for packages."""
+"""Parses the options of ``mirror``: file source, Python versions, and package search."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from hostwright.stack.store.sources import Exported, FileSource, OwnFiles
 
 
 def file_source(source: str, imported: str) -> FileSource | None:
-    """Return where all files are copied from; ``None`` if each file is downloaded from its own URL. Raises
-    ``InputError``.
-    """
+    """Return the source of all files; ``None`` if each file is downloaded from its own URL. Raises ``InputError``."""
     if source and imported:
         raise InputError("--from and --import cannot be combined: --from adds to the download, --import replaces it")
     if imported:
@@ -40,14 +38,10 @@ def package_search(systems: str, sources: str, keyring: str, *, renew: bool) -> 
 
 
 def _listed(text: str) -> tuple[str, ...]:
-    """Split the comma-separated value of an option, and remove duplicates."""
     return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
 
 def _file(name: str, option: str) -> Path | None:
-    """Return the file that an option names; ``None`` if the option is not set. Raises ``InputError`` if the file is
-    missing.
-    """
     path = expanded(name) if name else None
     if path is not None and not path.is_file():
         raise InputError(f"{path} is not a file", option)

@@ -1,4 +1,4 @@
-"""Loads the inventory, selects hosts, and prompts for passwords, as the options of a verb define."""
+"""Loads the inventory, selects hosts, and prompts for passwords, according to the options of a verb."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ from hostwright.plan.roles.site import Site
 
 
 def open_fleet(request: Request, *, mistakes: Mistakes | None = None) -> Fleet:
-    """Load the inventory that the request names, apply the variables of the command line, and print notes about the
-    files.
+    """Load the inventory of the request, apply the variables of the command line, and print notes about the files.
 
-    If ``mistakes`` is given, collect mistakes in the inventory's files there, and print no notes.
+    If ``mistakes`` is given, collect mistakes in the inventory there, and print no notes.
     """
     named = tuple(filter(None, request.inventory or (os.environ.get(names.INVENTORY_VARIABLE, ""),)))
     places = [expanded(name) for name in named] or None
@@ -52,9 +51,7 @@ def roles_here() -> tuple[Role, ...]:
 
 
 def refuse_strangers(fleet: Fleet) -> None:
-    """With ``--strict``, raise ``InputErrors`` for every mistake about any host of the inventory. For verbs that select
-    no hosts.
-    """
+    """With ``--strict``, raise ``InputErrors`` for every mistake in the inventory. For verbs that select no hosts."""
     if fleet.request.strict and fleet.inventory.hosts:
         fleet.targets("all")
 
@@ -69,7 +66,7 @@ def refuse_unnamed(fleet: Fleet, request: Request) -> None:
 def targets_of(fleet: Fleet, request: Request, *, outside: bool = False) -> Targets:
     """Return the hosts that the request selects, with the roles that ``--roles`` allows.
 
-    Hosts that get no stack in this site are omitted. ``outside`` includes them, for verbs that do not use the stack.
+    ``outside`` includes hosts that get no stack in this site, for verbs that do not use the stack.
     """
     refuse_unnamed(fleet, request)
     roles = _roles(fleet, request.roles)
@@ -83,7 +80,7 @@ def targets_of(fleet: Fleet, request: Request, *, outside: bool = False) -> Targ
 
 
 def _roles(fleet: Fleet, text: str) -> list[str]:
-    """Return the roles that ``--roles`` names, minus those after ``!``. If all terms begin with ``!``, return all other
+    """Return the roles in ``--roles``, without those after ``!``. If all terms begin with ``!``, return all other
     roles.
 
     Raises ``InputError``.
@@ -102,7 +99,7 @@ def _roles(fleet: Fleet, text: str) -> list[str]:
 
 
 def _tell_needed(targets: Targets) -> None:
-    """Warn that the selected roles need roles that ``--roles`` omits. The omitted roles stay unchanged on each host."""
+    """Warn that the selected roles need roles that ``--roles`` omits."""
     found: dict[str, dict[str, None]] = {}
     for target in targets:
         left_out = tuple(role for role in target.of_host if role not in target.roles)
@@ -114,7 +111,7 @@ def _tell_needed(targets: Targets) -> None:
 
 
 def outside_of(fleet: Fleet, hosts: Iterable[Host]) -> tuple[str, ...]:
-    """Return the names of those hosts that get no stack according to the site's settings. Raises ``InputError``."""
+    """Return the hosts that get no stack according to the site's settings. Raises ``InputError``."""
     setting = settings.of_site().get("hosts")
     if setting is None:
         return ()
@@ -126,9 +123,7 @@ def outside_of(fleet: Fleet, hosts: Iterable[Host]) -> tuple[str, ...]:
 
 
 def _inside(fleet: Fleet, pattern: str) -> str:
-    """Return a pattern that excludes hosts without a stack. Raises ``InputError`` if the pattern names such a host, or
-    no host remains.
-    """
+    """Exclude hosts without a stack from a pattern. Raises ``InputError`` if it names one, or no host remains."""
     chosen = fleet.select(pattern, usable=False)
     outside = outside_of(fleet, chosen)
     if not outside:
@@ -164,9 +159,7 @@ def hosts_at_once(request: Request) -> int:
 
 
 def _vault_passwords(request: Request) -> Iterator[Secret]:
-    """Yield the passwords for Ansible Vault from the options, Ansible's environment variable or the site's
-    ``ansible.cfg``.
-    """
+    """Yield the passwords for Ansible Vault, from the options, Ansible's environment variable or ``ansible.cfg``."""
     if file := request.vault_password_file or os.environ.get("ANSIBLE_VAULT_PASSWORD_FILE", ""):
         yield password_of(file)
     elif not request.ask_vault_password:
@@ -185,7 +178,7 @@ def _configured_passwords() -> list[Path]:
 
 
 def _typed(prompt: str, option: str, without: str) -> Secret:
-    """Prompt for a password at the terminal. ``without`` is the advice in the error if no terminal is available."""
+    """Prompt for a password at the terminal. ``without`` is the advice in the error without a terminal."""
     with warnings.catch_warnings():
         # instead of this warning, getpass would echo the password
         warnings.simplefilter("error", getpass.GetPassWarning)

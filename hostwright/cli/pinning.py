@@ -11,9 +11,7 @@ from hostwright.common.userpaths import place_for
 
 
 def written_stem(out: str) -> Path | None:
-    """Return the path prefix that all output files share; ``None`` if the constraints are printed. Raises
-    ``InputError``.
-    """
+    """Return the common path prefix of the output files; ``None``: print the constraints. Raises ``InputError``."""
     stem = place_for(out, "--out", "several constraints files") if out else None
     if stem and not stem.absolute().parent.is_dir():
         raise InputError(f"{stem.parent} is not a directory; create it first", "--out")
@@ -37,9 +35,7 @@ def check_pins(requirements: tuple[str, ...], pythons: tuple[str, ...], glibc: s
 
 
 def _is_requirement(text: str) -> bool:
-    """Whether a text is a valid requirement without a URL. A URL is not allowed, because it would be written to the
-    output file.
-    """
+    """Whether a text is a valid requirement without a URL, which would be written to the output file."""
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:

@@ -1,7 +1,6 @@
 """The command ``hostwright``: Invoke's program with the standard verbs and the tasks of a site.
 
-In addition to ``invoke``, it has the verbs ``init`` (which creates a site) and ``completion``, and the option
-``--site``.
+Only this program has the verbs ``init`` and ``completion``, and the option ``--site``; ``invoke`` does not.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ from hostwright.cli.tasks.begin import completion, init
 from hostwright.cli.tasks.ofroles import own_verbs
 from hostwright.common.errors import InputError, described
 
-#: message and exit status after Ctrl-C, copied from ``hostwright.apply``, because importing it takes longer than most
-#: verbs
+#: Message and exit status after Ctrl-C. Importing them from ``hostwright.apply`` takes longer than most verbs.
 STOPPED, INTERRUPTED = "stopped; nothing was changed", 130
 BAD_INPUT, FAILED = 2, 1
 _QUESTIONS = {"--help", "-h", "--version", "-V", "--complete", "--print-completion-script"}
@@ -45,9 +43,7 @@ class Hostwright(Program):
     """Invoke's program, extended by the option ``--site``, the tasks of the site, and Hostwright's own help texts."""
 
     def run(self, *given: Any, **how: Any) -> None:
-        """Override Invoke's method: run the call in a copy of the context, so that its context variables end with the
-        call.
-        """
+        """Override Invoke's method: run in a copy of the context, so that context variables end with the call."""
         copy_context().run(super().run, *given, **how)
 
     def core_args(self) -> list[Argument]:
@@ -55,16 +51,14 @@ class Hostwright(Program):
         return [*super().core_args(), Argument(names=("site",), help=helping.SITE)]
 
     def create_config(self) -> None:
-        """Override Invoke's method: ignore an unreadable user configuration. A system account may have
-        ``HOME=/dev/null``.
-        """
+        """Override Invoke's method: ignore an unreadable user configuration, such as with ``HOME=/dev/null``."""
         try:
             super().create_config()
         except OSError:
             self.config = self.config_class(lazy=True)
 
     def parse_collection(self) -> None:
-        """Load the verbs, and set ``--site`` as an environment variable, so that child processes inherit it."""
+        """Load the verbs, and set ``--site`` as an environment variable for child processes."""
         from hostwright.plan.roles.site import VARIABLE
 
         named = _named(self.argv[1:])
@@ -82,7 +76,7 @@ class Hostwright(Program):
         from hostwright.plan.roles.site import VARIABLE, Site
 
         self._not_trusted = ""
-        if _verb(self.argv[1:]) in {init.name, completion.name}:  # these two verbs do not need a site
+        if _verb(self.argv[1:]) in {init.name, completion.name}:  # these verbs do not need a site
             return Collection(*STANDARD)
         try:
             root = Site.find().root
@@ -90,14 +84,13 @@ class Hostwright(Program):
             if os.environ.get(VARIABLE) and not self._only_read:
                 raise Exit(str(error), code=error.exit_status) from error
             self._not_trusted = str(error) if isinstance(error, NotTrusted) else ""
-            return Collection(*STANDARD)  # no site was found, which each verb that needs one reports
+            return Collection(*STANDARD)  # verbs that need a site report that it is missing
         return _written(root) if self._only_read else self._tasks_of(root)
 
     def parse_core(self, argv: list[str] | None) -> None:
-        """Override Invoke's method: exit with 2 after a mistake, and keep the words after ``--`` for the verb before
-        them.
+        """Override Invoke's method: exit with 2 after a mistake, and keep the words after ``--`` for the verb.
 
-        Invoke turns off writing bytecode files; this method turns it on again.
+        Also turns writing of bytecode files on again, because Invoke turns it off.
         """
         with _mistakes():
             super().parse_core(argv)
@@ -116,9 +109,7 @@ class Hostwright(Program):
             raise
 
     def parse_cleanup(self) -> None:
-        """Override Invoke's method: suggest the nearest verb for ``--help VERB``, and print ``--version`` also after a
-        verb.
-        """
+        """Override Invoke's method: suggest the nearest verb for ``--help VERB``; accept ``--version`` after a verb."""
         if self.args.version.value:
             self.print_version()
             raise Exit
@@ -129,13 +120,12 @@ class Hostwright(Program):
             self._refuse_no_group(group)
         with _mistakes():
             super().parse_cleanup()
-        if self._only_read:  # `--help` followed a verb, whose site was parsed but not imported
+        if self._only_read:  # `--help` followed a verb, so the site was parsed but not imported
             self._only_read = False
             self.collection = self.namespace = self._verbs()
             self.parse_tasks()
 
     def _refuse_no_group(self, name: str) -> None:
-        """Exit with an error for ``--list NAME`` if no verb has the prefix ``NAME``."""
         try:
             self.collection.subcollection_from_path(name)
         except KeyError as error:
@@ -144,7 +134,7 @@ class Hostwright(Program):
             ) from error
 
     def print_help(self) -> None:
-        """Print all verbs by purpose, and those options before a verb that operators need."""
+        """Print all verbs by purpose, and the options before a verb that operators need."""
         print(helping.overview(self.collection))
 
     def print_task_help(self, name: str) -> None:
@@ -156,7 +146,7 @@ class Hostwright(Program):
         print("\n".join(helping.columns([(name, text or "") for name, text in tuples])), end="\n\n")
 
     def candidates(self, words: Sequence[str]) -> list[str]:
-        """Return the completions of the last of ``words``, the words after ``hostwright``."""
+        """Return the completions of the last word after ``hostwright``."""
         return copy_context().run(self._candidates, words)
 
     def _candidates(self, words: Sequence[str]) -> list[str]:
@@ -173,7 +163,6 @@ class Hostwright(Program):
         return WordsParser(contexts=made.contexts.values(), initial=made.initial)
 
     def _tasks_of(self, root: Path) -> Collection:
-        """Import the verbs of a site and of its roles, and combine them with the standard verbs."""
         from hostwright.cli.shell.ofsite import sitetasks
 
         try:
@@ -196,15 +185,13 @@ class Hostwright(Program):
 
 
 def _written(root: Path) -> Collection:
-    """Parse the verbs of a site from its files, without running code of the site."""
     from hostwright.cli.shell.ofsite.written import verbs_in
 
     return _with_standard(verbs_in(root / "tasks.py", "tasks"), own_verbs(root, run=False))
 
 
 def _with_standard(tasks: Collection, of_roles: Sequence[Collection]) -> Collection:
-    """Combine the verbs of a site, its roles and Hostwright. A site's verb replaces a standard verb of the same
-    name."""
+    """Combine the verbs of a site, its roles and Hostwright. The site's verbs replace standard verbs."""
     for verb in (*of_roles, *STANDARD):
         if isinstance(verb, Task):
             if verb.name not in {*tasks.tasks, *tasks.collections}:
@@ -219,7 +206,7 @@ def _with_standard(tasks: Collection, of_roles: Sequence[Collection]) -> Collect
 
 @contextmanager
 def _mistakes() -> Iterator[None]:
-    """Convert a parser error of Invoke to an exit with status 2, where Invoke would exit with 1."""
+    """Convert a parser error of Invoke, whose exit status would be 1, to an exit with status 2."""
     try:
         yield
     except ParseError as error:
@@ -227,7 +214,7 @@ def _mistakes() -> Iterator[None]:
 
 
 def _named(words: Sequence[str]) -> str:
-    """Return the value of ``--site``. It may follow the verb, and is read before the verbs of the site are known."""
+    """Return the value of ``--site``, before or after the verb. It is read before the site's verbs are known."""
     ours = [*takewhile(lambda word: word != "--", words), ""]
     for word, after in pairwise(ours):
         option, sign, value = word.partition("=")
@@ -237,12 +224,11 @@ def _named(words: Sequence[str]) -> str:
 
 
 def _verb(words: Sequence[str]) -> str:
-    """Return the first word that is neither an option nor the value of ``--site``."""
     return next((word for before, word in pairwise(("", *words)) if before != "--site" and word[:1] != "-"), "")
 
 
 def _is_question(words: Sequence[str]) -> bool:
-    """Whether a call probably requests help, the version or completions. Then no code of the site runs."""
+    """Whether a call probably requests help, the version or completions, for which no code of the site runs."""
     ours = set(takewhile(lambda word: word != "--", words))
     is_bare = _verb(words) in {"", "help"} and not ours & {"--list", "-l"}
     return is_bare or bool(_QUESTIONS & ours)
@@ -258,9 +244,8 @@ program = Hostwright(
 
 
 def main() -> None:
-    """Run the installed command ``hostwright``. It never prints a traceback, even if ``head`` closes the pipe.
-
-    Ctrl-C before a verb has started ends with status 130.
+    """Run the installed command ``hostwright``, without tracebacks. Ctrl-C before a verb starts ends with status
+    130.
     """
     streams.prepare()
     asked = completing.asked(sys.argv[1:])
@@ -282,8 +267,8 @@ def main() -> None:
         print(STOPPED, file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback
-        if asked is None:  # during completion, a message would disturb the line that the operator types
+        if asked is None:  # a message would disturb the line that the operator is completing
             print(sentence_of(error), file=sys.stderr)
         sys.exit(BAD_INPUT if lacking(error) else FAILED)
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # after this point, Python would print a traceback for Ctrl-C
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on, Python would print a traceback for Ctrl-C

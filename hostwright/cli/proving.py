@@ -23,16 +23,13 @@ if TYPE_CHECKING:
 
 
 def verify_and_prove(fleet: Fleet, targets: Targets, request: Request, level: Level) -> int:
-    """Verify hosts, then run the proofs on them, as two runs. If a layer fails verification, its proofs do not run.
-
-    Returns the worse exit status.
-    """
+    """Verify hosts, then prove the layers that passed, in a second run. Returns the worse exit status."""
     from hostwright.prove.proving import ProveOptions, check_names
     from hostwright.prove.reports.document import document
     from hostwright.prove.reports.table import show_proofs
 
     options = ProveOptions(level)
-    check_names(targets, options)  # report a misspelt proof before contacting any host
+    check_names(targets, options)  # report a misspelt proof before connecting to hosts
     password, view = ask_password(request), run_view(request)
     began_s, verified_s = time.monotonic(), 0.0
 

@@ -1,4 +1,4 @@
-"""Creates a site, a new directory for an operator's hosts, stacks, roles and checks, and writes schemas into a site."""
+"""Creates a site, a directory for an operator's hosts, stacks, roles and checks, and writes schemas into a site."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hostwright.plan.roles.role import Role, discover
 from hostwright.plan.roles.site import STANDARD
 from hostwright.stack.stackfile import default_stack, stack_names
 
-FOLDER = ".schemas"  #: folder of a site with the JSON Schemas of the site's files
+FOLDER = ".schemas"  #: folder for the JSON Schemas of a site's files
 NEXT = """\
 {place} is now a site. Next steps:
 
@@ -43,7 +43,7 @@ Keep it in a repository of its own: git init, git add ., git commit."""
 def make_site(directory: str, stack: str = "") -> None:
     """Create a site whose hosts get this ``stack``. Without a stack, ask for one at the terminal.
 
-    Raises ``InputError``, before anything is written, if a file of the site already exists or the stack is unknown.
+    Raises ``InputError``, before writing, if a file of the site exists or the stack is unknown.
     """
     root = place_for(directory, "init", "a site")
     chosen = _standard_stack(stack) if stack else _asked_stack()
@@ -62,7 +62,7 @@ def make_site(directory: str, stack: str = "") -> None:
             sentence = f"the site cannot be written: {refused(error, 'name another directory')}"
             raise InputError(sentence, str(error.filename or root)) from error
     text = NEXT.format(place=shlex.quote(str(root)))
-    # the commands are for the new site, so do not complete them for this call
+    # the commands are for the new site, not for this call
     Console.print(console.make_console(), Text(text), soft_wrap=True)
 
 
@@ -74,8 +74,7 @@ def _standard_stack(name: str) -> str:
 
 
 def _asked_stack() -> str:
-    """Return the name of the stack that the operator types. Empty: the operator chooses the default, or there is no
-    terminal."""
+    """Return the stack that the operator types; empty for the default stack, or without a terminal."""
     if not can_ask():
         return ""
     default = default_stack([STANDARD / "stacks"])
@@ -106,8 +105,9 @@ def _is(path: Path) -> bool:
 
 
 def _name(path: Path) -> Path:
-    """Return the path of a file within a new site. The package stores hidden files with the prefix ``dot-``, because
-    packages omit hidden files."""
+    """Return a file's path in a new site. Packages omit hidden files, so the package stores them with the prefix
+    ``dot-``.
+    """
     return Path(*(f".{part.removeprefix('dot-')}" if part.startswith("dot-") else part for part in path.parts))
 
 
@@ -121,8 +121,7 @@ def _write(target: Path, source: Path) -> None:
 
 
 def write_schemas(root: Path, roles: Sequence[Role]) -> list[Path]:
-    """Write the schemas for a site's files to its folder ``.schemas``, and return their paths. Raises
-    ``InputError``."""
+    """Write the schemas for a site's files to its folder ``.schemas``. Returns their paths, raises ``InputError``."""
     written = []
     for name, made in schemas.written(roles).items():
         path = root / FOLDER / f"{name}.json"

@@ -1,4 +1,4 @@
-"""The option ``--timeline FILE``: writes an HTML page about a run when the run ends."""
+"""The option ``--timeline FILE``: writes an HTML page about a run after the run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIMELINE = "--timeline"
 
 
 def check_timeline(request: Request) -> None:
-    """With ``--timeline``, raise ``InputError`` if its file cannot be written. Called before the run begins."""
+    """With ``--timeline``, raise ``InputError`` if its file cannot be written. Called before the run."""
     file = request.timeline
     if not file:
         return
@@ -36,7 +36,7 @@ def check_timeline(request: Request) -> None:
 
 
 class _Begun(View):
-    """A wrapper of the display of a run, which records the id of that run."""
+    """A wrapper of a run's display that stores the ID of the run."""
 
     def __init__(self, view: View):
         self._view, self.warn = view, view.warn  # type: ignore[method-assign]
@@ -49,8 +49,7 @@ class _Begun(View):
 
 @contextmanager
 def drawn(file: str, view: View) -> Iterator[View]:
-    """Yield a display of a run. After the run, even a failed one, write its page to the file; an empty ``file`` writes
-    none."""
+    """Yield a display of a run. After the run, even a failed one, write its page to ``file``, unless that is empty."""
     begun = _Begun(view)
     try:
         yield begun
@@ -60,7 +59,7 @@ def drawn(file: str, view: View) -> Iterator[View]:
 
 
 def _draw(file: str, run: str) -> None:
-    """Write the page about a run. If that fails, only warn, and recommend a command that writes the page later."""
+    """Write the page about a run. If that fails, only warn, and recommend a command for later."""
     from hostwright.audit.reports.run.page import render_run
 
     archive = Runs(state_root())

@@ -1,6 +1,6 @@
-"""API for ``tasks.py`` of roles: the decorator ``verb``, and all that the functions of verbs need.
+"""API for ``tasks.py`` of roles: the decorator ``verb``, and everything that verbs need.
 
-Each name is imported when it is first used, because ``hostwright --list`` loads every verb and calls none.
+Names are imported on first use, because ``hostwright --list`` loads every verb without calling it.
 """
 
 from __future__ import annotations
@@ -64,10 +64,9 @@ _MODULES = {
     "hostwright.transport.root.rootshell": "RootShell",
 }
 
-if not TYPE_CHECKING:  # type checkers see the imports above
+if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Import a name of this API from the module that defines it."""
         for module, names in _MODULES.items():
             if name in names.split():
                 return getattr(__import__(module, fromlist=[name]), name)

@@ -1,1 +1,1 @@
-"""Planning: probes a host for facts, computes the host's desired states from its roles, and plans the changes."""
+"""Planning: probes a host for facts, computes its desired states from its roles, and plans the changes."""

@@ -1,4 +1,4 @@
-"""The desired state of one host: the states of each role, and the probes whose answers a plan needs."""
+"""The desired state of a host: each role's states, and the probes for a plan."""
 
 from __future__ import annotations
 
@@ -18,17 +18,15 @@ from hostwright.stack.fitting import RoleRules
 from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack
 
-#: Probes that run on every host, besides the probes that find running work. They read the facts for compatibility
-#: rules, the locks, the jobs and the release record.
+#: probes for every host, besides those for running work
 ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, drained.DRAINED, RELEASE)
 
 
 @dataclass(frozen=True, slots=True)
 class DesiredRole:
-    """One role's desired states on one host.
+    """A role's desired states on one host.
 
-    ``needs`` are the names of roles that must be applied before this role, ``provides`` the names of roles that this
-    role replaces.
+    ``needs`` names the roles to apply earlier, ``provides`` the roles that this role replaces.
     """
 
     name: str
@@ -39,7 +37,7 @@ class DesiredRole:
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """The desired state of one host: the stack, and the desired states of each role, in order."""
+    """The desired state of a host: the stack, and each role's states, in order."""
 
     host: str
     stack: Stack
@@ -48,19 +46,19 @@ class Desired:
     #: whether the states are independent of the stack. If so, no compatibility rule applies, and no release record is
     #: written.
     apart: bool = False
-    #: compatibility rules of all roles of the host, including roles that ``--roles`` excludes
+    #: compatibility rules of all the host's roles, even if ``--roles`` excludes them
     rules: tuple[RoleRules, ...] = ()
-    #: names of all roles of the host, including roles that ``--roles`` excludes; empty if unknown
+    #: names of all the host's roles, even if ``--roles`` excludes them; empty if unknown
     of_host: tuple[str, ...] = ()
-    #: probes and functions that find programs using accelerators, whatever roles the host has
+    #: probes and functions that find programs using accelerators
     occupancy: Occupancies = field(default_factory=standard_occupancies)
     #: known ends of life, and oldest safe versions, of the stack's software
     advisories: Advisories = field(default=NONE, compare=False, repr=False)
-    #: function that returns the stacks that a host can have, best first; called only if the host cannot have this stack
+    #: function that returns the stacks that fit a host, best first; called only if this stack does not fit
     fitting: Callable[[HostFacts], tuple[Stack, ...]] = field(default=lambda _: (), compare=False, repr=False)
 
     def versions(self) -> dict[str, str]:
-        """The versions that the stack pins for the software of these roles."""
+        """The versions that the stack pins for these roles' software."""
         sections = (self.stack.sections[role.name] for role in self.roles if role.name in self.stack.sections)
         return {name: version for section in sections for name, version in section.versions().items()}
 
@@ -69,12 +67,12 @@ class Desired:
         return _questions(Same(self.roles), Same(self.occupancy))
 
 
-@lru_cache(maxsize=64)  # many hosts of a fleet have equal desired states
+@lru_cache(maxsize=64)  # hosts of a fleet have equal desired states
 def _questions(roles: Same[tuple[DesiredRole, ...]], occupancy: Same[Occupancies]) -> tuple[Probe, ...]:
     asked = (probe for role in roles.value for resource in role.resources for probe in resource.probes())
     return ordered([*ENGINE_PROBES, *occupancy.value.probes, *asked])
 
 
 def forget_questions() -> None:
-    """Clear the cache of ``Desired.probes``. The cache's keys are desired states, which may contain secrets."""
+    """Clear the cache of ``Desired.probes``, whose keys may contain secrets."""
     _questions.cache_clear()

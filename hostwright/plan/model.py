@@ -1,7 +1,7 @@
 """The types of planning: ``Probe`` and ``Facts`` (``plan.facts``), ``Resource`` (a desired state), and ``Planned`` (a
 difference from it).
 
-These types do no I/O, so a test of a resource only calls its methods.
+These types do no I/O, so tests of a resource only call its methods.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command of a change. It runs on the host as root, in POSIX sh with ``set -eu``.
+    """A command of a change, run on the host as root, in POSIX sh with ``set -eu``.
 
-    ``lock`` is the name of a lock on the host to hold while the step runs; every step that uses dpkg sets ``"dpkg"``.
-    ``timeout_s`` limits each try. ``tries`` is the maximum number of tries if the step fails for a transient reason (a
-    mirror, apt's lock); 1 for a step that is not safe to repeat.
+    ``lock`` names a lock on the host that the step holds; every step that uses dpkg sets ``"dpkg"``. ``timeout_s``
+    limits each try. ``tries`` is the maximum number of tries after transient failures, 1 if the step is not safe to
+    repeat.
     """
 
     script: str
@@ -47,8 +47,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """A rule about retries. If the output of a failed step has a line that matches ``pattern``, ``passes`` is whether
-    the step is retried.
+    """Rule on retries: ``passes`` is whether a failed step is retried if a line of its output matches ``pattern``.
 
     A line that also matches ``unless`` is ignored. ``untrusted.Pattern`` and ``grep -P`` must find the same matches for
     both patterns.
@@ -61,14 +60,12 @@ class RetryRule:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A difference from a desired state, and the ``steps`` that correct it: one or more commands, run exactly as
-    planned.
+    """A difference from a desired state, and the ``steps`` that correct it, run exactly as planned.
 
-    ``artifacts`` are the names of stack files that must be on the host first. If a change with ``alone`` fails, the
-    later changes of its role still run, and the run fails at its end. ``disturbs`` describes a change that disturbs
-    running work ("replaces the driver"), and is empty for other changes. A change that disturbs running work waits for
-    an idle host (``hostwright.apply.disturb.draining``). ``warnings`` are sentences for the operator. If the host must
-    be rebooted after the steps, the next plan has a ``Reboot``.
+    ``artifacts`` are the names of stack files that must be on the host first. If a change with ``alone`` fails, later
+    changes of its role still run, and the run fails at its end. ``disturbs`` describes a disturbance of running work
+    ("replaces the driver"), or is empty. Such a change waits for an idle host (``hostwright.apply.disturb.draining``).
+    ``warnings`` are sentences for the operator. A reboot after the steps is a ``Reboot`` in the next plan.
     """
 
     kind: Literal["change"] = field(default="change", kw_only=True)
@@ -102,7 +99,7 @@ class Reboot:
 class Deferred:
     """A difference from a desired state that can be corrected only after the event ``until``, such as "reboot".
 
-    ``artifacts`` are stack files that the correction will need, so that a missing file is detected before any change.
+    ``artifacts`` are stack files for the correction; missing ones are detected before any change.
     """
 
     kind: Literal["deferred"] = field(default="deferred", kw_only=True)
@@ -115,10 +112,9 @@ class Deferred:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A reason why the host must not be changed. ``rule`` is the rule that forbids changes, ``sentence`` the error text
-    for the operator.
+    """A reason why the host must not be changed: ``rule`` forbids it, and ``sentence`` is the error text.
 
-    With ``alone``, other changes are still made, and the run fails with this sentence at its end.
+    With ``alone``, other changes are still made, and the run fails at its end.
     """
 
     kind: Literal["refusal"] = field(default="refusal", kw_only=True)
@@ -130,15 +126,15 @@ class Refusal:
     alone: bool = False
 
 
-#: The result of ``Resource.plan`` for a host that differs from the desired state. Only ``Change`` has steps to run.
+#: Result of ``Resource.plan`` for a difference. Only ``Change`` has steps.
 Planned: TypeAlias = Change | Reboot | Deferred | Refusal
 
 
 class Resource(ABC):
-    """One desired state of a host: a frozen dataclass that inherits from this class. Its methods are pure.
+    """A desired state of a host: a frozen dataclass with pure methods.
 
-    Every state has ``probes``, ``plan`` and ``removal``. The other methods have defaults, which a state overrides if
-    needed. All methods with a parameter ``facts`` read only answers to ``probes``.
+    Every state has ``probes``, ``plan`` and ``removal``; the other methods have defaults. All methods with a parameter
+    ``facts`` read only answers to ``probes``.
     """
 
     __slots__ = ()
@@ -149,38 +145,35 @@ class Resource(ABC):
 
     @abstractmethod
     def plan(self, facts: Facts) -> Planned | None:
-        """The change that brings the host to this state, or the reason why no change is possible now; ``None`` if the
-        host is in this state.
+        """The change that brings the host to this state, or the reason why none is possible now; ``None`` if none is
+        due.
         """
 
     @abstractmethod
     def removal(self) -> tuple[Resource, ...]:
-        """The states, in order, that remove this state from a host.
+        """The states, in order, that remove this state from a host; empty if nothing has to be removed.
 
-        Empty if nothing has to be removed. Files and packages that existed before, or that others added, are kept.
+        Files and packages that Hostwright did not add are kept.
         """
 
     def takes(self) -> frozenset[str]:
-        """Names of the packages and files that this removal deletes and that another role may need: ``package gcc``,
-        ``file /etc/motd``.
+        """Packages and files that this removal deletes and other roles may need: ``package gcc``, ``file
+        /etc/motd``.
         """
         return frozenset()
 
     def sparing(self, wanted: Set[str], /) -> Self | None:
-        """This removal without the packages and files that other roles need (``wanted``, with names as in ``takes``);
-        ``None`` if nothing is left to delete.
-        """
+        """This removal without the packages and files in ``wanted``; ``None`` if nothing is left to delete."""
         return None if self.takes() and self.takes() <= wanted else self
 
     def users(self, _facts: Facts, /) -> tuple[str, ...]:
-        """Running work that a change to this state would disturb, such as ``python3 (4711)``; includes work that uses
-        no GPU.
-        """
+        """Running work that a change to this state would disturb, such as ``python3 (4711)``, even without a GPU."""
         return ()
 
     def losses(self, _facts: Facts, /) -> tuple[str, ...]:
-        """Noun phrases for everything that a change to this state would delete permanently ("the driver"); the operator
-        must confirm with ``--yes``.
+        """Noun phrases for everything that a change to this state would delete permanently ("the driver").
+
+        The operator must confirm these losses with ``--yes``.
         """
         return ()
 
@@ -189,25 +182,22 @@ class Resource(ABC):
         return ()
 
     def software(self, _facts: Facts, /) -> tuple[Software, ...]:
-        """The software that this state installs, for SBOMs; includes software that is missing on the host."""
+        """The software of this state for SBOMs, even if missing on the host."""
         return ()
 
     def role_files(self) -> tuple[RoleFile, ...]:
-        """Files that no stack lists, and that changes to this state may use as artifacts; all files that any host may
-        need.
-        """
+        """Files outside the stack that changes to this state may use as artifacts, on any host."""
         return ()
 
     def role_files_for(self, _facts: Facts | None, /) -> tuple[RoleFile, ...]:
-        """The ``role_files`` that a host with these facts needs; without facts, all ``role_files``.
+        """The ``role_files`` for a host with these facts; without facts, all of them.
 
-        Raises ``ArtifactError`` if the host needs a file that is not known.
+        Raises ``ArtifactError`` if the host needs an unknown file.
         """
         return ()
 
     def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
-        """The distribution's packages that this state requires on a host, as ``name`` or ``name=version``, including
-        packages that are already installed.
+        """The distribution's packages that this state requires, installed or not, as ``name`` or ``name=version``.
 
         Without facts, the packages that any host may require.
         """
@@ -218,24 +208,22 @@ class Resource(ABC):
         return self
 
     def repositories(self) -> Mapping[str, Artifact]:
-        """The package repositories that this state unpacks on the host's disk: path of the apt source list → package
-        file that contains the repository.
+        """Package repositories that this state unpacks on the host: apt source list → package file with the
+        repository.
         """
         return {}
 
     def archive_components(self) -> tuple[str, ...]:
-        """The components of the distribution's archive that contain this state's packages, such as ``non-free``."""
+        """The components of the distribution's archive with this state's packages, such as ``non-free``."""
         return ()
 
     def packages_from(self, _list_file: str, /) -> tuple[str, ...]:
-        """The packages that this state installs from the repositories in this apt source list, as ``name`` or
-        ``name=version``.
-        """
+        """The packages that this state installs from this apt source list, as ``name`` or ``name=version``."""
         return ()
 
 
 class RemovalState(Resource):
-    """A state that only the method ``removal`` of other states returns; this state has no removal itself."""
+    """A state for ``Resource.removal`` only, which has no removal itself."""
 
     __slots__ = ()
 
@@ -244,15 +232,13 @@ class RemovalState(Resource):
 
 
 class ReturnState(RemovalState):
-    """A removal that restores the state before Hostwright changed the host. It is skipped if the host is provisioned
-    again right after the removal.
-    """
+    """A removal that restores the state before Hostwright. It is skipped if the host is then provisioned again."""
 
     __slots__ = ()
 
 
 class Condition(ABC):
-    """A yes-or-no condition on a host: a frozen dataclass that inherits from this class."""
+    """A yes-or-no condition on a host: a frozen dataclass."""
 
     __slots__ = ()
 
@@ -265,7 +251,7 @@ class Condition(ABC):
         """Whether the condition is true on this host."""
 
     def users(self, _facts: Facts, /) -> tuple[str, ...]:
-        """Running work that would be disturbed by a change that is made only if this condition is true."""
+        """Running work that changes under this condition would disturb."""
         return ()
 
 
@@ -274,8 +260,7 @@ _NOUNS = ("refusal", "change", "removal")
 
 
 def tally(planned: Iterable[tuple[str, str]]) -> str:
-    """Return the numbers of refusals, changes and removals as text; ``planned`` are pairs of a change's kind and its
-    ``want``.
+    """Return the numbers of refusals, changes and removals, given pairs of a change's kind and ``want``.
 
     >>> tally([("change", "644 root:root"), ("change", "absent"), ("reboot", "5.15.0"), ("refusal", "off")])
     '1 refusal, 2 changes, 1 removal'
@@ -290,13 +275,13 @@ def tally(planned: Iterable[tuple[str, str]]) -> str:
 
 
 def _removes(want: str) -> bool:
-    """Whether a change with this ``want`` removes something: its own object, or packages that ``want`` lists."""
+    """Whether a change with this ``want`` removes its object, or packages that ``want`` lists."""
     return want.startswith(GONE) or (want.startswith("in order (") and " removed" in want)
 
 
 @dataclass(frozen=True, slots=True)
 class RolePlan:
-    """The changes planned for one role on one host, in the order of execution."""
+    """The changes planned for a role on a host, in order of execution."""
 
     role: str
     needs: tuple[str, ...] = ()
@@ -309,22 +294,22 @@ class RolePlan:
 
     @property
     def steps(self) -> tuple[tuple[Change, Step], ...]:
-        """Pairs of a change and one of its steps, in the order of execution."""
+        """Pairs of a change and one of its steps, in order of execution."""
         return tuple((change, step) for change in self.changes if isinstance(change, Change) for step in change.steps)
 
     @property
     def artifacts(self) -> tuple[str, ...]:
-        """The names of the stack files that the plan uses, each once."""
+        """The names of stack files that the plan uses, each once."""
         named = (planned.artifacts for planned in self.changes if isinstance(planned, Change | Deferred))
         return tuple(dict.fromkeys(name for names in named for name in names))
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The differences between one host and its stack. Empty if the host is as desired.
+    """The differences between a host and its stack; empty if the host is as desired.
 
-    A plan is a pure function of the host's facts: a saved plan is stale if and only if a plan made from current facts
-    differs from it. Further information for the operator, such as running work, is in ``planning.HostPlan``.
+    A plan is a pure function of the host's facts: a saved plan is stale if and only if a new plan differs from it.
+    Other information, such as running work, is in ``planning.HostPlan``.
 
     >>> change = Change("file /etc/motd", "absent", "644 root root", (Step("touch /etc/motd"),))
     >>> reboot = Reboot("kernel", "5.4.0", "5.15.0", "5.15.0 is installed")
@@ -351,7 +336,7 @@ class Plan:
 
     @property
     def artifacts(self) -> tuple[str, ...]:
-        """The names of the stack files that the plan uses, each once."""
+        """The names of stack files that the plan uses, each once."""
         return tuple(dict.fromkeys(name for role in self.roles for name in role.artifacts))
 
     @property
@@ -361,8 +346,8 @@ class Plan:
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """The reasons why the host must not be changed. Refusals with ``alone`` are included only if the plan has no
-        other changes.
+        """The reasons why the host must not be changed. ``alone`` refusals count only in a plan without other
+        changes.
         """
         refused = [planned for planned in self.changes if isinstance(planned, Refusal)]
         rest = any(isinstance(planned, Change | Reboot) for planned in self.changes)
@@ -372,19 +357,17 @@ class Plan:
 
     @property
     def reboot(self) -> str:
-        """The reasons for a reboot, joined; empty if none is planned."""
+        """The joined reasons for a reboot; empty if none is planned."""
         return "; ".join(dict.fromkeys(planned.reason for planned in self.changes if isinstance(planned, Reboot)))
 
     @property
     def disturbs(self) -> str:
-        """Text with the effects of this plan on running work, including a reboot; empty if the plan disturbs no
-        work.
-        """
+        """Effects of this plan on running work, including a reboot; empty if it disturbs none."""
         reasons = [planned.disturbs for planned in self.changes if isinstance(planned, Change) and planned.disturbs]
         return "; ".join(dict.fromkeys([*reasons, *(["reboots the host"] if self.reboot else [])]))
 
     def without_reboots(self) -> Plan:
-        """The plan without its reboots, for a host that must not be rebooted."""
+        """The plan without reboots, for a host that must not be rebooted."""
         roles = []
         for role in self.roles:
             changes = tuple(change for change in role.changes if change.kind != "reboot")
@@ -403,8 +386,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The result of one step. ``number`` is the step's position in its role's program. ``status`` is the exit status,
-    or ``None`` while the step runs. ``waited_s`` are the seconds spent waiting for the step's lock.
+    """The result of a step. ``status`` is the exit status, or ``None`` while the step runs.
+
+    ``number`` is the step's position in its role's program. ``waited_s`` are the seconds spent waiting for the step's
+    lock.
     """
 
     number: int
@@ -418,7 +403,7 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class RoleResult:
-    """The result of the program that ran all steps of one role on one host."""
+    """The result of all steps of a role on a host."""
 
     role: str
     status: int

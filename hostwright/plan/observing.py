@@ -13,27 +13,25 @@ from hostwright.transport.exchange import Deadline
 from hostwright.transport.login.startfiles import noise_note
 from hostwright.transport.root.rootshell import RootShell
 
-#: number of probes from which on the program and its output are compressed; for fewer, starting gzip costs more than it
-#: saves
+#: minimum number of probes for compression. For fewer, gzip costs more than it saves.
 PACKED_FROM = 12
-#: our choice: maximum seconds without output. Before the first heartbeat (``BEAT_S``), sudo may wait for a directory
-#: service.
+#: maximum number of seconds without output (our choice). sudo may wait for a directory service before the first
+#: heartbeat (``BEAT_S``).
 SILENT_S = 90.0
-#: our choice: maximum number of programs sent to a host. Only a malicious host has so many probes with endless output.
+#: maximum number of programs sent to a host (our choice). Only a malicious host needs more.
 MOST_ROUNDS = 8
 
 
 def observe(shell: RootShell, desired: Desired) -> Facts:
-    """Return all facts of a host that planning its desired state needs, read over one exec channel."""
+    """Return all facts for planning a host's desired state, read over one exec channel."""
     return ask(shell, desired.probes())
 
 
 def ask(shell: RootShell, probes: Sequence[Probe], *, timeout_s: float = probing.OBSERVE_TIMEOUT_S) -> Facts:
-    """Run these probes on a host over one exec channel. Only probes that need root run as root.
+    """Run probes on a host over one exec channel, as root only if they need root.
 
-    A probe with endless output cuts off the probes after it. These probes run again, over a further channel, and so do
-    the probes of a ``Pass`` whose output is unreadable. A probe that hangs is killed, and its answer is unknown
-    (``Facts.late``).
+    Probes after one with endless output, and those of an unreadable ``Pass``, run again over another channel. A probe
+    that hangs is killed, and its answer is unknown (``Facts.late``).
     """
     answers: dict[Probe, Answer] = {}
     deadline, rounds = Deadline(timeout_s), 0

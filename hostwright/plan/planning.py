@@ -1,7 +1,6 @@
-"""Makes a plan from the desired states of a host and its facts; ``roles.wants`` makes the desired states.
+"""Makes a plan from the desired states of a host and its facts.
 
-Nothing here contacts a host, reads a file or uses the current time. Equal arguments give equal plans, so a saved plan
-that differs from a new plan is stale.
+Nothing here contacts a host, reads a file or uses the current time. Equal arguments give equal plans.
 """
 
 from __future__ import annotations
@@ -28,24 +27,22 @@ from hostwright.stack.ages import aged, day_of
 from hostwright.stack.rules import check_host
 from hostwright.stack.stack import Stack
 
-_ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: name of a role in a host's release record, which is untrusted text
-#: Stands for the login shell's own output. This probe is not sent to hosts; its answer exists if the login shell prints
-#: something before each command.
+_ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: role name in a host's release record, which is untrusted
+#: Stands for output that the login shell prints before each command. It is never sent to hosts.
 LOGIN_SHELL = Probe("# what the login shell prints")
-PREFLIGHT = "preflight"  #: role name in a plan under which refusals of the whole host are listed
-NOT_ANSWERED = "not-answered"  #: name of the rule that refuses a host on which a probe hung
-_ASKERS = 4  #: maximum number of states named in the error about a probe that hung
+PREFLIGHT = "preflight"  #: role name in a plan for refusals of the whole host
+NOT_ANSWERED = "not-answered"  #: rule that refuses a host on which a probe hung
+_ASKERS = 4  #: maximum number of states named in the error about a hanging probe
 
 
 def removal_of(
     desired: Desired, former: Iterable[Desired] = (), staying: Desired | None = None, *, returned: bool = True
 ) -> Desired:
-    """Return the desired states that remove the roles in ``desired`` from a host; each role is removed before the roles
-    that it needs.
+    """Return the states that remove the roles in ``desired`` from a host, each role before the roles that it needs.
 
-    ``former`` are these roles with the host's earlier stacks, so that remains of upgrades are removed, too. ``staying``
-    are the host's other roles; packages and files that they need are kept. With ``returned``, the state before
-    Hostwright is restored (``ReturnState``).
+    ``former`` are these roles with the host's earlier stacks, whose remains are removed, too. ``staying`` are the
+    host's other roles, whose packages and files are kept. ``returned`` restores the state before Hostwright
+    (``ReturnState``).
     """
     stacks, wanted = (desired, *former), _wanted(staying) if staying else frozenset[str]()
     going = {role.name: role for stack in reversed(stacks) for role in stack.roles}
@@ -64,7 +61,7 @@ def removal_of(
 
 
 def _taken_away(name: str, stacks: Iterable[Desired], wanted: Set[str], *, returned: bool) -> Iterator[Resource]:
-    """Yield the states that remove the role of this name from a host, for each of the stacks."""
+    """Yield the states that remove a role from a host, according to each of these stacks."""
     for role in (role for stack in stacks for role in stack.roles if role.name == name):
         removals = (state for resource in reversed(role.resources) for state in resource.removal())
         left = (state for state in removals if returned or not isinstance(state, ReturnState))
@@ -78,13 +75,12 @@ def _wanted(staying: Desired) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class HostPlan:
-    """The plan of a host, and further information for the operator that does not make the plan stale.
+    """The plan of a host, and information for the operator that does not make the plan stale.
 
-    ``busy`` is the running work that the plan would disturb. ``losses`` are noun phrases for everything that the plan
-    would delete permanently. ``notes`` are about locks, the drain state, output of the login shell, provisioned roles
-    that are no longer in the host's list, and work that a reboot ends and a service restarts; they include
-    ``Resource.notes``. ``provisioned`` is whether the host has a release record. ``aged`` are the stack's versions that
-    no longer get fixes, or that have known vulnerabilities.
+    ``busy`` is running work that the plan would disturb, and ``losses`` are noun phrases for what it would delete
+    permanently. ``notes`` include ``Resource.notes``, locks, the drain state, output of the login shell, and
+    provisioned roles that are no longer listed. ``provisioned`` is whether the host has a release record. ``aged`` are
+    versions in the stack that no longer get fixes, or that have known vulnerabilities.
     """
 
     plan: Plan
@@ -106,10 +102,9 @@ class HostPlan:
 
 
 def plan_host(desired: Desired, facts: Facts, now: datetime | None = None, memory: Memory | None = None) -> HostPlan:
-    """Return the plan for a host, and further information for the operator. Locks that have expired by ``now`` are
-    omitted.
+    """Return the plan for a host, with information for the operator, ignoring locks that have expired by ``now``.
 
-    ``memory`` is the run's cache, from which results are reused for hosts with the same answers.
+    ``memory`` is the run's cache of results for hosts with equal answers.
     """
     memory = memory or Memory()
     plan = make_plan(desired, facts, memory)
@@ -128,8 +123,7 @@ def make_plan(desired: Desired, facts: Facts, memory: Memory | None = None) -> P
 
     Compatibility rules (distribution, kernel, GPU, processor) apply only if the plan has changes, and never to a
     removal, so that a new rule does not refuse a working host. A host is always refused if a newer Hostwright wrote its
-    release record. A host is also refused if a probe of a desired state hung, because the change to that state is
-    unknown. Refusals are listed under the role ``preflight``, which comes first.
+    release record, or if a probe of a desired state hung. Refusals come first, under the role ``preflight``.
 
     >>> from hostwright.plan.model import Answer
     >>> from hostwright.resources.files.files import Absent
@@ -170,12 +164,12 @@ def _lost(state: Resource, facts: Facts) -> tuple[str, ...]:
     try:
         lost = state.losses(facts)
         return lost if lost and isinstance(state.plan(facts), Change) else ()
-    except NotAnswered:  # the plan already refuses the host
+    except NotAnswered:  # the plan refuses the host
         return ()
 
 
 def disturbing(desired: Desired, facts: Facts) -> tuple[Resource, ...]:
-    """Return the states for which a change would disturb the running work that ``Resource.users`` reports."""
+    """Return the states for which a change would disturb the running work in ``Resource.users``."""
     resources = (resource for role in desired.roles for resource in role.resources)
     return tuple(resource for resource in resources if _hit(resource, facts))
 
@@ -186,8 +180,9 @@ def disturbed(desired: Desired, plan: Plan, facts: Facts) -> AtWork:
 
 
 def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts, *, reboots: bool) -> AtWork:
-    """Return the users of GPUs, and the work that would be disturbed by changes to these states or ended by a reboot
-    (``reboots``).
+    """Return users of GPUs, and work that changes to these states would disturb.
+
+    ``reboots`` adds the work that a reboot would end.
     """
     hit = [name for resource in resources for name in _hit(resource, facts)]
     ended = desired.occupancy.ended(facts) if reboots else ()
@@ -195,19 +190,17 @@ def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts, *, re
 
 
 def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
-    """Return the running work that a change to this state would disturb, according to ``Resource.users``; empty if no
-    such change is planned.
-    """
+    """Return the running work that a planned change to this state would disturb; empty without such a change."""
     try:
         users = resource.users(facts)
         planned = resource.plan(facts) if users else None
-    except NotAnswered:  # the plan already refuses the host
+    except NotAnswered:  # the plan refuses the host
         return ()
     return users if isinstance(planned, Change) and planned.disturbs else ()
 
 
 def notes_on(facts: Facts, now: datetime | None, memory: Memory | None = None) -> tuple[str, ...]:
-    """Return notes for the operator about the locks on a host, its drain state, and output of its login shell."""
+    """Return notes about the locks on a host, its drain state, and output of its login shell."""
     lock, others = (memory or Memory()).judged("who keeps it", facts, _who_keeps_it, (KeyError,))
     if lock is not None and now is not None and lock.expired(now):
         lock = None
@@ -232,7 +225,7 @@ def _notes_of_states(desired: Desired, facts: Facts) -> tuple[str, ...]:
 
 
 def off_roles(desired: Desired, facts: Facts, memory: Memory | None = None) -> tuple[str, ...]:
-    """Return a note for each role that was provisioned on the host and is no longer in the host's list of roles."""
+    """Return a note for each role that was provisioned on the host, but is no longer in its list of roles."""
     if not desired.of_host or desired.removes:
         return ()
     off = partial(_off_roles, desired.of_host)
@@ -241,7 +234,7 @@ def off_roles(desired: Desired, facts: Facts, memory: Memory | None = None) -> t
 
 def _off_roles(of_host: tuple[str, ...], facts: Facts) -> tuple[str, ...]:
     roles = read(facts).get("roles", {}) if RELEASE in facts else {}
-    # Skip entries without a hash: earlier versions wrote such entries for roles that were on every host.
+    # earlier versions wrote entries without a hash for roles on every host
     described = (name for name, entry in roles.items() if isinstance(entry, dict) and entry.get("desired"))
     recorded = (name for name in described if _ROLE.fullmatch(name))
     return tuple(
@@ -252,30 +245,30 @@ def _off_roles(of_host: tuple[str, ...], facts: Facts) -> tuple[str, ...]:
 
 
 def _all_needs(roles: Sequence[DesiredRole]) -> dict[str, tuple[str, ...]]:
-    """Return the roles that each role needs, directly or indirectly. A role must also wait for indirect needs, because
-    a role in between may have no changes.
+    """Return the direct and indirect needs of each role. A role waits for both, because one between may have no
+    changes.
     """
     needs: dict[str, tuple[str, ...]] = {}
-    for role in roles:  # a role comes after the roles that it needs
+    for role in roles:  # needed roles come first
         inherited = (name for need in role.needs for name in needs.get(need, ()))
         needs[role.name] = tuple(dict.fromkeys([*role.needs, *inherited]))
     return needs
 
 
 def plan_role(role: DesiredRole, needs: tuple[str, ...], facts: Facts, memory: Memory) -> RolePlan:
-    """Return the plan for one role. States with a probe that hung are left out."""
+    """Return the plan for one role, without states whose probe hung."""
 
     def planned(resources: Iterable[Resource], known: Facts) -> RolePlan:
         changes = (plan_state(resource, known, memory) for resource in resources)
         return RolePlan(role.name, needs, tuple(change for change in changes if change is not None))
 
-    if facts.late:  # Not cached, because hanging probes are rare.
+    if facts.late:  # not cached, because hanging probes are rare
         return planned((resource for resource in role.resources if _answered(resource, facts)), facts)
     return memory.judged(("role", Same(role), needs), facts, partial(planned, role.resources))
 
 
 def plan_state(resource: Resource, facts: Facts, memory: Memory) -> Planned | None:
-    """Return the change that one state plans, cached in ``memory``."""
+    """Return the change that a state plans, cached in ``memory``."""
     return memory.judged(Same(resource), facts, resource.plan)
 
 
@@ -288,7 +281,7 @@ def _is_provisioned(facts: Facts) -> bool:
 
 
 def _unknown(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
-    """Return a refusal for each probe that hung, with the names of the states that need the probe."""
+    """Return a refusal for each probe that hung, with the states that need the probe."""
     asked: dict[Probe, list[str]] = {}
     for role in desired.roles if facts.late else ():
         for resource in role.resources:
@@ -321,9 +314,7 @@ def _refusals(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
 
 
 def _nearest_stack(wanted: Stack, fitting: Iterable[Stack]) -> str:
-    """Return the name of the fitting stack whose roles differ least from the roles of ``wanted``; empty if no other
-    stack fits.
-    """
+    """Return the fitting stack whose roles differ least from those of ``wanted``; empty without another stack."""
     others = (stack for stack in fitting if stack.name != wanted.name)
     best = min(others, key=lambda stack: len({*stack.roles} ^ {*wanted.roles}), default=None)
     return best.name if best else ""

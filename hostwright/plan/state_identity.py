@@ -1,7 +1,7 @@
-"""The identity of a desired state: the kind and fields of the state, independent of names in the code.
+"""The identity of a desired state: its kind and fields, independent of names in the code.
 
-Release records on hosts contain hashes of identities for years. So these changes must not affect an identity: a new
-class name or field name, another text for operators, another order of fields, another ``repr``.
+Release records on hosts contain hashes of identities for years. These changes must not affect an identity: a new class
+name or field name, another text for operators, another order of fields, another ``repr``.
 
 - The **kind** is the class attribute ``KIND``, by default the class name in kebab-case. To rename a class, set ``KIND``
   to its former kind.
@@ -22,12 +22,12 @@ from typing import Any
 
 from hostwright.stack.stack import Artifact
 
-#: metadata of a dataclass field that is not part of the state's identity
+#: metadata of a dataclass field outside the state's identity
 NO_IDENTITY: Mapping[str, Any] = {"identity": False}
 
 
 def kind_of(state: type) -> str:
-    """Return the kind of a class of states. A subclass does not inherit the kind.
+    """Return the kind of a class of states. Subclasses do not inherit it.
 
     >>> class JsonMerged: ...
     >>> kind_of(JsonMerged)
@@ -38,7 +38,7 @@ def kind_of(state: type) -> str:
 
 
 def identity_fields(state: type) -> Iterator[tuple[str, dataclasses.Field[Any]]]:
-    """Yield the fields of a class of states that are part of the identity, each with its name in the identity."""
+    """Yield the fields in a state class's identity, each with its name there."""
     for field in dataclasses.fields(state):
         name = field.metadata.get("identity", True)
         if name is not False:
@@ -48,8 +48,8 @@ def identity_fields(state: type) -> Iterator[tuple[str, dataclasses.Field[Any]]]
 def identity_of(value: Any) -> Any:
     """Return the identity of a state, or of a field's value, as JSON values.
 
-    The identity of an artifact contains the properties of the file, but not its addresses. Raises ``TypeError`` for a
-    type without an identity.
+    An artifact's identity contains the file's properties, but not its addresses. Raises ``TypeError`` for a type
+    without an identity.
     """
     if value is None or isinstance(value, (str, int)):  # bool is a subclass of int
         return value
@@ -73,4 +73,4 @@ def _fields(state: Any) -> dict[str, Any]:
 def _is_default(field: dataclasses.Field[Any], value: Any) -> bool:
     if field.default_factory is not dataclasses.MISSING:
         return bool(value == field.default_factory())
-    return bool(value == field.default)  # a field without default has ``MISSING``, which no value equals
+    return bool(value == field.default)  # ``MISSING``, for a field without default, equals no value

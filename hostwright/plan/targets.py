@@ -1,7 +1,7 @@
 """The hosts of an inventory, each with its stack, roles and variables.
 
-``hostwright.fleet.Fleet`` is a ``Roster`` that can also change hosts. Code that drains or installs a host, or uses its
-BMC, reads the variables for this from ``target.host``.
+``hostwright.fleet.Fleet`` is a ``Roster`` that can also change hosts. Variables for draining, installing and BMCs are
+read from ``target.host``.
 """
 
 from __future__ import annotations
@@ -49,32 +49,31 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class TargetHost:
-    """One host of the inventory, with the stack, roles and variables that apply to it."""
+    """A host of the inventory, with its stack, roles and variables."""
 
     host: Host
     stack: Stack
-    roles: tuple[Role, ...]  #: roles to plan: the host's roles without roles that ``--roles`` excludes, in order
-    variables: Mapping[str, Any]  #: role name → variables of the role
+    roles: tuple[Role, ...]  #: roles to plan, in order, without those that ``--roles`` excludes
+    variables: Mapping[str, Any]
     options: transport.Options
     force: bool = False  #: whether running work may be disturbed or ended (``--force``)
-    all_roles: tuple[Role, ...] = ()  #: all known roles, including roles that the host does not have, in order
-    templates: tuple[Path, ...] = (STANDARD,)  #: folders with templates, in order of precedence
-    #: all roles of the host, including roles that ``--roles`` excludes; empty if they are ``roles``
+    all_roles: tuple[Role, ...] = ()  #: all known roles, in order
+    templates: tuple[Path, ...] = (STANDARD,)  #: in order of precedence
+    #: all roles of the host, even if ``--roles`` excludes them; empty if equal to ``roles``
     of_host: tuple[Role, ...] = ()
-    #: cache of results, which the hosts of one roster share
     memory: Memory = field(default_factory=Memory, compare=False, repr=False)
-    #: mirror of packages of the host's distribution; ``None`` if the host uses its own apt sources
+    #: mirror for the host's distribution; ``None`` if the host uses its own apt sources
     packages: PackageMirror | None = field(default=None, compare=False, repr=False)
     #: known ends of life, and oldest safe versions, of the stack's software
     advisories: Advisories = field(default=NONE, compare=False, repr=False)
-    #: function that returns the stacks that a host with these facts can have, best first
+    #: function that returns the stacks that fit a host with these facts, best first
     fitting: Callable[[HostFacts], tuple[Stack, ...]] = field(default=lambda _: (), compare=False, repr=False)
-    #: reader for the variables of roles that the host does not have; ``None`` if such roles are not used
+    #: reader for variables of roles that the host does not have
     binder: Binder | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def kinds(self) -> Kinds:
-        """Role name → model of the role's section, for all known roles."""
+        """Role name → model of its section, for all known roles."""
         return sections_of(self.all_roles or self.roles)
 
     @property
@@ -88,9 +87,7 @@ class TargetHost:
 
     @cached_property
     def _same(self) -> Hashable:
-        """Cache key; equal for hosts with equal stack, roles, variables and number of GPUs, and so with equal desired
-        states.
-        """
+        """Cache key, equal for hosts with equal stack, roles, variables and number of GPUs."""
         given = (self.stack, self.roles, self.variables, self.all_roles, self.templates, self.of_host, self.packages)
         return (self.force, read_expected_gpus(self.host), *map(Same, given))
 
@@ -99,7 +96,7 @@ class TargetHost:
 
     @property
     def context(self) -> RoleContext:
-        """The argument ``ctx`` for the functions of the host's roles."""
+        """The argument ``ctx`` for the host's roles."""
 
         def make() -> RoleContext:
             roles, gpus = self._bound(self.of_host or self.roles), read_expected_gpus(self.host)
@@ -109,7 +106,7 @@ class TargetHost:
 
     @property
     def desired_of_all(self) -> Desired:
-        """The desired states of ``roles``, without the host's name, shared by all hosts with equal desired states."""
+        """The desired states of ``roles`` without the host's name, shared by hosts with equal states."""
 
         def make() -> Desired:
             found = desire("", self.context, self._bound(self.roles), self.memory, self.packages)
@@ -128,12 +125,12 @@ class TargetHost:
 
     @property
     def occupancy(self) -> Occupancies:
-        """Probes and functions that find programs using the host's accelerators, from all known roles."""
+        """Probes and functions of all known roles that find programs using the host's accelerators."""
         return self.shared("occupancy", lambda: occupancies_of(self.all_roles or self.roles))
 
     @property
     def audit_values(self) -> tuple[AuditValue, ...]:
-        """The values that audits compare on the host, from all of its roles."""
+        """The values that audits compare, from all of the host's roles."""
         return self.shared("audit values", lambda: self.context.audit_values)
 
     @property
@@ -142,10 +139,9 @@ class TargetHost:
         return self.shared("artifacts", lambda: self.stack.used_by(role.name for role in self.of_host or self.roles))
 
     def files_for(self, facts: Facts | None) -> tuple[Artifact, ...]:
-        """Return ``artifacts``, and the further files that the host's desired states need. With facts, only files for a
-        host with these facts.
+        """Return ``artifacts``, and the further files that the host's desired states need with these facts.
 
-        Raises ``ArtifactError`` for a file that cannot be fetched.
+        Without facts, this includes files for any host. Raises ``ArtifactError`` for a file that cannot be fetched.
         """
         if facts is None:
             return self.artifacts
@@ -156,14 +152,14 @@ class TargetHost:
 
     @property
     def stand_ins(self) -> tuple[str, ...]:
-        """The names of the artifacts that are stand-ins for the vendor's files."""
+        """The artifacts that are stand-ins for the vendor's files."""
         return tuple(artifact.labelled(artifact.file) for artifact in self.artifacts if artifact.stand_in)
 
     def having(self, stack: Stack, more: Collection[str] = ()) -> TargetHost:
         """Return the host with another stack, and with the further roles named in ``more``.
 
-        Roles without a section in that stack are dropped, and so are roles that need them. If ``--roles`` limits the
-        host to some roles, the limit remains. Raises ``InputErrors`` for errors in the variables of further roles.
+        Roles without a section in that stack are dropped, and so are roles that need them. A limit by ``--roles``
+        remains. Raises ``InputErrors`` for errors in the variables of further roles.
         """
         here, planned = {role.name for role in self.of_host}, {role.name for role in self.roles}
         further = [role.name for role in self.all_roles if role.name in more and role.name not in here]
@@ -178,11 +174,11 @@ class TargetHost:
 
     @property
     def rest(self) -> TargetHost:
-        """The same host with only those of its roles that ``--roles`` excludes."""
+        """The same host with only the roles that ``--roles`` excludes."""
         return replace(self, roles=tuple(role for role in self.of_host if role not in self.roles))
 
     def connect(self, password: Secret | None = None, allowance: transport.Allowance | None = None) -> RootShell:
-        """Open an SSH session. ``password`` is for sudo; the default is the password in the inventory.
+        """Open an SSH session. ``password`` is for sudo, by default the one in the inventory.
 
         Connections with the same ``allowance`` share its limits. Raises ``Unreachable``, and ``ProtocolError`` if the
         allowance is spent.
@@ -191,27 +187,27 @@ class TargetHost:
         return RootShell(session, password or self.host.become_password, self.host.sudo)
 
 
-#: default request of a run: all hosts at once, regardless of failures; without draining, with reboots
+#: default request of a run: all hosts at once, without draining, with reboots
 REQUEST = Request()
 
 
 @dataclass(frozen=True, slots=True)
 class _Ordered:
-    """The roles of hosts whose lists of roles are equal, in order."""
+    """The roles of hosts with equal lists of roles, in order."""
 
     of_host: tuple[Role, ...]
     planned: tuple[Role, ...]  #: roles selected with ``--roles``
-    every: tuple[Role, ...]  #: all known roles
+    every: tuple[Role, ...]
 
 
 @dataclass(frozen=True)
 class Targets(Sequence[TargetHost]):
-    """The selected hosts, in the inventory's order, with the pattern and roles that selected them."""
+    """The selected hosts, in inventory order, with the pattern and roles that selected them."""
 
     chosen: tuple[TargetHost, ...]
     pattern: str = ""
-    roles: tuple[str, ...] = ()  #: names of roles selected with ``--roles``; empty if all roles are selected
-    notes: tuple[str, ...] = ()  #: notes on ignored variables whose names resemble the names of a role's variables
+    roles: tuple[str, ...] = ()  #: roles selected with ``--roles``; empty for all roles
+    notes: tuple[str, ...] = ()  #: notes on ignored variables with names similar to a role's variables
 
     @overload
     def __getitem__(self, index: int) -> TargetHost: ...
@@ -230,46 +226,47 @@ class Targets(Sequence[TargetHost]):
 
 
 class Knowledge:
-    """Functions of other packages that a roster calls. In this class they do nothing, which suffices for reading
-    inventories and planning. ``hostwright.fleet`` has the full implementation.
+    """Functions of other packages that a roster calls. Here they do nothing, which suffices for planning.
+
+    ``hostwright.fleet`` has the full implementation.
     """
 
     def check_variables(self, _host: Host, /) -> None:
-        """Raise ``InputError`` for invalid variables of a host that do not belong to roles."""
+        """Raise ``InputError`` for invalid variables of a host that belong to no role."""
 
     def check_failures(self, _roster: Roster, /) -> None:
         """Raise ``InputError`` for invalid failure rules of the roster's roles."""
 
     def named_sets(self, _roster: Roster, _pattern: str, /) -> Mapping[str, Iterable[str]]:
-        """Return the sets of hosts that a pattern names (``@failed``): name → inventory names of hosts."""
+        """Return the sets that a pattern names (``@failed``): name → inventory names of hosts."""
         return {}
 
     def fitting(self, _roster: Roster, _facts: HostFacts, /) -> tuple[Stack, ...]:
-        """Return the stacks that a host with these facts can have, best first."""
+        """Return the stacks that fit a host with these facts, best first."""
         return ()
 
     def explain(self, _roster: Roster, _output: str, /) -> Finding | None:
-        """Find the known problem that explains the output of a failed command; ``None`` if no known problem does."""
+        """Find the known problem that explains a failed command's output; ``None`` if none does."""
         return None
 
     def examine(
         self, _target: TargetHost, _shell: RootShell, _units: Sequence[str] = (), _clean: Callable[[str], str] = str, /
     ) -> Examination | None:
-        """After a failure, search a host for signs of known problems, and read the journals of these systemd units.
+        """After a failure, search a host for known problems, and read the journals of these systemd units.
 
         ``clean`` masks secrets in the result. Never raises an error.
         """
         return None
 
     def retry_rules(self, _roster: Roster, /) -> tuple[RetryRule, ...]:
-        """Return the rules that decide on the host whether a failed step is retried."""
+        """Return the rules for retries of failed steps, which are applied on the host."""
         return ()
 
 
 class Roster:
     """An inventory, with the stacks and roles that its hosts may use."""
 
-    knowledge = Knowledge()  #: functions of other packages that the roster calls
+    knowledge = Knowledge()
 
     def __init__(
         self,
@@ -282,7 +279,7 @@ class Roster:
         vault: Vault | None = None,
     ):
         self.site = site
-        self.sources = tuple(sources)  #: sources of the inventory; later sources take precedence
+        self.sources = tuple(sources)  #: in order of precedence, lowest first
         self.vault = vault or Vault()
         self.path = inventories.identity_of(sources)  #: path that identifies the inventory in records of runs
         self.inventory = inventory
@@ -290,7 +287,7 @@ class Roster:
         self.request = request
         self.options = transport.Options(host_keys="accept-new" if request.accept_new else "strict")
         self._stacks: dict[str, Stack] = {}
-        self.memory = Memory()  #: cache of results, which all hosts of the roster share
+        self.memory = Memory()
 
     @classmethod
     def load(
@@ -303,12 +300,11 @@ class Roster:
         tell: Callable[[str], None] = lambda _: None,
         mistakes: Mistakes | None = None,
     ) -> Self:
-        """Read the inventory of a site, or the inventories at ``path``; ``tell`` receives a text about a slow inventory
-        program.
+        """Read the inventory of a site, or the inventories at ``path``.
 
-        The default ``site`` contains the working directory (``Site.find``, ``Site.of``). ``request`` has the variables
-        with the highest precedence (``var``) and whether unknown host keys are accepted; it is also the default request
-        of runs on these hosts. ``vault`` decrypts values of Ansible Vault. Raises ``InputError`` with every error in
+        ``tell`` receives a text about a slow inventory program. The default ``site`` contains the working directory
+        (``Site.find``, ``Site.of``). ``request`` has the variables with the highest precedence (``var``), and is the
+        default request of runs. ``vault`` decrypts values of Ansible Vault. Raises ``InputError`` with every error in
         every file; with ``mistakes``, errors are collected there, and unreadable files are skipped.
         """
         named = (Path(path),) if isinstance(path, (str, Path)) else tuple(path or ())
@@ -327,8 +323,8 @@ class Roster:
         return cls(sources or (chosen.inventory,), inventory, roles, request, site=chosen, vault=vault)
 
     def request_of(self, targets: Targets, request: Request | None = None) -> Request:
-        """Return the request for a run on these hosts. Values that concern reading the inventory come from the roster's
-        own request.
+        """Return the request for a run on these hosts. Values for reading the inventory come from the roster's own
+        request.
         """
         own = self.request
         return replace(
@@ -342,7 +338,7 @@ class Roster:
 
     @cached_property
     def kinds(self) -> Kinds:
-        """Role name → model of the role's section, for all known roles."""
+        """Role name → model of its section, for all known roles."""
         return sections_of(self.roles)
 
     @cached_property
@@ -362,8 +358,9 @@ class Roster:
 
     @property
     def store(self) -> Store:
-        """The store of stack files on this machine. Lock files are next to the stack files; lock files of standard
-        stacks are in the site.
+        """The store of stack files on this machine.
+
+        Lock files are next to the stack files, but for standard stacks in the site.
         """
         return Store.default(self.own_stacks)
 
@@ -375,29 +372,25 @@ class Roster:
 
     @cached_property
     def advisories(self) -> Advisories:
-        """The advisories of all roles, and floors from bulletins that are stored on this machine. Raises
-        ``InputError``.
-        """
+        """The advisories of all roles, and stored floors from bulletins. Raises ``InputError``."""
         of_roles = (role.advisories for role in self.roles)
         return combined((*of_roles, read_advisories(state_root() / ADVISORIES)))
 
     def fitting(self, facts: HostFacts) -> tuple[Stack, ...]:
-        """Return the stacks that a host with these facts can have, best first."""
+        """Return the stacks that fit a host with these facts, best first."""
         return self.memory.kept("fitting stacks", facts, lambda: self.knowledge.fitting(self, facts))
 
     @cached_property
     def default_stack(self) -> str:
-        """The name of the default stack. Raises ``InputError`` if neither the site nor the package has one."""
+        """The name of the default stack. Raises ``InputError`` if neither site nor package has one."""
         return default_stack(self.stack_dirs)
 
     def stack_name(self, host: Host) -> str:
-        """The name of a host's stack: from the host's variables, else the default stack."""
+        """The name of a host's stack, from its variables, else the default stack."""
         return stack_variable(host) or self.default_stack
 
     def stack(self, name: str) -> Stack:
-        """Return the stack of this name with the checksums pinned in its lock file. Raises ``InputErrors`` if its parts
-        are incompatible.
-        """
+        """Return a stack with the checksums in its lock file. Raises ``InputErrors`` if its parts are incompatible."""
         if name not in self._stacks:
             stack = self.store.pinned(load_stack(name, self.stack_dirs, self.kinds))
             self._fits(stack, stack.roles)
@@ -417,7 +410,7 @@ class Roster:
         """Return the hosts that ``pattern`` selects, each with its stack and variables, limited to ``roles``.
 
         ``pattern`` is the value of ``--hosts``: ``gpu01,gpu[03-09],@rack3,!gpu05``. Raises ``InputErrors`` with every
-        error in the variables of these hosts.
+        error in the hosts' variables.
         """
         chosen = self._chosen(roles)
         mistakes = Mistakes()
@@ -430,7 +423,7 @@ class Roster:
         return Targets(tuple(targets), pattern, tuple(roles), strangers_noted(hosts, self.binder))
 
     def select(self, pattern: str, *, usable: bool = True) -> list[Host]:
-        """Return the selected hosts of the inventory; with ``usable=False``, including hosts that cannot be used."""
+        """Return the selected hosts of the inventory, with ``usable=False`` including unusable ones."""
         if not self.inventory.hosts:
             place = next((source for source in self.sources if source.exists()), self.site.inventory)
             file = place / "hosts.yml" if place.is_dir() else place
@@ -446,9 +439,7 @@ class Roster:
         return frozenset(names or known)
 
     def also(self, target: TargetHost, names: Collection[str]) -> TargetHost:
-        """Return the host with those of the named roles that are not in its list of roles, so that they can be
-        removed.
-        """
+        """Return the host with those named roles that its list of roles lacks, for their removal."""
         off = tuple(role for role in self.roles if role.name in names and role not in target.of_host)
         if not off:
             return target
@@ -461,10 +452,9 @@ class Roster:
         )
 
     def target(self, host: Host, chosen: frozenset[str] | None = None, *, check: bool = True) -> TargetHost:
-        """Return a host with its stack and variables, limited to the ``chosen`` roles. ``check`` also validates
-        variables that do not belong to roles.
+        """Return a host with its stack and variables, limited to the ``chosen`` roles.
 
-        Raises ``InputErrors``.
+        ``check`` also validates variables that belong to no role. Raises ``InputErrors``.
         """
         check_stack_variable(host, self._stacks, self.stack_dirs)
         stack = self.stack(self.stack_name(host))
@@ -485,7 +475,7 @@ class Roster:
 
     @staticmethod
     def with_stack(target: TargetHost, stack: Stack) -> TargetHost:
-        """Return the host with another stack. A host without a list of roles gets the roles of that stack."""
+        """Return the host with another stack. Without a list of roles, it gets that stack's roles."""
         if target.stack.name == stack.name:
             return target
         return target.having(stack, () if VARIABLE in target.host.vars else stack.roles)
@@ -498,8 +488,9 @@ class Roster:
         return _Ordered(of_host, planned, in_order({role.name: role for role in self.roles}, stack.roles))
 
     def _files_read(self, roles: Iterable[Role]) -> None:
-        """Raise the error of each unreadable inventory file that has the name of a role (``workspaces.yml``). Without
-        the variables in the file, the host might be changed to an undesired state.
+        """Raise the errors of unreadable inventory files with the name of a role (``workspaces.yml``).
+
+        Without the file's variables, the host might be changed to an undesired state.
         """
         names = {role.name for role in roles if self.inventory.left_out}
         unread = [

@@ -1,7 +1,7 @@
-"""Helpers for tests of roles and resources without a host: answers for probes, selected by a part of the script.
+"""Helpers for tests of roles and resources without a host.
 
 In ``facts_for(resources, {"dpkg-query": "bash 5.1 ii", "readlink": Answer(1, "")})``, the longest key that occurs in a
-probe's script is used; a probe without a matching key gets ``default``. ``plan_text`` formats a plan like ``invoke
+probe's script selects its answer; without such a key, it gets ``default``. ``plan_text`` formats a plan like ``invoke
 plan``, for examples in docstrings.
 """
 
@@ -12,21 +12,19 @@ from typing import TypeAlias
 
 from hostwright.plan.model import Answer, Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource
 
-NOTHING = Answer(1, "")  #: the answer of a script that failed without output
+NOTHING = Answer(1, "")
 
 Reply: TypeAlias = str | Answer
 Replies: TypeAlias = Mapping[str, Reply] | Callable[[Probe], Reply | None]
 
 
 def answer(reply: Reply) -> Answer:
-    """Return the answer that a reply stands for: a plain text is the output of a successful script."""
+    """Convert a reply to an answer: a plain text is the output of a successful script."""
     return Answer(0, reply) if isinstance(reply, str) else reply
 
 
 def reply_to(probe: Probe, replies: Replies, default: Answer = NOTHING) -> Answer:
-    """Return the answer to one probe: the reply with the longest key that occurs in the probe's script, else
-    ``default``.
-    """
+    """Return the reply with the longest key that occurs in the probe's script, else ``default``."""
     if callable(replies):
         reply = replies(probe)
         return default if reply is None else answer(reply)
@@ -45,7 +43,7 @@ def facts_for(
 def changes_of(
     resources: Resource | Iterable[Resource], replies: Replies | None = None, *, default: Answer = NOTHING
 ) -> tuple[Planned, ...]:
-    """Return the planned changes of these resources, given these replies to probes."""
+    """Return the planned changes of these resources, given replies to probes."""
     many = [resources] if isinstance(resources, Resource) else list(resources)
     facts = facts_for(many, replies, default=default)
     return tuple(change for resource in many if (change := resource.plan(facts)) is not None)
@@ -54,9 +52,7 @@ def changes_of(
 def plan_text(
     resources: Resource | Iterable[Resource], replies: Replies | None = None, *, default: Answer = NOTHING
 ) -> str:
-    """Format the planned changes of these resources, given these replies to probes: one line each, like ``invoke plan``
-    without diffs.
-    """
+    """Format the planned changes of these resources, one line each, like ``invoke plan`` without diffs."""
     planned = changes_of(resources, replies, default=default)
     return "\n".join(map(_line, planned)) or "nothing to do"
 

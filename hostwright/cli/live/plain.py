@@ -1,6 +1,4 @@
-"""Displays a run as one plain line per event, for logs, pipes and terminals that cannot redraw; converts events to
-text.
-"""
+"""Displays a run as one plain line per event, for logs, pipes and terminals that cannot redraw."""
 
 from __future__ import annotations
 
@@ -21,35 +19,31 @@ from hostwright.common.text import count, one_line, shown_bytes, shown_limit, sh
 from hostwright.inventory.patterns import fold
 
 _CLOCK = Clock()
-#: seconds for which hosts with the same problem are collected, so that they are printed as one line
+#: seconds in which hosts with the same problem are collected for a common line
 GATHER_S = 2.0
-#: results of a host that get a line, because no earlier event shows them
+#: results of a host that no earlier event shows
 PLAINLY = ("failed", "unreachable", "stopped", "untouched")
 
 
 class Plain:
-    """Prints one line per event, with the time of day. Usage: ``with Plain(...) as view: view(event)``, from any
-    thread.
+    """Prints a line per event, with the time of day. Usage: ``with Plain(...) as view: view(event)``, in any thread.
 
-    The first line contains the id of the run, so that a reader of the log finds the record of the run. Lines are never
-    wrapped, since programs also read them. If several hosts have the same problem, it is printed as one line,
-    ``gather_s`` after the first host has it. The line is printed earlier if one of these hosts has another event, or if
-    the run ends.
+    The first line contains the ID of the run. Lines are never wrapped, because programs also read them. A problem of
+    several hosts is printed as one line, at most ``gather_s`` after the first host has it.
     """
 
     def __init__(
         self, console: Console, run: str = "", hosts: int = 0, *, clock: Clock = _CLOCK, gather_s: float = GATHER_S
     ):
-        """``run`` is the id of the run, and ``hosts`` the number of hosts in it. Without an id, the first line is
-        omitted."""
+        """``run`` is the ID of the run, and ``hosts`` its number of hosts. Without an ID, the first line is omitted."""
         self._console = console
         self._heading = f"run {run}: {count(hosts, 'host')}" if run else ""
         self._clock = clock
         self._gather_s = gather_s if hosts > 1 else 0.0
         self._lock = threading.Lock()
-        self._last_lines: dict[str, str] = {}  # host → the last line that was printed about it
+        self._last_lines: dict[str, str] = {}  # host → its last printed line
         self._sent: set[tuple[str, str]] = set()  # host and line of each printed event of a transfer
-        self._troubles: dict[str, list[str]] = {}  # problem → hosts that have it, not yet printed
+        self._troubles: dict[str, list[str]] = {}  # problem → hosts whose line is not yet printed
 
     def __enter__(self) -> Self:
         if self._heading:
@@ -57,12 +51,11 @@ class Plain:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Print the problems that still wait for further hosts."""
         with self._lock:
             self._print_troubles()
 
     def __call__(self, event: Event) -> None:
-        """Print the line of an event, or keep a problem until its line is printed."""
+        """Print the line of an event, or collect the hosts that share a problem."""
         line = (self._gather_s and trouble(event)) or event_line(event)
         with self._lock:
             if not line or self._said(event, line):
@@ -83,7 +76,7 @@ class Plain:
         self._troubles.setdefault(line, []).append(host)
 
     def _gathered(self) -> None:
-        with self._lock, suppress(OSError):  # a closed pipe: also raised by the next write of the run
+        with self._lock, suppress(OSError):  # a closed pipe; the next write raises the error again
             self._print_troubles()
 
     def _print_troubles(self) -> None:
@@ -96,9 +89,6 @@ class Plain:
         self._print(advice.of_host(f"{names}  {line}", names) if hosts else line)
 
     def _said(self, event: Event, line: str) -> bool:
-        """Whether a line was already printed for this host. Equal results of two probes, and equal lines of a transfer,
-        are printed once.
-        """
         if not isinstance(event, events.Delivering):
             return self._last_lines.get(event.host) == line
         before = (event.host, line) in self._sent
@@ -110,7 +100,7 @@ class Plain:
 
 
 def trouble(event: Event) -> str:
-    """Return the line for an event that is a problem which many hosts may share; empty for any other event."""
+    """Return the line for a problem that many hosts may share; empty for any other event."""
     match event:
         case events.Retrying(what=what, reason=reason):
             return f"{what}: {reason}; retrying"
@@ -124,7 +114,7 @@ def trouble(event: Event) -> str:
 
 
 def event_line(event: Event) -> str:
-    """Return the line that a log gets for an event; empty for an event without a line."""
+    """Return the log line for an event; empty for an event without a line."""
     line = ""
     match event:
         case events.Observed(plan=plan):

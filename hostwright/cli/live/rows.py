@@ -1,4 +1,4 @@
-"""State of each host during a run: numbers of hosts by state, and the order in which hosts are shown."""
+"""State of each host during a run, counts of hosts by state, and the order of hosts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hostwright.apply import events
 from hostwright.apply.events import Event
 from hostwright.cli.live.plain import retry_sentence, sentence
 
-#: result in a ``HostEnded`` event → word for the state under which the host is counted
+#: result in a ``HostEnded`` event → state for the counts
 STANDINGS = {
     "as desired": "done",
     "changed": "done",
@@ -24,9 +24,9 @@ STANDINGS = {
 }
 RUNNING, WAITING = "running", "waiting"
 BAD = ("failed", "unreachable", "stopped")
-#: words for the states of hosts, in the order in which the counts are printed
+#: states of hosts, in the order of their counts
 COUNTED = ("done", "reboot pending", *BAD, "locked", RUNNING, WAITING, "untouched")
-#: word for the state of a host → rank of the host in the table; the lowest rank comes first
+#: state of a host → rank in the table, lowest rank first
 FIRST = {**dict.fromkeys(BAD, 0), RUNNING: 1, WAITING: 2, "reboot pending": 3, "locked": 3, "done": 3, "untouched": 4}
 
 MOST_SECONDS_S, MINUTE_S, HOUR_S = 100, 60, 3600
@@ -34,30 +34,28 @@ MOST_SECONDS_S, MINUTE_S, HOUR_S = 100, 60, 3600
 
 @dataclass
 class HostRow:
-    """One host of a run: the states of its layers, its current activity, and when it began. Times are seconds of any
-    monotonic clock.
+    """A host of a run: the states of its layers, and its activity. Times are seconds of a monotonic clock.
 
-    ``state`` maps each layer to ``as desired``, ``ok``, ``failed``, or the current step (``4/12``). A host starts with
-    its first event; until then it waits.
+    ``state`` maps each layer to ``as desired``, ``ok``, ``failed``, or the current step (``4/12``).
     """
 
     name: str
     roles: tuple[str, ...] = ()
     state: dict[str, str] = field(default_factory=dict)
     now: str = ""
-    result: str = ""  #: result of the host; empty while work on the host is in progress
+    result: str = ""  #: result of the host; empty while work is in progress
     begun_s: float | None = None
     ended_s: float | None = None
 
     @property
     def standing(self) -> str:
-        """Word for the state of the host: one of ``COUNTED``."""
+        """State of the host: one of ``COUNTED``."""
         if self.result:
             return STANDINGS[self.result]
         return WAITING if self.begun_s is None else RUNNING
 
     def seconds(self, now_s: float) -> float | None:
-        """Return the seconds for which work on the host has lasted; ``None`` if the work never started."""
+        """Return the seconds since work on the host began, or its total if it has ended; ``None`` if it never began."""
         if self.begun_s is None:
             return None
         return (now_s if self.ended_s is None else self.ended_s) - self.begun_s
@@ -115,9 +113,7 @@ class HostRow:
 
 
 def in_turn(rows: Iterable[HostRow]) -> list[HostRow]:
-    """Sort hosts: failed hosts first, in the order in which they failed, then running hosts, those that run longest
-    first.
-    """
+    """Sort hosts: failed hosts first, by time of failure; then running hosts, by start time."""
     return sorted(rows, key=lambda row: (FIRST[row.standing], _since(row)))
 
 
@@ -127,7 +123,7 @@ def _since(row: HostRow) -> float:
 
 
 def counts(rows: Iterable[HostRow]) -> list[tuple[str, str]]:
-    """Return the number of hosts in each state, as text and word: ``[("40 failed", "failed"), …]``, without zeros."""
+    """Return the number of hosts in each state, as text and state: ``[("40 failed", "failed"), …]``, without zeros."""
     number = Counter(row.standing for row in rows)
     return [(f"{number[word]} {word}", word) for word in COUNTED if number[word]]
 

@@ -1,8 +1,7 @@
-"""Displays a run as a redrawn table. Each row shows a host, a mark for each layer, the time, and the current activity.
+"""Displays a run as a redrawn table: a row per host with a mark for each layer, the time, and the activity.
 
-The name of a host is never shortened. In a narrow terminal, first the layers lose their headings, then each name gets
-its own line, then the layers are omitted. If too little of the activity would fit beside the host, it moves to a line
-below. When the run ends, the table is removed, and the full results are printed.
+The name of a host is never shortened. In a narrow terminal, other parts are omitted or move to lines below the name.
+When the run ends, the table is removed, and the full results are printed.
 """
 
 from __future__ import annotations
@@ -28,21 +27,20 @@ from hostwright.common.text import count, one_line, short
 from hostwright.plan.roles.layers import one_order, short_names
 
 REFRESH_PER_SECOND = 4
-#: state of a layer → its mark and style. Yellow and white are not used, because they are unreadable on a light
-#: background.
+#: state of a layer → mark and style. Yellow and white are unreadable on a light background.
 MARKS = {"": ("·", "dim"), "ok": ("✓", "green"), "failed": ("✗", "red"), "as desired": ("=", "dim")}
 AT_WORK = ("●", "bold")
-STYLES = {"done": "green", "running": "bold", **dict.fromkeys(BAD, "bold red")}  #: state of a host → style of its row
-GAP = 2  #: number of blanks between columns
-INDENT = 4  #: number of blanks that indent a line below the name of a host
-#: minimum width of the activity in columns. If fewer columns are left, the activity moves to a line below the host.
+STYLES = {"done": "green", "running": "bold", **dict.fromkeys(BAD, "bold red")}
+GAP = 2
+INDENT = 4
+#: minimum width of the activity in columns. With less room, the activity gets its own line.
 LEAST_NOW = 40
-LEAST_OF_MANY = 24  #: minimum width of the activity, if the terminal is too small for two lines per host
-MOST_LEGEND = 2  #: maximum number of lines of the legend; a longer legend is omitted
+LEAST_OF_MANY = 24  #: minimum width of the activity in columns, if the terminal is too small for two lines per host
+MOST_LEGEND = 2  #: maximum number of lines of the legend; a longer one is omitted
 
 
 class LiveTable:
-    """Table of hosts and layers, redrawn in place. Usage: ``with LiveTable(…) as view: view(event)``, in any thread."""
+    """A redrawn table of hosts and layers. Usage: ``with LiveTable(…) as view: view(event)``, in any thread."""
 
     def __init__(
         self,
@@ -52,7 +50,7 @@ class LiveTable:
         *,
         clock: Callable[[], float] = time.monotonic,
     ):
-        """``hosts`` maps the name of each host to its roles, and ``headings`` maps roles to their short names."""
+        """``hosts`` maps each host's name to its roles, and ``headings`` maps roles to short names."""
         self._roles = one_order(hosts.values())
         self._headings = short_names(self._roles, headings or {})
         self._rows = {host: HostRow(host, tuple(roles)) for host, roles in hosts.items()}
@@ -72,7 +70,7 @@ class LiveTable:
         self._live.__exit__(kind, error, tb)
 
     def __call__(self, event: Event) -> None:
-        """Update the table with an event, or print an event that concerns no host above the table."""
+        """Update the table with an event. An event without a host is printed above the table."""
         if event.host:
             with self._lock:
                 self._rows.setdefault(event.host, HostRow(event.host)).take(event, self._clock())
@@ -80,7 +78,7 @@ class LiveTable:
             self._console.print(Text(one_line(line), style="bold"))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Render the table for the current size of the terminal, and leave one line free for the typed command."""
+        """Render the table for the current terminal size, with one line free for the typed command."""
         with self._lock:
             yield from self.lines(options.max_width, max(1, options.size.height - 1))
 
@@ -88,7 +86,7 @@ class LiveTable:
         """Return the table in at most ``height`` lines of ``width`` columns."""
         now_s = self._clock()
         rows = list(self._rows.values())
-        # a run that reports no layers, as of a command, has no columns for them
+        # the run of a command reports no layers
         layers = self._roles if any(row.state for row in rows) else ()
         least = LEAST_NOW if 2 * len(rows) + 2 <= height else LEAST_OF_MANY
         shape = _Shape.fitting(rows, {role: self._headings[role] for role in layers}, now_s, width, least)
@@ -101,9 +99,6 @@ class LiveTable:
         return drawn[:height]
 
     def _counts(self, rows: Sequence[HostRow], now_s: float, width: int) -> list[Text]:
-        """Return the line ``300 hosts: 100 done · 40 failed · 6 min``, broken only between parts. A single host gets no
-        such line.
-        """
         if len(rows) < 2:
             return []
         parts = [Text(words, STYLES.get(word, "")) for words, word in counts(rows)]
@@ -131,9 +126,7 @@ class _Shape:
 
     @classmethod
     def fitting(cls, rows: Sequence[HostRow], layers: Mapping[str, str], now_s: float, width: int, least: int) -> Self:
-        """Return the widths for the best layout that fits. For many hosts, no headings are better than two lines for
-        each host.
-        """
+        """Return the widths of the best layout. For many hosts, no headings are better than two lines per host."""
         names = max([len("host") if layers else 1, *(cell_len(row.name) for row in rows)])
         clock = max([len("time") if layers else 0, *(len(_clock(row, now_s)) for row in rows)])
         close = cls(width, names, layers, clock, least)
@@ -147,9 +140,7 @@ class _Shape:
 
     @property
     def room(self) -> int:
-        """Width in columns that is left for the activity beside the time. Below ``-GAP``, a line is too long even
-        without it.
-        """
+        """Width in columns left for the activity. Below ``-GAP``, a line is too long even without its activity."""
         return self.width - (self.names + GAP if self.names else INDENT) - self.marks_width - self.clock - GAP
 
     @property
@@ -158,9 +149,7 @@ class _Shape:
         return sum(each) + (len(each) - 1 if self.headed else 0) + GAP if each else 0
 
     def heading(self) -> list[Text]:
-        """Return the legend of the marks: a heading above each column, or a list of the layers in the order of the
-        columns.
-        """
+        """Return the legend of the marks: a heading above each column, or a list of the layers in column order."""
         if not self.layers:
             return []
         if self.headed:
@@ -207,14 +196,14 @@ def _clock(row: HostRow, now_s: float) -> str:
 def _hosts(rows: Sequence[HostRow], draw: Callable[[HostRow], list[Text]], room: int) -> Iterator[Text]:
     """Yield the lines of as many hosts as fit into ``room`` lines, then a line with the number of hidden hosts.
 
-    Failed hosts come first, but leave a third of the lines to running hosts, so that progress stays visible.
+    Failed hosts come first, but leave a third of the lines to running hosts.
     """
     drawn = [draw(row) for row in rows] if len(rows) <= room else []
     if drawn and sum(map(len, drawn)) <= room:
         for lines in drawn:
             yield from lines
         return
-    room -= 1  # the last line has the number of hidden hosts
+    room -= 1  # line for the number of hidden hosts
     groups = [[row for row in rows if _group(row) == group] for group in range(3)]
     kept = min(sum(len(draw(row)) for row in islice(groups[1], max(0, room))), room // 3)
     hidden, cut = list(rows), False
@@ -239,9 +228,8 @@ def _group(row: HostRow) -> int:
 
 
 def _tame(text: str) -> str:
-    """Return a text from a host as one short line whose width all terminals agree on.
-
-    Characters with an uncertain width, such as combining marks, are removed: a line that wraps would break the table.
+    """Return a host's text as one short line. Characters of uncertain width are removed, because lines must not
+    wrap.
     """
     composed = unicodedata.normalize("NFC", short(text))
     return "".join(

@@ -47,7 +47,7 @@ class LineProgress:
         self._tenths: dict[str, int] = {}
 
     def show(self, file: str, done: int, total: int | None) -> None:
-        """Print a line if the transfer has reached the next tenth of the file; sizes are in bytes."""
+        """Print a line if the transfer has reached the next tenth of the file. Sizes are in bytes."""
         tenth = done * 10 // total if total else 0
         if tenth == self._tenths.get(file):
             return
@@ -68,7 +68,7 @@ def make_progress(console: Console) -> Iterator[TransferProgress]:
         return
     columns = (
         TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
-        BarColumn(bar_width=20),  # in a narrow terminal, only the bar and the name of the file shrink
+        BarColumn(bar_width=20),  # only the bar and the file name shrink in a narrow terminal
         DownloadColumn(table_column=Column(no_wrap=True)),
         TransferSpeedColumn(table_column=Column(no_wrap=True)),
         TimeRemainingColumn(table_column=Column(no_wrap=True)),

@@ -1,2 +1,1 @@
-"""Front end of all verbs: parsing of the command line, messages about its mistakes, help, completion, unexpected
-errors."""
+"""Command line parsing, messages about mistakes, help, completion, and unexpected errors."""

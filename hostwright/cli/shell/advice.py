@@ -1,5 +1,4 @@
-"""Completes recommended commands (``hostwright.common.command``) with the options that the operator gave in this call:
-site, inventory and hosts.
+"""Completes recommended commands with the options of this call: site, inventory and hosts.
 
 The console (``hostwright.cli.console``) passes every text through ``insertions``.
 """
@@ -21,8 +20,8 @@ from hostwright.common.command import PROGRAMS, Command
 from hostwright.common.quoting import sh
 from hostwright.common.request import OPTIONS, Request
 
-MOST_CHARACTERS = 100  #: maximum length of a recommended command in characters, before it is completed
-#: options that already select hosts, so that a command with one of them needs no ``--hosts``
+MOST_CHARACTERS = 100  #: maximum length in characters of a recommended command before completion
+#: options that select hosts in place of ``--hosts``
 _OF_ITS_OWN = {"hosts", "host", "resume"}
 
 
@@ -33,7 +32,7 @@ class Call:
     program: str = "invoke"
     site: str = ""
     request: Request = field(default_factory=Request)
-    stack: str = ""  #: stack whose files the call installs, if it differs from the stack in the inventory; else empty
+    stack: str = ""  #: stack that the call installs instead of the inventory's stack
 
 
 CALL: ContextVar[Call] = ContextVar("CALL")
@@ -45,19 +44,18 @@ def current() -> Call:
 
 
 def shown(command: Command) -> str:
-    """Return a recommended command with the program, site and options that make it work in the operator's shell."""
+    """Return a recommended command with the program, site and options that it needs in the operator's shell."""
     return _completed(_Found.read(command.line))
 
 
 def insertions(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield how each command in the text is completed: start and end of the part that is replaced, and its
-    replacement."""
+    """Yield each replacement that completes a command in the text: start, end, and new text."""
     for found in _found(text):
         yield found.start, found.start + len(found.line), _completed(found)
 
 
 def completed(text: str) -> str:
-    """Return the text in which every recommended command is completed."""
+    """Return the text with all recommended commands completed."""
     for start, end, words in reversed([*insertions(text)]):
         text = text[:start] + words + text[end:]
     return text
@@ -70,7 +68,7 @@ def whole_commands(text: str) -> tuple[str, ...]:
 
 
 def of_host(text: str, host: str) -> str:
-    """Return the message about one host with its commands limited to this host, unless they already select hosts.
+    """Limit the commands in a message to one host, unless they already select hosts.
 
     >>> of_host("gpu01: no facts are stored: run `invoke audit`", "gpu01")
     'gpu01: no facts are stored: run `invoke audit --hosts gpu01`'
@@ -84,8 +82,7 @@ def of_host(text: str, host: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A command in a text: position of its line in the text, the line, and the words of the command from the verb
-    on."""
+    """A command in a text: the position of its line, the line, and the words from the verb on."""
 
     start: int
     line: str
@@ -93,7 +90,6 @@ class _Found:
 
     @classmethod
     def read(cls, line: str, start: int = 0) -> _Found:
-        """Parse the line of a command. If the line is not valid shell syntax, the result has no words."""
         try:
             return cls(start, line, tuple(shlex.split(line)[1:]))
         except ValueError:
@@ -110,13 +106,13 @@ class _Found:
 
 
 def _found(text: str) -> Iterator[_Found]:
-    """Yield each command of Hostwright that stands in backticks in a text."""
+    """Yield each Hostwright command in backticks."""
     end = 0
     while (start := text.find("`", end) + 1) > 0:
         end = start
         if text.startswith(PROGRAMS, start) and (close := text.find("`", start)) > 0:
             found, end = _Found.read(text[start:close], start), close + 1
-            if options_of(found.verb):  # without options, the words are prose, or a call of another program
+            if options_of(found.verb):  # a verb without options may be prose, or another program's call
                 yield found
 
 
@@ -150,8 +146,7 @@ def _is_one_host(pattern: str) -> bool:
 
 
 def _repeated(request: Request) -> dict[str, str | bool | tuple[str, ...]]:
-    """Return the options of a request that are repeated in recommended commands. Variables with names like secrets are
-    omitted."""
+    """Return the options to repeat in recommended commands, without variables whose names suggest secrets."""
     called: dict[str, Any] = {name: getattr(request, name) for name, each in OPTIONS.items() if each.repeated}
     if request.var:
         from hostwright.inventory.draft import named_like_a_secret
@@ -164,8 +159,7 @@ def _repeated(request: Request) -> dict[str, str | bool | tuple[str, ...]]:
 
 
 def options_of(verb: str) -> Set[str]:
-    """Return the options of a Hostwright verb, and ``""``, so that the result is never empty for a verb. Empty for any
-    other word."""
+    """Return the options of a Hostwright verb, plus ``""`` so that only the result for an unknown verb is empty."""
     return _verbs().get(verb, frozenset())
 
 

@@ -1,8 +1,4 @@
-"""Suggests Hostwright's verb or option for one of another tool.
-
-Ansible, Fabric, pyinfra, Terraform and kubectl have `deploy`, `destroy`, `--limit`, `-auto-approve`. Hostwright does
-not accept these words, but its error message contains the name that Hostwright uses instead.
-"""
+"""Suggests Hostwright's verb or option for one of another tool, such as `deploy` or `--limit`, in error messages."""
 
 from __future__ import annotations
 
@@ -51,7 +47,7 @@ _OPTIONS: Mapping[str, str] = {
     "--accept-new": "--no-host-key-checking --disable-host-key-checking --insecure",
     "--steps": "-v -vv -vvv -vvvv --verbose --debug --trace",
 }
-#: advice → options of other tools that Hostwright does not need, or has as variables of the inventory
+#: advice → options of other tools that Hostwright does not have
 _NOT_HERE: Mapping[str, str] = {
     "set ansible_user in the inventory for the login": "-u --user --remote-user --ssh-user --login-user",
     "set ansible_password in the inventory for the login's password": "-k --ask-pass --password --ssh-password",
@@ -66,7 +62,7 @@ _NOT_HERE: Mapping[str, str] = {
 
 
 def verb_for(word: str, verbs: Collection[str]) -> str:
-    """Return Hostwright's verb for a verb of another tool; empty if the word is unknown.
+    """Return Hostwright's verb for a verb of another tool; empty if unknown.
 
     >>> verb_for("destroy", ["plan", "remove"])
     'remove'
@@ -75,8 +71,7 @@ def verb_for(word: str, verbs: Collection[str]) -> str:
 
 
 def option_for(name: str, options: Collection[str]) -> str:
-    """Return the option of a verb that matches an option of another tool; empty if none does. ``options`` are the
-    verb's own.
+    """Return which of a verb's ``options`` matches an option of another tool; empty if none does.
 
     >>> option_for("--limit", ["--hosts", "--json"])
     '--hosts'
@@ -85,7 +80,7 @@ def option_for(name: str, options: Collection[str]) -> str:
 
 
 def instead_of(name: str) -> str:
-    """Return advice for an option of another tool that Hostwright does not have; empty if the option is unknown.
+    """Return advice for an option of another tool that Hostwright lacks; empty if unknown.
 
     >>> instead_of("--become")
     'Hostwright uses sudo without an option if it needs root'

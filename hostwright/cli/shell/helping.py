@@ -19,7 +19,7 @@ from hostwright.cli.shell.advice import completed
 from hostwright.cli.shell.words import bare_option
 
 _OURS = "hostwright.cli.tasks."
-_OF_ROLES = "hostwright_tasks_of_"  #: prefix of the names under which ``tasks.ofroles`` imports the modules of roles
+_OF_ROLES = "hostwright_tasks_of_"  #: prefix of module names under which ``tasks.ofroles`` imports roles
 _ORDER = (
     "begin",
     "look",
@@ -27,10 +27,10 @@ _ORDER = (
     "change",
     "restore",
     "keep",
-)  #: modules of verbs in the order in which help lists them: from new hosts to stored data
+)  #: modules with verbs, in the order of help
 _SITE = "Of this site"
 SITE = "the site: a directory with inventory/ and tasks.py (default: the nearest one, searching upwards)"
-#: options before a verb that help shows; Invoke's other options work, but operators do not need them
+#: options before a verb that help shows
 _OPTIONS = (
     ("--help [VERB]", "show this help, or the help of a verb"),
     ("--list", "list the verbs by name"),
@@ -42,13 +42,12 @@ _MORE = (
     "another value of --hosts. `hostwright completion bash` (or zsh, fish) prints the completion script for a shell."
 )
 _PAUSE = re.compile(r"[.:;](?:\s|$)")
-_INDENT, _GAP = 2, 3  #: blanks before the name of a verb or option, and between the name and its text
-_NARROW = 24  #: minimum width of a text in columns, however long the names are
+_INDENT, _GAP = 2, 3
+_NARROW = 24  #: minimum width of a text in columns
 
 
 def overview(verbs: Collection) -> str:
-    """Return the text of ``hostwright --help``: all verbs by purpose, each with one sentence, and the options before a
-    verb."""
+    """Return the text of ``hostwright --help``: all verbs by purpose, and the options before a verb."""
     groups = {title: [(name, sentence(task)) for name, task in found] for title, found in by_purpose(verbs).items()}
     width = max(len(name) for pairs in groups.values() for name, _ in pairs)
     lines = ["Usage: hostwright VERB [HOST …] [--options]", ""]
@@ -77,15 +76,14 @@ def of_verb(name: str, task: Task[Any], context: ParserContext) -> str:
 
 
 def split(task: Task[Any]) -> tuple[str, list[str]]:
-    """Split a verb's docstring into the description and the examples. Examples are the lines that begin with
-    ``hostwright``."""
+    """Split a verb's docstring into the description and the examples (lines that begin with ``hostwright``)."""
     lines = (inspect.getdoc(task) or "").splitlines()
     examples = [line.strip() for line in lines if line.strip().startswith("hostwright ")]
     return " ".join(line.strip() for line in lines if line.strip() and line.strip() not in examples), examples
 
 
 def by_purpose(verbs: Collection) -> dict[str, list[tuple[str, Task[Any]]]]:
-    """Return title → verbs with their names, in the order in which help lists them."""
+    """Return title → verbs with their names, in the order of help."""
     groups: dict[str, list[tuple[str, Task[Any]]]] = {}
     for name, task in sorted(_tasks(verbs), key=lambda pair: _place(pair[1])):
         groups.setdefault(_title(task), []).append((name, task))
@@ -112,7 +110,7 @@ def _module(task: Task[Any]) -> str:
 
 
 def _place(task: Task[Any]) -> tuple[int, str, int]:
-    """Return the sort key of a verb in help: standard verbs come first, and verbs of one module are in source order."""
+    """Return the sort key of a verb in help: standard verbs first, then source order."""
     module = _module(task)
     name = module.removeprefix(_OURS)
     if module.startswith(_OURS):
@@ -130,12 +128,11 @@ def _title(task: Task[Any]) -> str:
 
 
 def columns(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield lines with a name and its text. All texts begin in the same column, to the right of the longest name."""
+    """Yield lines with a name and its text. All texts begin in the same column."""
     yield from _columns(pairs, max((len(name) for name, _ in pairs), default=0))
 
 
 def _columns_left(taken: int = 0) -> int:
-    """Return the width that is left for a text to the right of ``taken`` columns, at least ``_NARROW``."""
     return max(_NARROW, shutil.get_terminal_size().columns - taken - 1)
 
 

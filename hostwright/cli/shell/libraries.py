@@ -1,4 +1,4 @@
-"""Reports a missing library, for example if a checkout runs with a Python that lacks Hostwright's dependencies."""
+"""Reports a missing library, for example if a checkout runs with a Python without Hostwright's dependencies."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def lacking(error: Exception) -> str:
-    """Return a message if the error is about a missing library that Hostwright needs; empty for any other error.
-
-    A library that a site's own code imports is not reported.
-    """
+    """Return a message if Hostwright needs a missing library; empty for other errors, and for imports by a site."""
     if not isinstance(error, ModuleNotFoundError):
         return ""
     name = (error.name or "").partition(".")[0]
@@ -26,7 +23,6 @@ def lacking(error: Exception) -> str:
 
 
 def _ours(error: ImportError) -> bool:
-    """Whether Hostwright's own code failed to import the library."""
     files = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
     importing = [file for file in files if file.is_absolute() and "importlib" not in file.parts]
     return bool(importing) and importing[-1].resolve().is_relative_to(_PACKAGE)
@@ -44,7 +40,7 @@ class Lacking(SystemExit):
 
 
 def require(library: str) -> None:
-    """Exit with a message if a library is missing. Raises ``Lacking``.
+    """Raise ``Lacking``, which exits with a message, if a library is missing.
 
     >>> require("sys")
     """

@@ -1,4 +1,4 @@
-"""Reports hosts without ``--hosts`` in a call of ``invoke``, whose parser takes each such word for another task."""
+"""Rejects hosts without ``--hosts`` in a call of ``invoke``, which would parse them as tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.cli.shell.completion import names
 from hostwright.cli.shell.words import with_hosts
 
 _MODULE = ("invoke", "__main__.py")  #: last two parts of the program's path in `python -m invoke`
-#: options of Invoke that show something instead of calling a verb
+#: options of Invoke that print information instead of calling a verb
 _SHOWN = {"--complete", "--help", "-h", "--list", "-l"}
 
 
@@ -25,8 +25,7 @@ def of_invoke(argv: Sequence[str]) -> bool:
 
 
 def refuse_bare_hosts(words: Sequence[str], verbs: Collection) -> None:
-    """Reject ``invoke plan gpu01`` with a message that contains the correct command. Raises Invoke's ``Exit`` with
-    status 2."""
+    """Reject ``invoke plan gpu01`` with the correct command. Raises Invoke's ``Exit`` with status 2."""
     if _SHOWN & set(words) or not any(map(_is_host, words[1:])):
         return
     contexts = {name: each for each in verbs.to_contexts() for name in (each.name or "", *each.aliases)}
@@ -35,14 +34,13 @@ def refuse_bare_hosts(words: Sequence[str], verbs: Collection) -> None:
 
 
 def _is_host(word: str) -> bool:
-    """Whether a word certainly means hosts: it is a pattern or a known name. Any other word may be a task of the
-    site."""
+    """Whether a word certainly means hosts: a pattern or a known name. Other words may be tasks of the site."""
     from hostwright.common.errors import InputError
 
     if word == "all" or word[:1] in ("@", "~", "!") or any(sign in word for sign in "[,"):
         return True
     try:
         known = names.known()
-    except (InputError, ModuleNotFoundError):  # the verb itself reports the mistake
+    except (InputError, ModuleNotFoundError):  # the verb reports the mistake
         return False
     return word in known.hosts or word in known.groups

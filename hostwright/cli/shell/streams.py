@@ -1,6 +1,6 @@
-"""Makes standard output and standard error reliable, even if they are slow, full, closed, or limited to ASCII.
+"""Makes standard output and standard error reliable even if they are slow, full, closed, or limited to ASCII.
 
-After ``prepare``, all code writes to ``sys.stdout`` and ``sys.stderr`` as usual. This module imports nothing slow.
+After ``prepare``, ``sys.stdout`` and ``sys.stderr`` work as usual. This module imports nothing slow.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ _SIZES = ("COLUMNS", "LINES")
 
 
 def prepare() -> None:
-    """Prepare the standard streams, and correct environment variables that rich would misread. Repeated calls are
-    harmless."""
+    """Prepare the standard streams, and correct environment variables that rich would misread. Safe to repeat."""
     for name in COLOURED:
         if os.environ.get(name, "").strip().lower() in _NO:  # rich treats any value as yes
             del os.environ[name]
@@ -30,7 +29,7 @@ def prepare() -> None:
         if name in os.environ and not _is_size(os.environ[name]):  # with 0 columns, rich would print nothing
             del os.environ[name]
     if sys.stdin is None:
-        _opened(os.O_RDONLY)  # else the next file that is opened would become standard input
+        _opened(os.O_RDONLY)  # otherwise the next opened file would become standard input
     sys.stdout, sys.stderr = _prepared("stdout"), _prepared("stderr")
 
 
@@ -48,8 +47,8 @@ class Closed(OSError):
 class Lasting(io.FileIO):
     """A stream that writes everything, however slow its reader is.
 
-    A write error is raised once. Then all further output is discarded, because Python's flush at exit would fail again.
-    A closed pipe or terminal raises ``BrokenPipeError``. ``mute``: a write error is not raised, as for standard error.
+    A write error is raised once, and not at all with ``mute``. After it, all output is discarded, because Python's
+    flush at exit would fail again. A closed pipe or terminal raises ``BrokenPipeError``.
     """
 
     def __init__(self, number: int, name: str, *, mute: bool):
@@ -59,7 +58,7 @@ class Lasting(io.FileIO):
         self._lost = False
 
     def write(self, content: ReadableBuffer, /) -> int:
-        """Write all of the content. Raises ``OSError`` for the first error, and never again."""
+        """Write all of the content. Raises ``OSError`` for the first error only."""
         whole = memoryview(content).cast("B")
         try:
             left = whole if not self._lost else whole[:0]
@@ -76,8 +75,7 @@ class Lasting(io.FileIO):
         return len(whole)
 
     def _written(self, part: memoryview) -> int:
-        """Write a first part of the content and return its size. If a non-blocking pipe is full, wait until the pipe
-        accepts data."""
+        """Write a first part of the content and return its size. Wait while a non-blocking pipe is full."""
         while True:
             number = super().write(part)
             if number is not None:  # `None`: the pipe is full
@@ -92,23 +90,22 @@ def _is_size(text: str) -> bool:
 
 
 def _opened(flags: int) -> int:
-    """Open the null device at the lowest free file number, which is that of the stream that the shell has closed."""
+    """Open the null device at the lowest free file number, that of the closed stream."""
     number = os.open(os.devnull, flags)
-    os.set_inheritable(number, number <= 2)  # child processes inherit the standard streams only
+    os.set_inheritable(number, number <= 2)  # child processes inherit only the standard streams
     return number
 
 
 def _prepared(name: Literal["stdout", "stderr"]) -> io.TextIOWrapper:
-    """Return a reliable stream in place of ``sys.stdout`` or ``sys.stderr``. A stream that is not a file, as in a test,
-    is unchanged."""
+    """Return a reliable stream in place of the named one. A stream that is not a file, as in a test, is unchanged."""
     stream, mute = getattr(sys, name), name == "stderr"
-    if stream is None:  # closed by `>&-`: print would write nothing, and errors would go to the other stream
+    if stream is None:  # closed by `>&-`; errors would go to the other stream
         closed = Lasting(_opened(os.O_WRONLY if mute else os.O_RDONLY), f"<{name}>", mute=mute)
         return io.TextIOWrapper(io.BufferedWriter(closed), encoding="utf-8", errors="replace", line_buffering=mute)
     if type(stream) is not io.TextIOWrapper:
         return stream  # type: ignore[no-any-return]  # a foreign object
     if stream.errors in ("strict", "surrogateescape"):  # surrogateescape is Python's default without a locale
-        # on an ASCII terminal, replace other characters instead of raising an error
+        # an ASCII terminal must not cause encoding errors
         stream.reconfigure(errors="replace")
     raw = getattr(stream.buffer, "raw", stream.buffer)  # an unbuffered stream is itself the raw stream
     if type(raw) is not io.FileIO or raw.fileno() != {"stdout": 1, "stderr": 2}[name]:

@@ -1,6 +1,6 @@
-"""Error messages for words that no verb accepts: they quote the word, and suggest what the operator probably meant.
+"""Error messages for words that no verb accepts, with suggestions. All functions are pure.
 
-All functions are pure, and return an empty text if they have no message.
+A function returns an empty text if it has no message.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from invoke.parser import ParserContext
 from hostwright.cli.shell.completion.names import may_be_hosts
 from hostwright.common.input.nearest import SIMILAR, nearest
 
-#: options before a verb that are documented
+#: documented options before a verb
 CORE = ("help", "list", "site", "version")
 COMMANDS = ("run", "ssh")  #: verbs that take words after ``--``
-ALIKE = 0.8  #: similarity above which a word after the verb counts as another verb
-_SIMILAR = 0.55  #: similarity above which an unknown verb is a misspelling: one wrong letter in "plan" gives 0.75
-_SLIP = 0.9  #: similarity above which an option is a misspelling although another verb has exactly this option
-_OFFERED = 4  #: maximum number of verbs in a message
-#: words that precede the names of hosts in other tools, and have no meaning in Hostwright
+ALIKE = 0.8  #: minimum similarity of a word after the verb to another verb
+_SIMILAR = 0.55  #: minimum similarity of a misspelt verb; one wrong letter in "plan" gives 0.75
+_SLIP = 0.9  #: minimum similarity of a misspelt option, if another verb has exactly this option
+_OFFERED = 4  #: maximum number of suggested verbs
+#: words before hosts in other tools, without meaning in Hostwright
 _NOISE = ("host", "hosts", "group", "groups", "node", "nodes")
 _DASHES, _QUOTES = "‐‑‒–—―−", "“”„‘’‚«»"
 
 
 def pasted(word: str) -> str:
-    """Return the message for a word that contains typographic dashes or quotes."""
+    """Return the message for a word with typographic dashes or quotes."""
     if word[:1] and word[0] in _DASHES:
         name, sign, _ = word.lstrip(_DASHES + "-").partition("=")
         return f"{word} begins with a typographic dash; did you mean --{name}{sign}?"
@@ -37,9 +37,10 @@ def pasted(word: str) -> str:
 
 
 def unknown_verb(word: str, verbs: Sequence[str]) -> str:
-    """Return the message for an unknown verb. It suggests the verb for a word of another tool, or a verb with a similar
-    name."""
-    from hostwright.cli.shell import elsewhere  # slow import, needed only after a mistake
+    """Return the message for an unknown verb. It suggests Hostwright's name for another tool's verb, or similar
+    verbs.
+    """
+    from hostwright.cli.shell import elsewhere
 
     known = {**{name.rpartition(".")[2]: name for name in verbs}, **{name: name for name in verbs}}
     verb = elsewhere.verb_for(word, verbs)
@@ -50,7 +51,7 @@ def unknown_verb(word: str, verbs: Sequence[str]) -> str:
 
 
 def no_group(word: str, groups: Sequence[str], verbs: Sequence[str]) -> str:
-    """Return the message for ``--list WORD`` if no group has this name: the word is a single verb, or unknown."""
+    """Return the message for ``--list WORD`` if no group has this name: the word is a verb, or unknown."""
     if word in verbs:
         return f"{word} is a verb by itself; `hostwright --help {word}` explains it"
     near = nearest(word, groups)
@@ -67,9 +68,8 @@ def no_verb(typed: str, word: str, verbs: Sequence[str]) -> str:
 
 
 def single_dash(typed: str, name: str, verb: ParserContext) -> str:
-    """Return the message for a long option with one dash, as in Terraform. Invoke would take it for several short
-    options."""
-    from hostwright.cli.shell import elsewhere  # slow import, needed only after a mistake
+    """Return the message for a long option with one dash, which Invoke would parse as several short options."""
+    from hostwright.cli.shell import elsewhere
 
     long, flags = f"-{name}", (*verb.flag_names(), *(f"--{each}" for each in CORE))
     if name.startswith("--") or len(name) <= len("-x"):
@@ -80,7 +80,7 @@ def single_dash(typed: str, name: str, verb: ParserContext) -> str:
 
 def unknown_option(typed: str, name: str, verb: ParserContext | None, verbs: Mapping[str, ParserContext]) -> str:
     """Return the message for an option that the verb does not have, or that stands before the verb."""
-    from hostwright.cli.shell import elsewhere  # slow import, needed only after a mistake
+    from hostwright.cli.shell import elsewhere
 
     having = [each for each, context in verbs.items() if name in context.flags]
     if verb is None:
@@ -92,7 +92,7 @@ def unknown_option(typed: str, name: str, verb: ParserContext | None, verbs: Map
     meant, instead = elsewhere.option_for(name, flags), elsewhere.instead_of(name)
     if instead and not meant:
         return f"{without}; {instead}"
-    # an option that another verb has is a misspelling only if it is very similar to an option of this verb
+    # an option of another verb is a misspelling only if it is very similar
     if meant := meant or nearest(name, flags, _SLIP if having else SIMILAR) or "":
         return f"{without}; did you mean {meant}?"
     others = f" ({', '.join(having[:_OFFERED])} {'has' if len(having) == 1 else 'have'} it)" if having else ""
@@ -102,8 +102,8 @@ def unknown_option(typed: str, name: str, verb: ParserContext | None, verbs: Map
 def no_hosts(typed: str, word: str, left: Sequence[str], before: tuple[str, str]) -> str:
     """Return the message for a word after a verb that does not name hosts.
 
-    The word may be the rest of a value that contains blanks (``before`` is the preceding option and its value), or a
-    keyword of another tool (``plan host gpu01``).
+    The word may be the rest of a value with blanks, or a keyword of another tool (``plan host gpu01``). ``before`` is
+    the preceding option and its value.
     """
     rest = [*takewhile(is_no_option, left)]
     option, value = before
@@ -116,7 +116,7 @@ def no_hosts(typed: str, word: str, left: Sequence[str], before: tuple[str, str]
 
 
 def bare_command(typed: str, hosts: Sequence[str], words: Sequence[str], *, one: bool) -> str:
-    """Return the message for a command that lacks ``--`` before it. ``one``: the verb accepts only a single host."""
+    """Return the message for a command without ``--`` before it. ``one``: the verb accepts only a single host."""
     if not hosts or may_be_hosts(words[0]):
         return ""
     named = hosts[0] if one else f"--hosts {shlex.quote(','.join(hosts))}"

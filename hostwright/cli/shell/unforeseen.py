@@ -20,17 +20,17 @@ from hostwright.common import places, userpaths
 from hostwright.common.errors import InputError
 from hostwright.common.places import PRIVATE_FILE, make_folder, state_root, write_whole
 
-REPORTS = "reports"  #: folder of the report files, below the state directory
+REPORTS = "reports"  #: folder of the report files in the state directory
 HIDDEN = "***"
-#: options whose values may be secret, so that reports never contain them
+#: options whose values may be secret, so that reports omit them
 _VALUES_HIDDEN = ("--var", "--command", "--token")
 
 
 def sentence_of(error: Exception, words: Sequence[str] | None = None) -> str:
     """Return the message for an unexpected error. ``words`` is the command line.
 
-    An error of this machine (a full disk, a read-only directory) is described directly. Any other error is a bug in
-    Hostwright, or in a task or role of the site: its report is written to a file, which the message names.
+    An error of this machine, such as a full disk, is described directly. Any other error is a bug: its report is
+    written to a file, which the message names.
     """
     if isinstance(error, streams.Closed):
         return str(error)
@@ -64,7 +64,7 @@ def _in_state(file: object) -> bool:
 
 
 def place_of(error: BaseException, file: Path | None = None) -> str:
-    """Return file and line at which an error was raised. With ``file``, return the innermost line in that file."""
+    """Return the file and line at which an error was raised. With ``file``, return the innermost line in that file."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     passed = traceback.extract_tb(error.__traceback__)
@@ -73,7 +73,6 @@ def place_of(error: BaseException, file: Path | None = None) -> str:
 
 
 def _write(error: Exception, words: Sequence[str]) -> Path:
-    """Write the report to a file and return its path. Raises ``OSError`` and ``InputError``."""
     now = datetime.now(UTC)
     folder = state_root() / REPORTS
     make_folder(folder)
@@ -107,7 +106,6 @@ def shown_words(words: Sequence[str]) -> list[str]:
 
 
 def _without_secrets(text: str) -> str:
-    """Return the text without any secret that this process has read, and without values of ``--var``."""
     from hostwright.apply.journal.redaction import Redactor
     from hostwright.common.input.passwordcommand import at_hand
     from hostwright.common.secret import Secret

@@ -19,16 +19,16 @@ from hostwright.cli.shell import suggestions
 from hostwright.cli.shell.suggestions import is_no_option
 from hostwright.common.command import Command
 
-#: options that a bare word after a verb can set. The first option in this list that the verb has gets the word.
+#: options that a bare word after a verb can set; the verb's first one gets it
 BARE = ("run", "schema", "hosts", "host")
 #: options of Invoke that may follow a verb
 _ALSO_BEHIND = ("--help", "-h", "--site", "--list", "--version", "--complete")
-#: options that replace the verb by another action → name of the action in Invoke
+#: option that replaces the verb by another action → the action in Invoke
 _ASKING = {"--help": "help", "-h": "help", "--list": "list", "--version": "version"}
 
 
 class WordsParser(Parser):
-    """Invoke's parser, extended by bare hosts after a verb and by suggestions in error messages."""
+    """Invoke's parser, extended by bare hosts after a verb, and by suggestions in error messages."""
 
     def parse_argv(self, argv: list[str]) -> ParseResult:
         """Override Invoke's method: rewrite the words before parsing. Raises ``ParseError`` with a suggestion."""
@@ -41,14 +41,15 @@ class WordsParser(Parser):
         return result
 
     def _of(self, words: Sequence[str]) -> Parser:
-        """Return Invoke's parser for only the verbs among these words. Invoke copies all verbs of a parser, which is
-        slow."""
+        """Return Invoke's parser for only the verbs in these words. Invoke copies all verbs of a parser, which is
+        slow.
+        """
         named = {self.contexts[word].name: self.contexts[word] for word in words if word in self.contexts}
         return Parser(named.values(), self.initial, self.ignore_unknown)
 
 
 def _asking(argv: Sequence[str], verbs: Mapping[str, ParserContext]) -> list[str]:
-    """Return the words, in which ``help VERB`` is replaced by ``VERB --help``."""
+    """Replace ``help VERB`` by ``VERB --help``."""
     if argv[:1] == ["help"] and "help" not in verbs:
         return [*argv[1:], "--help"]
     return list(argv)
@@ -60,23 +61,18 @@ def bare_option(context: ParserContext) -> Argument | None:
 
 
 def option_of(name: str, verb: ParserContext | None, core: ParserContext | None) -> Argument | None:
-    """Return the option with a name such as ``--json`` or ``-h``: the option of the verb if it has one, else Invoke's
-    own."""
+    """Return the option with a name such as ``--json`` or ``-h``. The verb's options take precedence over Invoke's."""
     contexts = (context for context in (verb, core) if context is not None)
     return next((context.flags[name] for context in contexts if name in context.flags), None)
 
 
 def names_of(verbs: Mapping[str, ParserContext]) -> list[str]:
-    """Return all names of the verbs, including their aliases (``audit.fleet``, ``audit``)."""
+    """Return all names of the verbs, including aliases (``audit.fleet``, ``audit``)."""
     return [name for verb, context in verbs.items() for name in (verb, *context.aliases)]
 
 
 def with_hosts(words: Sequence[str], verbs: Mapping[str, ParserContext], is_host: Callable[[str], bool]) -> str:
-    """Return the message about hosts after a verb without ``--hosts``, which ``invoke`` would take for tasks. Empty:
-    there are none.
-
-    Empty if the words contain none.
-    """
+    """Return the message about hosts without ``--hosts`` after a verb; empty if the words contain none."""
     left, verb, free = list(words), None, 0
     while left and left[0] != "--":
         word = left.pop(0)
@@ -102,25 +98,24 @@ class _Walk:
     """Rewrites the words one by one, in the order in which Invoke's parser reads them."""
 
     verbs: Mapping[str, ParserContext]
-    core: ParserContext | None  #: parser context with Invoke's own options, which may also follow a verb
+    core: ParserContext | None  #: Invoke's own options, which may also follow a verb
     left: list[str]
     verb: ParserContext | None = None
-    typed: str = ""  #: verb as the operator typed it: ``audit`` for ``audit.fleet``
+    typed: str = ""  #: verb as typed: ``audit`` for ``audit.fleet``
     bare: list[str] = field(default_factory=list)
-    given: set[str] = field(default_factory=set)  #: options that the operator gave for this verb
-    free: int = 0  #: number of positional arguments of this verb that are still missing
-    named: str = ""  #: value of the option that bare words set, if the operator typed the option itself
+    given: set[str] = field(default_factory=set)
+    free: int = 0  #: number of missing positional arguments of this verb
+    named: str = ""  #: value of the option that bare words set, if that option was typed
     taken: list[str] = field(default_factory=list)  #: positional arguments of this verb that were already read
-    before: tuple[str, str] = ("", "")  #: option that was read last, and its value
+    before: tuple[str, str] = ("", "")  #: last option, and its value
 
     def written(self) -> list[str]:
         return [*self._words(), *self._end()]
 
     @property
     def asked_for(self) -> str:
-        """Action that an option such as ``--help`` requests instead of running the last verb; empty if no option
-        does."""
-        asked = self.given - (self.verb.flags.keys() if self.verb else self.given)  # `lock` has a --list of its own
+        """Action that an option such as ``--help`` requests instead of the last verb; empty without such an option."""
+        asked = self.given - (self.verb.flags.keys() if self.verb else self.given)  # `lock` has its own --list
         return next((name for option, name in _ASKING.items() if option in asked), "")
 
     def _words(self) -> Iterator[str]:
@@ -150,7 +145,7 @@ class _Walk:
         self.free = sum(1 for each in self.verb.positional_args if each.value is None)
 
     def _end(self) -> list[str]:
-        """Return the option with the bare hosts, which is inserted after the last word of a verb."""
+        """Return the option with the bare hosts, for insertion after the last word of a verb."""
         if self.free and self.verb is not None and not self.asked_for:
             names = ", ".join((each.name or "").upper() for each in self.verb.positional_args[-self.free :])
             self._refuse(f"{self.typed} needs {names}; `hostwright --help {self.typed}` explains it")
@@ -192,11 +187,11 @@ class _Walk:
         yield self.left.pop(0)
 
     def _has_value(self) -> bool:
-        """Whether the next word is the value of an option that may be given without a value."""
+        """Whether the next word is the value of an option whose value may be omitted."""
         return self.verb is not None and self.left[:1] != [] and not self.left[0].startswith("-")
 
     def _refuse_command(self, words: Sequence[str]) -> None:
-        """Reject words after ``--`` if the verb is one of Hostwright's and runs no command."""
+        """Reject words after ``--`` if the verb is Hostwright's and runs no command."""
         if self.verb is None or "--inventory" not in self.verb.flags or self.verb.name in suggestions.COMMANDS:
             return
         hosts = ",".join(self.bare) or self.named or "all"

@@ -1,6 +1,6 @@
 """All verbs, one function each. ``invoke --list`` lists them, ``invoke --help VERB`` explains one.
 
-A verb imports its dependencies inside its function, so that ``invoke --list`` and completion stay fast.
+A verb imports its dependencies inside its function, which keeps ``invoke --list`` and completion fast.
 """
 
 from __future__ import annotations

@@ -9,15 +9,14 @@ from hostwright.common.places import unread
 from hostwright.common.userpaths import STDOUT, expanded
 
 MARK = "^"
-LARGEST = 4 * 1024 * 1024  #: maximum size of a file in characters: enough for 100,000 names of hosts
+LARGEST = 4 * 1024 * 1024  #: maximum number of characters in a file, for 100,000 host names
 _OPTION = "--hosts"
 
 
 def filled_in(pattern: str) -> str:
     """Replace each ``^FILE`` in a ``--hosts`` pattern by the hosts in that file; ``!^FILE`` excludes these hosts.
 
-    A line of the file contains one name or term, or several that are separated by commas or blanks; ``#`` begins a
-    comment. Raises ``InputError``.
+    Lines contain names or terms, separated by commas or blanks; ``#`` begins a comment. Raises ``InputError``.
     """
     if MARK not in pattern:
         return pattern
@@ -36,7 +35,7 @@ def _of_term(term: str) -> list[str]:
     listed = _listed(name.removeprefix(MARK))
     if not sign:
         return listed
-    from hostwright.inventory.patterns import terms  # slow import, needed only for an exclusion
+    from hostwright.inventory.patterns import terms
 
     excluded = terms(",".join(listed))
     if any(one[0] in "!&" for one in excluded):

@@ -136,7 +136,7 @@ def pins(
             continue
         file = Path(f"{stem}-py{each.replace('.', '')}.txt")
         write_whole(file, text.encode())
-        # in the syntax of a stack file, for copying
+        # in the syntax of a stack file
         console.print(Text(f'"{each}": {file.parent.name}/{file.name}'), soft_wrap=True)
     return 0
 
@@ -279,7 +279,6 @@ def runs_follow(request: Request, run: str = "") -> int:
 
 
 def _follow_here(summary: RunSummary, request: Request) -> int:
-    """Follow a run by reading its record on this machine until the run ends; return the exit status of the run."""
     from dataclasses import replace
 
     from rich.text import Text

@@ -1,8 +1,7 @@
-"""Loads the verbs of roles: each is in the collection ``namespace`` of a role's module ``tasks``.
+"""Loads the verbs of roles: the collection ``namespace`` in each role's module ``tasks``.
 
-A role adds verbs to the collection of another role with a module ``tasks_NAME`` whose collection has that role's name.
-Each module is loaded by its path, without the package of the role, so that ``invoke --list`` stays fast. Such a module
-therefore imports slow modules only inside its tasks, and uses no relative imports.
+A role adds verbs to another role's collection with a module ``tasks_NAME``, where ``NAME`` is the other role. Modules
+are loaded by path, without the role's package. They import slow modules only inside tasks, and use no relative imports.
 """
 
 from __future__ import annotations
@@ -35,8 +34,7 @@ def verbs_of_roles(folder: Path) -> tuple[Collection, ...]:
 
 
 def own_verbs(root: Path, *, run: bool) -> tuple[Collection, ...]:
-    """Return the verbs of roles that a site defines. Without ``run``, parse them without running code. Raises Invoke's
-    ``Exit``."""
+    """Return the verbs of a site's roles. Without ``run``, only parse them. Raises Invoke's ``Exit``."""
     from hostwright.cli.shell.ofsite.written import verbs_in
 
     folder = root / "roles"
@@ -48,11 +46,9 @@ def own_verbs(root: Path, *, run: bool) -> tuple[Collection, ...]:
 
 
 def verbs_here() -> tuple[Collection, ...]:
-    """Return the verbs of standard roles. If the program is ``invoke``, add those of roles in the site around the
-    working directory.
+    """Return the verbs of standard roles, and in ``invoke`` those of roles in the site around the working directory.
 
-    ``invoke`` has already run the ``tasks.py`` of that site. The command ``hostwright`` loads the verbs of the site
-    itself.
+    The command ``hostwright`` loads the site's verbs itself.
     """
     from hostwright.common.errors import InputError
     from hostwright.plan.roles.site import Site
@@ -62,14 +58,14 @@ def verbs_here() -> tuple[Collection, ...]:
         return standard
     try:
         own = own_verbs(Site.find().root, run=True)
-    except InputError:  # a verb that needs a site reports the error
+    except InputError:  # verbs that need a site report the error
         return standard
     taken = {verbs.name for verbs in own}
     return (*(verbs for verbs in standard if verbs.name not in taken), *own)
 
 
 def _by_name(collections: Iterable[Collection]) -> tuple[Collection, ...]:
-    """Return the collections, merging those that have the same name."""
+    """Merge collections of the same name."""
     named: dict[str | None, Collection] = {}
     for verbs in collections:
         first = named.setdefault(verbs.name, verbs)

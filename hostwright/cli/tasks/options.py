@@ -29,11 +29,11 @@ from hostwright.common.request import OPTIONS, Option, Request, group_of
 
 P = ParamSpec("P")
 
-HOST = "host"  #: option of verbs that work on exactly one host; its value becomes the field ``hosts`` of the request
-READ = group_of("read")  #: options of verbs that read an inventory
-NAMED = ("hosts", *READ, "json")  #: options of verbs that select hosts from an inventory
+HOST = "host"  #: option of verbs for exactly one host
+READ = group_of("read")
+NAMED = ("hosts", *READ, "json")  #: options of verbs that select hosts without connecting to them
 CONNECTED = group_of("connected")
-REACHED = (*NAMED, *CONNECTED)  #: options of verbs that connect to hosts and have no default for --hosts
+REACHED = (*NAMED, *CONNECTED)  #: options of verbs that connect to hosts, without a default for --hosts
 LISTED = ("hosts=all", *READ, "json", *CONNECTED)  #: options of verbs that connect to all hosts by default
 OF_ONE = (HOST, *READ, "json", *CONNECTED)  #: options of verbs that connect to a single host
 WANTED = (*REACHED, *group_of("wanted"))  #: options of verbs that also need the desired state of hosts
@@ -51,14 +51,12 @@ def verb(
     further: Mapping[str, Option] = MappingProxyType({}),
     **helps: str,
 ) -> Callable[[Callable[Concatenate[Request, P], int]], Verb]:
-    """Turn a function that returns an exit status into a verb, which is a task of Invoke. The verb prints errors and
-    exits with that status.
+    """Turn a function that returns an exit status into a verb: an Invoke task that prints errors and exits.
 
     ``taken`` names the fields of the request that become options, or ``host``; ``NAME=TEXT`` sets another default.
-    ``helps`` are the help texts for parameters of the function and for ``further`` options. ``called`` is the name of
-    the verb, if it differs from the function's name. ``default`` makes the verb the default of its collection.
-    ``further`` are options that the function receives as keywords (``**``). A mistake in the settings ends the verb,
-    unless it ``checks_settings`` itself.
+    ``helps`` are the help texts for parameters of the function and for ``further`` options, which the function receives
+    as keywords. ``called`` replaces the function's name. ``default`` makes the verb its collection's default. A mistake
+    in the settings ends the verb, unless ``checks_settings`` is set.
     """
 
     def task_of(body: Callable[Concatenate[Request, P], int]) -> Verb:
@@ -100,32 +98,29 @@ def verb(
 
 
 class Verb(Task[Any]):
-    """A task whose options have the defaults that the site or the environment sets. It can also be called from another
-    verb."""
+    """A task with option defaults from the site or the environment. Other verbs can call it, too."""
 
     def __call__(self, *args: Any, **words: Any) -> int:
-        """Run the verb. If the only argument is a request, as when another verb calls it, return the exit status."""
+        """Run the verb. With a request as the only argument, as in calls from other verbs, return the exit status."""
         function = unwrap(self.body) if args and isinstance(args[0], Request) else super().__call__
         status: int = function(*args, **words)
         return status
 
     def __deepcopy__(self, _: object) -> Verb:
-        """Return the verb itself, which never changes. Invoke copies every loaded module's tasks."""
+        """Return the verb itself. It never changes, and Invoke copies the tasks of every loaded module."""
         return self
 
     def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
-        """Return Invoke's arguments with the defaults of the settings. For example, ``drain = true`` creates
-        ``--no-drain``."""
+        """Return Invoke's arguments with defaults from the settings: ``drain = true`` creates ``--no-drain``."""
         texts = dict(self.help)
         values = settings.for_help()
         found = super().get_arguments(ignore_unknown_help)
-        self.help = texts  # Invoke removes the help texts that it has used, so a second call would find none
+        self.help = texts  # Invoke removes used help texts, which a second call needs
         return [_with(each, values[each.names[0]]) if each.names[0] in values else each for each in found]
 
 
 class _Several(Argument):
-    """A repeatable option. The first value on the command line replaces the default from the settings; further values
-    are added."""
+    """A repeatable option. The first typed value replaces the default from the settings; others are added."""
 
     def set_value(self, value: Any, cast: bool = True) -> None:  # noqa: ARG002 (Invoke's own signature)
         self.raw_value = value
@@ -142,7 +137,7 @@ def _with(argument: Argument, setting: settings.Setting) -> Argument:
 
 
 def _parameter(name: str, option: Option) -> Parameter:
-    """Convert an option to a parameter of the task. For Invoke, the default ``None`` marks an option as repeatable."""
+    """Convert an option to a parameter. For Invoke, the default ``None`` marks an option as repeatable."""
     return Parameter(name, Parameter.KEYWORD_ONLY, default=None if option.kind is list else option.default)
 
 
@@ -170,7 +165,7 @@ def _body(
     from hostwright.cli.views.shared import warn
 
     values = settings.readable(Mistakes()) if lenient else settings.current()
-    with Mistakes():  # the verb itself reports the other mistakes
+    with Mistakes():  # the verb reports other mistakes
         settings.use_state()
     for sentence in settings.misspelt():
         warn(sentence)
@@ -189,7 +184,7 @@ def _body(
 
 
 def _request(typed: Mapping[str, Any]) -> Request:
-    """Return the request for the options of a call. Files in ``--hosts`` are replaced by the hosts in them."""
+    """Return the request for typed options, with files in ``--hosts`` replaced by their hosts."""
     from hostwright.cli.tasks import hostlists
 
     named = {"hosts" if name == HOST else name: value for name, value in typed.items()}

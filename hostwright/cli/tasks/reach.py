@@ -7,7 +7,7 @@ import sys
 from hostwright.cli.tasks.options import GRADUAL, REACHED, READ, verb
 from hostwright.common.request import Request
 
-#: maximum value of --timeout in seconds (our choice); for longer work, start a job on the host itself
+#: maximum value of --timeout in seconds (our choice). Longer work should be a job on the host.
 LONGEST_S = 86400.0
 
 
@@ -109,6 +109,5 @@ def ssh(request: Request, host: str) -> int:
 
 
 def _typed_command() -> tuple[str, ...]:
-    """Return the words after ``--`` unchanged. Invoke joins them with blanks, so that ``'a b'`` would become two
-    words."""
+    """Return the words after ``--`` unchanged. Invoke would join them with blanks."""
     return tuple(sys.argv[sys.argv.index("--") + 1 :]) if "--" in sys.argv else ()

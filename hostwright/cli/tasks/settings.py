@@ -1,5 +1,4 @@
-"""Reads the settings, which are other defaults for options: ``HOSTWRIGHT_<OPTION>`` in the environment, else the site's
-file.
+"""Reads settings, defaults for options from ``HOSTWRIGHT_<OPTION>`` in the environment, or else from the site's file.
 
     # hostwright.toml, beside inventory/
     [site]
@@ -14,9 +13,8 @@ The command line overrides the environment, which overrides the file. Options ha
 can be given only on the command line. The file cannot contain confirmations (``--yes``, ``--force``), because all
 operators share it.
 
-``[site]`` applies to every call: it defines which hosts may get a stack, and where all operators store their records. A
-mistake in the file ends the verb with file and line, before any host is contacted. Help and completion work despite a
-mistake.
+``[site]`` applies to every call: it defines which hosts may get a stack, and where records are stored. A mistake in the
+file ends a verb before any host is contacted, but not help and completion.
 """
 
 from __future__ import annotations
@@ -40,29 +38,28 @@ from hostwright.common.userpaths import expanded
 from hostwright.plan.roles.site import Site
 
 FILE, TABLE, SITE, PREFIX = SITE_FILE, "options", "site", "HOSTWRIGHT_"
-OF_SITE = ("hosts", "state")  #: keys below [site]; the value of each is a text
-#: options without a setting, since hosts are named on the command line. HOSTWRIGHT_HOST exists for another purpose:
-#: Hostwright sets it for commands that it starts.
+OF_SITE = ("hosts", "state")  #: keys of the table [site], with text values
+#: options without a setting; Hostwright sets HOSTWRIGHT_HOST itself
 TYPED = frozenset({"hosts", "host"})
-ALIKE = 0.8  #: similarity to an option's variable above which an environment variable is a misspelling
+ALIKE = 0.8  #: minimum similarity of a misspelt environment variable to an option's variable
 MOST_PARTS = 64  #: maximum number of parts of a dotted key (our choice)
-LARGEST = 64 * 1024  #: maximum size of the file in characters: 100 times the size of a file with all options
+LARGEST = 64 * 1024  #: maximum number of characters in the site's file: 100 times a file with all options
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _LINE = re.compile(r" ?\(at line (\d+), column \d+\)$")
 _KINDS = {bool: "true or false", int: "a whole number", str: "text", list: "a list of texts"}
 
-#: name → option, for all options that the settings may define
+#: name → option, for all options with a setting
 _KNOWN: Mapping[str, Option] = {
     name.replace("_", "-"): each for name, each in OPTIONS.items() if each.settable != "never"
 }
 
 
-Row = tuple[str, str, Any, str]  #: entry of the site's file: table, name, value, and file with line
+Row = tuple[str, str, Any, str]  #: table, name, value, and file with line
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The value of a setting, and where it was set: an environment variable or ``file:line``."""
+    """A setting's value and origin: an environment variable or ``file:line``."""
 
     value: Any
     origin: str
@@ -74,8 +71,7 @@ def in_file() -> Mapping[str, type]:
 
 
 def current() -> Mapping[str, Setting]:
-    """Return option → setting, for all settings. Raises ``InputErrors`` with every mistake and its file and line or
-    variable."""
+    """Return option → setting. Raises ``InputErrors`` with every mistake and its origin."""
     mistakes = Mistakes()
     settings = readable(mistakes)
     mistakes.refuse()
@@ -83,8 +79,7 @@ def current() -> Mapping[str, Setting]:
 
 
 def readable(mistakes: Mistakes) -> Mapping[str, Setting]:
-    """Return option → setting, for all valid settings. Adds each mistake, with its file and line or variable, to
-    ``mistakes``."""
+    """Return option → setting, for all valid settings. Adds each mistake, with its origin, to ``mistakes``."""
     settings: dict[str, Setting] = {}
     rows: list[Row] = []
     with mistakes:
@@ -105,9 +100,9 @@ def readable(mistakes: Mistakes) -> Mapping[str, Setting]:
 
 
 def for_help() -> Mapping[str, Setting]:
-    """Return option → setting, for all valid settings, which help texts show as defaults.
+    """Return option → setting, for the defaults in help texts. Invalid settings are omitted.
 
-    The result is cached: every verb needs it, and finding the site takes a search through all parent folders.
+    The result is cached, because every verb needs it, and finding the site means searching all parent folders.
     """
     own = {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
     here = Path().stat()
@@ -116,7 +111,7 @@ def for_help() -> Mapping[str, Setting]:
 
 @lru_cache(maxsize=1)
 def _for_help(_place: tuple[int, ...], _environment: tuple[tuple[str, str], ...]) -> Mapping[str, Setting]:
-    return readable(Mistakes())  # the verb that is called reports the mistakes
+    return readable(Mistakes())  # the called verb reports mistakes
 
 
 def of_site() -> Mapping[str, Setting]:
@@ -141,8 +136,7 @@ def _below_site(rows: Iterable[Row]) -> Mapping[str, Setting]:
 
 
 def use_state() -> None:
-    """Set the state directory that the site's file defines, unless the environment sets one. Child processes inherit
-    it.
+    """Set the state directory from the site's file, unless the environment sets one. Child processes inherit it.
 
     Raises ``InputErrors``.
     """
@@ -152,7 +146,7 @@ def use_state() -> None:
 
 
 def variable_of(option: str) -> str:
-    """Return the name of the environment variable that sets an option.
+    """Return the environment variable that sets an option.
 
     >>> variable_of("max-fail")
     'HOSTWRIGHT_MAX_FAIL'
@@ -161,7 +155,7 @@ def variable_of(option: str) -> str:
 
 
 def misspelt() -> Iterator[str]:
-    """Yield a message for each environment variable whose name resembles that of an option, but is misspelt."""
+    """Yield a message for each environment variable that looks like a misspelt variable of an option."""
     for name in sorted(name for name in os.environ if name.startswith(PREFIX)):
         option = name.removeprefix(PREFIX).lower().replace("_", "-")
         meant = nearest(option, _KNOWN, ALIKE) if option not in _KNOWN.keys() | TYPED else None
@@ -172,8 +166,7 @@ def misspelt() -> Iterator[str]:
 
 
 def placed(error: InputError, settings: Mapping[str, Setting]) -> InputError:
-    """Add the origin of a setting to an error about an option. The operator did not type this option in the command
-    line."""
+    """Add the origin of a setting to an error about its option."""
     if isinstance(error, InputErrors):
         return InputErrors([placed(each, settings) for each in error.errors])
     setting = settings.get((error.where or "").removeprefix("--"))
@@ -183,7 +176,7 @@ def placed(error: InputError, settings: Mapping[str, Setting]) -> InputError:
 
 
 def _of_file() -> Iterator[Row]:
-    """Return the entries of the site's file, each with its file and line. Raises ``InputErrors``."""
+    """Return the entries of the site's file. Raises ``InputErrors``."""
     try:
         file = Site.find().root / FILE
         stamp = file.stat()
@@ -192,7 +185,7 @@ def _of_file() -> Iterator[Row]:
     return iter(_read(file, (stamp.st_mtime_ns, stamp.st_size)))
 
 
-@lru_cache(maxsize=4)  # all of the about fifty verbs need the settings for their defaults
+@lru_cache(maxsize=4)  # some fifty verbs read the settings for their defaults
 def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
     try:
         with file.open(encoding="utf-8") as opened:
@@ -230,9 +223,9 @@ def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
 
 
 def _overlong_key(text: str) -> int:
-    """Return the number of the first line whose key may have too many parts; 0 if there is none.
+    """Return the number of the first line whose key may have too many parts; 0 without such a line.
 
-    Such a key is rejected before parsing: tomllib needs minutes for 20,000 parts, since its time is quadratic in them.
+    tomllib's time is quadratic in the parts: it needs minutes for 20,000.
     """
     for number, line in enumerate(text.splitlines(), 1):
         if any(part.count(".") >= MOST_PARTS for part in re.split("[=,]", line)):
@@ -249,8 +242,7 @@ def _not_toml(error: tomllib.TOMLDecodeError, text: str, file: Path) -> InputErr
 
 
 def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
-    """Return file and line of the key at the path ``way``. Parses ever more lines of the file until the result has the
-    key."""
+    """Return file and line of the key at the path ``way``, by parsing ever more lines until the result has the key."""
     lines, begins = text.splitlines(), 1
     for number in count(1):
         try:
@@ -267,7 +259,7 @@ def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
 
 
 def _checked(name: str, value: Any, origin: str) -> Any:
-    """Convert a value in the file to the type of the option. Raises ``InputError`` with ``origin``."""
+    """Convert a value of the file to the option's type. Raises ``InputError`` with ``origin``."""
     if name in TYPED:
         raise InputError(
             f"{name}: cannot be set in this file; pass --{name} in each call (hosts below [{SITE}] limits "
@@ -281,7 +273,7 @@ def _checked(name: str, value: Any, origin: str) -> Any:
         raise InputError(f"{name[:40]}: is not an option that can be set; {shown}", origin)
     kind = _KNOWN[name].kind
     if kind is str and isinstance(value, int) and not isinstance(value, bool):
-        return str(value)  # a number for an option with text, as in `canary = 1`
+        return str(value)  # a number for a text option, as in `canary = 1`
     if kind is list and isinstance(value, str):
         return [value]
     if type(value) is not kind or (isinstance(value, list) and not all(isinstance(each, str) for each in value)):
@@ -290,8 +282,7 @@ def _checked(name: str, value: Any, origin: str) -> Any:
 
 
 def _in_site(name: str, value: Any, origin: str) -> Any:
-    """Return a value in which a relative path is resolved against the folder of the file; any other value is
-    unchanged."""
+    """Resolve a relative path against the file's folder; return other values unchanged."""
     if not _KNOWN[name].is_path:
         return value
     if isinstance(value, list):
@@ -310,7 +301,7 @@ def _shown(value: Any) -> str:
 
 
 def _parsed(kind: type, text: str, variable: str) -> Any:
-    """Convert the text of an environment variable to the type of the option. Raises ``InputError``."""
+    """Convert an environment variable's text to the option's type. Raises ``InputError``."""
     if kind is list:
         return [line for line in text.splitlines() if line]
     if kind is bool:

@@ -1,4 +1,4 @@
-"""Prints audits and diagnoses: the state of hosts, and their known problems with the time at which each began."""
+"""Prints audits and diagnoses: the state of hosts, and known problems with their ages."""
 
 from __future__ import annotations
 
@@ -33,17 +33,16 @@ def auditor_of(request: Request, options: AuditOptions) -> Auditor:
 
 
 def audits_table(request: Request, auditor: Auditor, look: AuditResult, *, first: bool = False) -> Group:
-    """Return the result of an audit as a table. ``first``: the totals are at the top instead of at the end."""
+    """Return the result of an audit as a table. ``first``: put the totals at the top instead of the end."""
     from hostwright.audit.reports.table import show_audit
 
-    # hosts that were never audited add only few details
     known = [host for host in look.audit.hosts if host.status != "new"]
     every = request.details or len(auditor.targets) == len(known) == 1
     return show_audit(look.audit, look.ages, details=every, columns=console.make_console().width, first=first)
 
 
 def show_audited(request: Request, outputs: Outputs, auditor: Auditor, look: AuditResult) -> None:
-    """Print the result of an audit and recommend commands; print nothing if a report goes to standard output."""
+    """Print the result of an audit and recommended commands; nothing if a report goes to standard output."""
     from hostwright.audit.reports.table import next_hosts
 
     if request.json:
@@ -55,7 +54,7 @@ def show_audited(request: Request, outputs: Outputs, auditor: Auditor, look: Aud
 
 
 def show_diagnosed(request: Request, auditor: Auditor, look: AuditResult) -> None:
-    """Print the known problems of hosts, and recommend commands."""
+    """Print the known problems of hosts, and recommended commands."""
     from hostwright.audit.reports.diagnosis import next_commands, show_diagnosis
 
     if request.json:
@@ -67,14 +66,14 @@ def show_diagnosed(request: Request, auditor: Auditor, look: AuditResult) -> Non
 
 
 def diagnosis_status(audit: FleetAudit) -> int:
-    """Return the exit status of ``doctor``: 1 if a host could not be read, 3 if a host has a known problem, else 0."""
+    """Return the exit status of ``doctor``: 1 if a host could not be read, 3 for a known problem, else 0."""
     if any(host.status == "unread" for host in audit.hosts):
         return FAILED
     return DIFFERS if any(host.findings for host in audit.hosts) else AS_DESIRED
 
 
 def explain_rule(name: str) -> None:
-    """Print the documentation of a known problem. Raises ``InputError`` if ``name`` is unknown."""
+    """Print the documentation of a known problem. Raises ``InputError`` for an unknown ``name``."""
     from hostwright.audit.failures.catalogue import catalogue
     from hostwright.audit.failures.document import section
 
@@ -87,10 +86,9 @@ def explain_rule(name: str) -> None:
 
 
 def exit_status(audit: FleetAudit) -> int:
-    """Return the exit status of ``audit``: 1 if a host or a layer could not be read, 3 if something is not as desired,
-    else 0.
+    """Return the exit status of ``audit``: 1 if a host or layer could not be read, 3 for any difference, else 0.
 
-    A GPU layer that could not be read does not count if the driver, which is needed to read it, is not installed yet.
+    A GPU layer counts as readable while the driver, which is needed to read it, is not installed.
     """
     if any(_is_unread(host) for host in audit.hosts):
         return FAILED
@@ -113,7 +111,7 @@ def _show_next(out: Console, auditor: Auditor, look: AuditResult, commands: Mapp
 
 
 def write_reports(outputs: Outputs, auditor: Auditor, look: AuditResult) -> int:
-    """Write the requested reports. Returns the exit status: 1 if an audited host has no SBOM, else 0."""
+    """Write the requested reports. Returns 1 if an audited host has no SBOM, else 0."""
     outputs.write(look.audit, look.ages, auditor.memory, auditor.rules)
     wanted = sum(not host.sentence for host in look.audit.hosts) if outputs.cyclonedx else 0
     if wanted and outputs.write_sboms(auditor.sboms(look.audit)) < wanted:

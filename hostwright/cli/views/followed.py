@@ -1,4 +1,4 @@
-"""Prints runs that were followed on their hosts, and determines the exit status."""
+"""Prints followed runs, and determines the exit status."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from hostwright.apply.rollout.following import Followed
     from hostwright.apply.rollout.rollout import Results
 
-NOBODY = "no run in progress"  #: text for a host on which no run is in progress
+NOBODY = "no run in progress"
 
 
 def show_followed(results: Results[Followed], *, as_json: bool) -> int:
-    """Print how the followed run ended on each host, and return the exit status."""
+    """Print how the followed run ended on each host; return the exit status."""
     if as_json:
         followed = [asdict(each) for each in results.values]
         print_document("followed", {"hosts": followed, "errors": errors_json(results.errors)})

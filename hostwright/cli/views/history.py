@@ -1,4 +1,4 @@
-"""Prints how audits changed over time: a timeline for each host, or the changes of all hosts."""
+"""Prints the history of audits: a timeline for each host, or the changes of all hosts."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from hostwright.common.command import Command
 from hostwright.common.text import local_time, printable, short
 from hostwright.inventory.patterns import counted, headed
 
-MOST_NAMED = 2  #: maximum number of changes of one kind in one layer whose names are shown
+MOST_NAMED = 2  #: maximum number of names of changes of one kind in a layer
 STATUS_STYLES = {status: style for status, (_, _, style) in SHOWN.items()}
 
 
 def timelines(histories: Iterable[HostHistory], *, details: bool = False) -> Iterator[RenderableType]:
-    """Yield the audit history of each host, oldest audit first: a line for each audit and changed layer.
+    """Yield the audit history of each host: a line for each audit and changed layer, oldest audit first.
 
-    With ``details``, each change has its own line. Hosts with equal histories share one, which stands where the first
-    of them would.
+    With ``details``, each change has its own line. Hosts with equal histories share one text.
     """
     alike: dict[tuple[str, ...], tuple[list[str], list[Text]]] = {}
     for history in histories:
@@ -56,9 +55,9 @@ def _lines(history: HostHistory, *, details: bool) -> Iterator[Text]:
 
 
 def _told(events: Sequence[HistoryEvent]) -> str:
-    """Return a sentence about the changes that one audit found in one layer: its new status, then all other changes.
+    """Describe the changes that an audit found in a layer: the new status, then other changes.
 
-    If there is only one other change, it is described in full. Of several, only the names are shown.
+    A single other change is described in full. Of several, only the names are printed.
     """
     layer, others = events[0].layer, [event for event in events if event.kind != LAYER]
     if len(events) == 1:
@@ -77,7 +76,7 @@ def _told(events: Sequence[HistoryEvent]) -> str:
 
 
 def _bounded(event: HistoryEvent, sentence: str) -> str:
-    """Return the sentence about a change, shortened unless this kind of change must be shown in full."""
+    """Shorten the sentence about a change, unless this kind of change must be printed in full."""
     return printable(sentence) if event.in_full else short(sentence)
 
 
@@ -95,7 +94,7 @@ def _bare(event: HistoryEvent) -> str:
 
 
 def _sentence(event: HistoryEvent) -> str:
-    """Describe a change. For a change of status, use the same words as an audit."""
+    """Describe a change. Statuses have the same names as in audits."""
     if event.kind != "status":
         return event.sentence
     shown = {str(status): word for status, word in WORDS.items()}
@@ -110,7 +109,7 @@ def _style(event: HistoryEvent) -> str:
 
 
 def changes(difference: FleetDiff) -> RenderableType:
-    """Return a text with the changes on all hosts between two audits."""
+    """Return the changes on all hosts between two audits as text."""
     if difference.since is None or difference.until is None:
         return Text(f"no audit of this inventory is recorded yet: run {Command('audit')}", style="yellow")
     lines: list[RenderableType] = [

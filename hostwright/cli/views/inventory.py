@@ -28,13 +28,13 @@ from hostwright.plan.roles.listing import strangers_noted
 from hostwright.plan.roles.role import Role
 from hostwright.plan.roles.sitecheck import SiteCheck, SiteRemark
 
-OUTSIDE = "none: outside"  #: text in place of the stack for a host that gets no stack because of the site's settings
+OUTSIDE = "none: outside"  #: text instead of a stack, for a host that gets none
 _REMARKS = 20  #: maximum number of mistakes that are printed
-_REDACTOR = Redactor(())  #: masks passwords in URLs; all other secrets are ``Secret`` objects
+_REDACTOR = Redactor(())  #: masks passwords in URLs. All other secrets are ``Secret`` objects.
 
 
 def show_variables(fleet: Fleet, targets: Targets, request: Request, *, why: bool = False) -> None:
-    """Print the variables of hosts. ``why``: add the file and line of each definition."""
+    """Print the variables of hosts. ``why``: add file and line of each definition."""
     if request.json:
         rows: list[dict[str, object]]
         rows = [
@@ -62,8 +62,7 @@ def show_variables(fleet: Fleet, targets: Targets, request: Request, *, why: boo
 
 
 def _variables(fleet: Fleet, target: TargetHost, *, why: bool, others: bool) -> Iterator[str]:
-    """Yield the variables of a host as lines of YAML with comments. ``others``: include variables that no role
-    reads."""
+    """Yield a host's variables as YAML lines. ``others``: include variables that no role reads."""
     for role in target.roles:
         yield from _of_role(target, role, why=why)
     rest = _others(fleet, target) if others else {}
@@ -71,14 +70,14 @@ def _variables(fleet: Fleet, target: TargetHost, *, why: bool, others: bool) -> 
         yield "# no role reads these:"
     for name, value in rest.items():
         line = _as_yaml(name, value)
-        # a masked value becomes a comment, so that nobody pastes it into a file
+        # prevents pasting the mask as a value
         yield f"# {line}" if MASK in line else line
         for definition in reversed(target.host.explain_variable(name) if why else ()):
             yield f"#     {_REDACTOR.text(str(definition))}"
 
 
 def _others(fleet: Fleet, target: TargetHost) -> dict[str, object]:
-    """Return those variables of a host that no role reads, as JSON values with masked secrets."""
+    """Return the variables that no role reads, as JSON values with masked secrets."""
     own = own_variables(target.host, {role.name: role.variables for role in fleet.roles})
     return {name: _REDACTOR.clean(value.value) for name, value in own.items()}
 
@@ -92,20 +91,20 @@ def _of_role(target: TargetHost, role: Role, *, why: bool) -> Iterator[str]:
 
 
 def _as_yaml(name: str, value: object) -> str:
-    """Return a variable as a line of YAML for a file of variables. A secret value is masked.
+    """Return a variable as a YAML line. A secret value is masked.
 
     >>> _as_yaml("base_umask", "022"), _as_yaml("proxy_listen", ("443", "[::]:443")), _as_yaml("base_keep", True)
     ("base_umask: '022'", "proxy_listen: ['443', '[::]:443']", 'base_keep: true')
     """
     if isinstance(value, Secret):
         return f"# {name}: a secret, not shown"
-    flow = None if isinstance(value, dict | list | tuple) else False  # otherwise a plain value would be in braces
+    flow = None if isinstance(value, dict | list | tuple) else False  # otherwise plain values would be in braces
     text = yaml.dump({name: value}, Dumper=_Dumper, default_flow_style=flow, width=float("inf"), allow_unicode=True)
     return text.rstrip("\n")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes values as plain YAML: tuples as lists, and values of other types (paths, hidden secrets) as text."""
+    """Writes values as plain YAML: tuples as lists, values of unknown types as text."""
 
     def ignore_aliases(self, _: Any) -> bool:
         return True
@@ -116,7 +115,7 @@ _Dumper.add_multi_representer(object, lambda dumper, value: dumper.represent_str
 
 
 def show_hosts(fleet: Fleet, chosen: Sequence[Host], outside: Sequence[str], *, as_json: bool) -> None:
-    """Print hosts of the inventory, including unusable ones. ``outside`` are the names of hosts that get no stack."""
+    """Print hosts of the inventory, including unusable ones. ``outside`` are hosts that get no stack."""
     rows = [(host, fleet.stack_name(host)) for host in chosen]
     if as_json:
         secrets = [secret.reveal() for secret in secrets_in(chosen)]
@@ -127,7 +126,7 @@ def show_hosts(fleet: Fleet, chosen: Sequence[Host], outside: Sequence[str], *, 
         lines = console.in_columns(("host", "address", "stack", "groups"), shown, out.width)
         out.print(
             Group(*lines) if out.is_terminal else Text("\n").join(lines)
-        )  # printing a single text is faster for thousands of hosts
+        )  # a single text prints faster for thousands of hosts
         out.print(Text(f"{count(len(rows), 'host')}: {fold([host.name for host in chosen])}", style="bold"))
 
 
@@ -138,10 +137,9 @@ def _cells(host: Host, stack: str) -> list[Text]:
 
 
 def _listed(fleet: Fleet, host: Host, stack: str, secrets: Sequence[str], outside: Sequence[str]) -> dict[str, object]:
-    """Return a host as JSON values. Values that were encrypted in the inventory are masked.
+    """Return a host as JSON values, with values masked that were encrypted in the inventory.
 
-    ``None`` means that the inventory leaves a value to ``ssh_config``, or that the roles of an unusable host are
-    unknown.
+    ``None``: the value is left to ``ssh_config``, or the roles of an unusable host are unknown.
     """
 
     def shown(value: str | int | None) -> str | int | None:
@@ -168,7 +166,7 @@ def _listed(fleet: Fleet, host: Host, stack: str, secrets: Sequence[str], outsid
 
 
 def show_remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
-    """Print mistakes that prevent provisioning, and variables that nothing reads, each once, on standard error."""
+    """Print mistakes that prevent provisioning, and variables that nothing reads, on standard error."""
     mistakes = Mistakes()
     for host in chosen:
         with mistakes:
@@ -184,8 +182,7 @@ def show_remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
 
 
 def show_check(checked: SiteCheck) -> None:
-    """Print a line for each mistake in a site, in the format that editors and CI parse, and a summary as the last
-    line."""
+    """Print a line for each mistake in a site, in the format that editors and CI parse, then a summary."""
     _show_remarks(checked.notes, "note: ", "yellow")
     _show_remarks(checked.unread, "could not be read: ", "bold red")
     _show_remarks(checked.mistakes, "", "bold red")
@@ -212,7 +209,7 @@ def _line(text: str, style: str) -> None:
 
 
 def show_schemas(of_files: Mapping[str, object], of_documents: Mapping[str, Path]) -> None:
-    """Print the names of all schemas: those of files that users write, and those of ``--json`` documents."""
+    """Print the names of all schemas: those of users' files, and those of ``--json`` documents."""
     out = console.make_console()
     out.print(Text("files that you write:", style="bold"))
     for name in of_files:

@@ -1,4 +1,4 @@
-"""Prints the results of commands to BMCs, and the power state that BMCs report."""
+"""Prints the results of commands to BMCs, and the power states that BMCs report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hostwright.rebuild.bmc import BmcError, Power
 from hostwright.rebuild.orders import Powered
 
 TITLES = ("host", "power", "before", "health", "model", "serial", "BIOS", "next boot", "media")
-MOST_CONSOLES = 5  #: maximum number of hosts for which access to the console is described
+MOST_CONSOLES = 5  #: maximum number of hosts whose console access is described
 _STYLE = {Power.ON: "green", Power.OFF: "dim"}
 
 
@@ -44,13 +44,12 @@ def _word(error: HostError) -> str:
 
 
 def _needs_console(done: Powered) -> bool:
-    """Whether a host is unexpectedly not on, and has a console on which the operator can find out why."""
+    """Whether a host is unexpectedly not on, but has a console where the operator can find the cause."""
     return bool(done.console) and done.status.power is not Power.ON and done.order != "off"
 
 
 def _show_consoles(out: Console, of: Sequence[Powered]) -> None:
-    """Print how to access the console of each host. For hosts after the first ``MOST_CONSOLES``, print only their
-    number."""
+    """Print the console access of hosts, and the number of hosts after the first ``MOST_CONSOLES``."""
     for done in of[:MOST_CONSOLES]:
         out.print(Text(printable(f"console of {done.host}: {done.console}"), style="cyan"), soft_wrap=True)
     if more := of[MOST_CONSOLES:]:

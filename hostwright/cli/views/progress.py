@@ -1,4 +1,4 @@
-"""Displays for work in progress: a table or lines for a run, a counter of audited hosts, a repeated audit."""
+"""Displays of work in progress: a table or lines for a run, a counter of audited hosts, a repeated audit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from hostwright.common.text import shown_limit
 from hostwright.fleet import TargetHost
 from hostwright.inventory.patterns import fold
 
-NAMED = 5  #: maximum number of unfinished hosts whose names are shown
+NAMED = 5  #: maximum number of unfinished hosts that are named
 LEAST_S = 5.0  #: minimum time in seconds between the starts of two audits
 
 
@@ -50,7 +50,7 @@ class RunView(TerminalView):
         self._quiet = quiet
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:
-        """Return a live table if the output is a terminal, else a display with plain lines."""
+        """Return a live table in a terminal, else a display with plain lines."""
         out = console.make_console(stderr=self._quiet)
         if self._quiet or not console.redraws(out):
             return Plain(out, run, len(targets))
@@ -59,7 +59,7 @@ class RunView(TerminalView):
 
 
 def run_view(request: Request, *, quiet: bool = False) -> RunView:
-    """Return the display that a request needs for its run. With ``--json``, standard output contains only JSON."""
+    """Return the display of a run. With ``--json``, only JSON goes to standard output."""
     return RunView(quiet=quiet or request.json)
 
 
@@ -72,9 +72,9 @@ class AuditView(TerminalView):
 
 
 class Counting:
-    """A line on standard error with the number of finished hosts. Without a terminal, nothing is printed.
+    """A line on standard error with the number of finished hosts; nothing without a terminal.
 
-    When only a few hosts are unfinished, they are named, so that the operator can see which host hangs.
+    A few unfinished hosts are named, to show which host hangs.
     """
 
     def __init__(self, word: str, hosts: Iterable[str]):
@@ -95,7 +95,7 @@ class Counting:
         self._progress.stop()
 
     def count(self, host: str, status: str = "") -> None:
-        """Count ``host`` as finished, with the given status. Thread-safe."""
+        """Count ``host`` as finished. Thread-safe."""
         with self._lock:
             self._left.discard(host)
             self._counts.update([status] if status else [])
@@ -108,13 +108,13 @@ class Audited(Counting):
     """A counter of audited hosts by status."""
 
     def __call__(self, event: Event) -> None:
-        """Count the host that an event concerns as audited. Thread-safe."""
+        """Count an event's host as audited. Thread-safe."""
         if isinstance(event, HostAudited):
             self.count(event.host, event.audit.status)
 
 
 def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
-    """Call ``once`` repeatedly until Ctrl-C, and redraw its text each time; return the exit status of the last call."""
+    """Call ``once`` repeatedly until Ctrl-C, redraw its text each time, and return its last exit status."""
     try:
         period_s = max(durations.seconds(every), LEAST_S)
     except ValueError as error:
@@ -129,7 +129,7 @@ def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
                 status, shown = once()
                 head = f"{time.strftime('%H:%M:%S')}, repeated every {shown_limit(period_s)}; press Ctrl-C to stop"
                 live.update(Group(Text(head, style="dim"), shown), refresh=True)
-                # `--watch` requires this pause, which does not wait for a condition. Ctrl-C ends it at once.
+                # the pause of `--watch`, which does not wait for a condition; Ctrl-C ends it at once
                 time.sleep(max(0.0, period_s - (time.monotonic() - began)))
     except KeyboardInterrupt:
         if shown is None:

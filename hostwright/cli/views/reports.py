@@ -1,4 +1,4 @@
-"""Writes the reports of an audit: ``--csv``, ``--junit``, ``--prometheus``, ``--html``, ``--cyclonedx``."""
+"""divisor of the table's width that gives the maximum width of host names"""
 
 from __future__ import annotations
 
@@ -21,23 +21,22 @@ from hostwright.common.places import ANOTHER_FILE, PRIVATE_DIR, PRIVATE_FILE, pl
 from hostwright.common.quoting import sh
 from hostwright.common.userpaths import STDOUT
 
-#: option for a report → function that renders this report, imported on first use
+#: report's option → function that renders the report
 RENDERERS = {
     "csv": "spreadsheet.render_csv",
     "junit": "junit.render_junit",
     "prometheus": "prometheus.render_prometheus",
 }
-HTML = "html"  #: option for the HTML report, which also needs the history of audits
+HTML = "html"  #: option for the HTML report, which needs the history of audits
 CYCLONEDX = "cyclonedx"
-SBOM_SUFFIX = ".cdx.json"  #: ending of the names of CycloneDX files
+SBOM_SUFFIX = ".cdx.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The requested reports: each field is a file, ``-`` for standard output, or empty for a report that was not
-    requested.
+    """The requested reports. A field is a file, ``-`` for standard output, or empty for no report.
 
-    ``cyclonedx`` is a directory, since each host has an SBOM of its own.
+    ``cyclonedx`` is a directory, for one SBOM per host.
     """
 
     csv: str = ""
@@ -52,7 +51,7 @@ class Outputs:
         return {name: file for name, file in asdict(self).items() if file and name != CYCLONEDX}
 
     def check(self, *, as_json: bool = False, watched: bool = False) -> None:
-        """Raise ``InputError`` for a file that cannot be written. Called before any host is contacted.
+        """Raise ``InputError`` for a file that cannot be written. Called before contacting hosts.
 
         ``as_json`` and ``watched``: standard output is already used for JSON, or for a redrawn screen.
         """
@@ -62,16 +61,16 @@ class Outputs:
 
     @property
     def on_stdout(self) -> bool:
-        """Whether a report goes to standard output, and thus replaces the table."""
+        """Whether a report replaces the table on standard output."""
         return STDOUT in self.files.values()
 
     def write(self, audit: FleetAudit, ages: Ages, memory: AuditStore, rules: Sequence[FailureRule] = ()) -> None:
-        """Write all requested reports, each atomically. ``rules`` are the failure rules that the reports describe."""
+        """Write the requested reports, each atomically. ``rules`` are the failure rules that reports describe."""
         for name, file in self.files.items():
             put(file, _render(name, audit, ages, memory, rules), name)
 
     def write_sboms(self, sboms: Iterable[tuple[str, str]]) -> int:
-        """Write the SBOM of each host to ``HOST.cdx.json``, and return the number of SBOMs."""
+        """Write each host's SBOM to ``HOST.cdx.json``, and return the number of SBOMs."""
         folder, number = Path(self.cyclonedx), 0
         for number, (host, text) in enumerate(sboms, 1):  # noqa: B007 - the number
             _replace(folder / f"{plain_name(host)}{SBOM_SUFFIX}", text, CYCLONEDX)
@@ -79,7 +78,7 @@ class Outputs:
 
 
 def check_files(files: Mapping[str, str], *, as_json: bool = False, watched: bool = False) -> None:
-    """Raise ``InputError`` for a report's file that cannot be written, or if two reports go to standard output.
+    """Raise ``InputError`` for a file that cannot be written, or for two reports on standard output.
 
     ``as_json`` and ``watched``: standard output is already used for JSON, or for a redrawn screen.
     """
@@ -117,7 +116,7 @@ def put(file: str, text: str, name: str) -> None:
 
 
 def _check_folder(name: str) -> None:
-    """Create the directory for SBOMs if it does not exist. Raises ``InputError``."""
+    """Create the directory for SBOMs. Raises ``InputError``."""
     if name == STDOUT:
         raise InputError("each host has its own SBOM; name a directory for them", f"--{CYCLONEDX}")
     try:
@@ -140,8 +139,7 @@ def _render(name: str, audit: FleetAudit, ages: Ages, memory: AuditStore, rules:
 
 
 def _replace(path: Path, text: str, name: str) -> None:
-    """Write a file atomically, readable by this user only. An existing file keeps its mode, so that a reader such as
-    node_exporter still has access."""
+    """Write a file atomically, readable by this user only. An existing file keeps its mode, and thus its readers."""
     try:
         write_whole(path, text.encode(), stat.S_IMODE(path.stat().st_mode) if path.exists() else PRIVATE_FILE)
     except OSError as error:

@@ -20,9 +20,9 @@ from hostwright.common.text import ago, count, local_time, printable, shown_byte
 from hostwright.inventory import fold
 from hostwright.plan.model import StepResult, tally
 
-#: age in seconds up to which the table shows the age of a run; for an older run, it shows the date
+#: maximum age in seconds of a run that is printed as an age instead of a date
 RECENT_S = 14 * 86400.0
-#: maximum width of the names of hosts in the table, in characters; the number of hosts replaces longer names
+#: maximum width of host names in the table, in characters. Their number replaces longer names.
 _FOLDED_CHARACTERS = 16
 BAD = ("failed", "unreachable", "interrupted")
 _OPEN = ("pending", "locked", "stopped", "untouched", "running", "waiting")
@@ -30,8 +30,7 @@ _STATES = {"interrupted": "red", "crashed": "red", "running": "yellow"}
 
 
 def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table:
-    """Return a table with a line for each run, at most 80 columns wide. ``ids`` maps the id of each run to its short
-    id."""
+    """Return a table with a line for each run, at most 80 columns wide. ``ids`` maps IDs to short IDs."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     every = list(summaries)
     results = [_counted(summary.results) for summary in every]
@@ -39,7 +38,7 @@ def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table
     for column in ("run", "began", "took", "verb", "by", "hosts", "results", "exit"):
         least = longest if column == "results" else None
         table.add_column(column, overflow="fold", no_wrap=column not in ("by", "hosts", "results"), min_width=least)
-    folded: dict[tuple[str, ...], str] = {}  # cache, since many runs have the same thousands of hosts
+    folded: dict[tuple[str, ...], str] = {}  # many runs have the same thousands of hosts
     for summary, result in zip(every, results, strict=True):
         names = summary.header.hosts
         if names not in folded:
@@ -58,9 +57,9 @@ def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table
 
 
 def show_run(out: Console, summary: RunSummary, run: RecordedRun, *, outputs: bool) -> None:
-    """Print a run: its summary, and each host, failed hosts last. ``outputs``: include the output of each step.
+    """Print a run: its summary, and each host, failed hosts last. ``outputs``: include each step's output.
 
-    For several hosts, the totals are repeated after the last host.
+    For several hosts, the totals are repeated at the end.
     """
     show_head(out, summary, run, details=True)
     for host in sorted(run.hosts, key=lambda host: host.result in BAD):
@@ -70,7 +69,7 @@ def show_run(out: Console, summary: RunSummary, run: RecordedRun, *, outputs: bo
 
 
 def record_line(record: Mapping[str, Any]) -> Text:
-    """Return a record in the journal of a run as a line: time, host, and text."""
+    """Return a record in a run's journal as a line: time, host, and text."""
     kind, role = str(record.get("kind")), str(record.get("role", ""))
     match record:
         case {"kind": "observed", "plan": dict(plan)}:
@@ -96,7 +95,7 @@ def record_line(record: Mapping[str, Any]) -> Text:
 
 
 def show_head(out: Console, summary: RunSummary, run: RecordedRun, *, details: bool) -> None:
-    """Print the summary of a run: verb, operator and result. ``details``: add inventory and options."""
+    """Print a run's verb, operator and result. ``details``: add inventory and options."""
     header = run.header
     title = Text.assemble((printable(summary.run), "bold"), f"  {printable(header.verb)}  exit ", _exit(summary))
     out.print(title.append(f"  {printable(summary.sentence)}" if summary.sentence else ""))
@@ -151,7 +150,7 @@ def _role(role: RoleRun, *, outputs: bool) -> Iterator[Text]:
 
 
 def step_line(step: StepResult) -> Text:
-    """Return a line about a step: its duration, and its exit status if it failed."""
+    """Return a step as a line: its duration, and its exit status if it failed."""
     mark, style = ("✓", "green") if step.status == 0 else ("✗", "red")
     ended = "" if step.status == 0 else "  interrupted" if step.status is None else f"  status {step.status}"
     tries = f"  {step.tries} tries" if step.tries != 1 else ""
@@ -190,7 +189,7 @@ def _explained(record: Mapping[str, Any]) -> str:
 
 
 def _as_it_is(record: Mapping[str, Any]) -> str:
-    """Return a line with the fields of a record, if records of this kind have no special format."""
+    """Return a line with a record's fields, if its kind has no special format."""
     more = {key: value for key, value in record.items() if key not in ("kind", "host", "t", "at")}
     return f"{record['kind']} {json.dumps(more, ensure_ascii=False)}"
 
@@ -218,7 +217,7 @@ def _folded(hosts: tuple[str, ...]) -> str:
 
     try:
         names = fold(hosts)
-    except NodeSetException:  # a damaged record may contain invalid names of hosts
+    except NodeSetException:  # a damaged record may contain invalid host names
         names = ",".join(hosts)
     return names if len(names) <= _FOLDED_CHARACTERS or len(hosts) == 1 else f"{len(hosts)} hosts"
 
@@ -248,7 +247,7 @@ def _local(began: str) -> str:
 
 
 def _began(began: str) -> str:
-    """Return when a run began: its age (``2 min ago``), or its date if it is older than two weeks."""
+    """Return when a run began: its age (``2 min ago``), or its date if older than two weeks."""
     try:
         over_s = (datetime.now(UTC) - datetime.fromisoformat(began)).total_seconds()
     except (ValueError, TypeError, OverflowError):

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from hostwright.fleet import TargetHost
 
 _BAD = frozenset({"failed", "unreachable", "stopped"})
-#: errors whose message explains the failure better than a known problem of the host would
+#: errors that explain a failure better than known problems of the host
 _NOTHING_FOUND_ON_HOST = (Unreachable, BecomeError, Refused, Stopped, ProtocolError)
-_MOST_ALONE = 3  #: maximum number of hosts with the same error that get a line each
+_MOST_ALONE = 3  #: maximum number of hosts with equal errors that get a line each
 
 
 def warn(sentence: str) -> None:
@@ -53,15 +53,15 @@ def warn(sentence: str) -> None:
 
 
 def note(sentence: str) -> None:
-    """Print what a verb does next on standard error."""
+    """Print on standard error what a verb does next."""
     console.make_console(stderr=True).print(Text(printable(sentence)))
 
 
 def print_document(kind: str, document: Mapping[str, Any]) -> None:
     """Print the document for ``--json``. It is ASCII, so that no text from a host can affect a terminal.
 
-    ``kind`` names the JSON Schema of the document in ``docs/schemas``. The key ``schema`` is the version of that
-    schema: 1, unless ``document`` sets another. The version increases when a field is removed or changes its meaning.
+    ``kind`` names its JSON Schema in ``docs/schemas``. The key ``schema`` is the schema's version, 1 unless
+    ``document`` sets another. The version increases when a field is removed or changes its meaning.
     """
     print(json.dumps({"kind": kind, "schema": 1, **document}, default=_plain))
 
@@ -71,7 +71,7 @@ def _plain(value: object) -> str:
 
 
 def errors_json(errors: tuple[HostError, ...], *, proved: bool = False) -> list[dict[str, Any]]:
-    """Return errors as JSON values, one for each failed role of a host. ``proved``: include the proofs of the host."""
+    """Return errors as JSON values, one for each failed role of a host. ``proved``: include the host's proofs."""
     return [
         {**_error(part, error.examination), **({"proofs": proofs_json(error.acceptance)} if proved else {})}
         for error in errors
@@ -80,7 +80,7 @@ def errors_json(errors: tuple[HostError, ...], *, proved: bool = False) -> list[
 
 
 def proofs_json(acceptance: tuple[Acceptance, ...]) -> list[dict[str, str]] | None:
-    """Return the proofs of a host as JSON values; ``None`` if the host has no proofs."""
+    """Return a host's proofs as JSON values; ``None`` without proofs."""
     return [{"proof": one.name, "outcome": one.outcome, "sentence": one.sentence} for one in acceptance] or None
 
 
@@ -92,7 +92,7 @@ def _error(error: HostwrightError, examination: Examination | None) -> dict[str,
 
 
 def show_command(out: Console, what: str, command: Command, style: str = "dim") -> None:
-    """Print a command so that it can be copied whole: only the terminal wraps the line."""
+    """Print a command that can be copied whole, because only the terminal wraps it."""
     out.print(Text(f"{what}: {advice.shown(command)}", style=style), soft_wrap=True)
 
 
@@ -101,8 +101,8 @@ def show_next(
 ) -> None:
     """Print the recommended command for these hosts.
 
-    If the hosts are too many to be named, use the pattern that the operator typed, minus all other hosts of the call.
-    The pattern may still include hosts in ``done``.
+    For many hosts, the command has the typed pattern, minus the call's other hosts. It may still include hosts in
+    ``done``.
     """
     chosen, pattern = fold(hosts), getattr(targets, "pattern", "")
     if len(chosen) > NAMED_CHARACTERS and pattern:
@@ -119,8 +119,7 @@ def show_next_of_errors(
     targets: Sequence[TargetHost],
     failed: Iterable[str] = (),
 ) -> None:
-    """Print the recommended command for each host with an error of ``failed_command``, and ``doctor`` for hosts in
-    ``failed``."""
+    """Print the recommended command for each error of ``failed_command``, and ``doctor`` for hosts in ``failed``."""
     found: dict[Command, list[str]] = {Command("doctor"): [*failed]} if failed else {}
     for error in errors:
         if then := next_of(error, failed_command):
@@ -130,13 +129,13 @@ def show_next_of_errors(
 
 
 def show_led(out: Console, command: Command, hosts: Iterable[str], targets: Sequence[TargetHost]) -> None:
-    """Print the recommended command for these hosts. ``rebuild`` is recommended only for hosts with a BMC."""
+    """Print the recommended command for these hosts; ``rebuild`` only for hosts with a BMC."""
     if command == Command("mirror"):
         show_command(out, "next", command, "cyan")
         return
     names = dict.fromkeys(hosts)
     if command == Command("rebuild", check=True):
-        from hostwright.rebuild.bmc.settings import ADDRESS  # slow import, needed only for unreachable hosts
+        from hostwright.rebuild.bmc.settings import ADDRESS
 
         able = {target.name for target in targets if target.host.get(ADDRESS)}
         names = {name: None for name in names if name in able}
@@ -147,7 +146,7 @@ def show_led(out: Console, command: Command, hosts: Iterable[str], targets: Sequ
 def next_of(error: HostwrightError, failed: Command) -> Command | None:
     """Return the recommended command after an error of the command ``failed``.
 
-    ``None``: no command helps, the message already contains the command, or the error already lists known problems.
+    ``None``: no command helps, or the error already contains the command or known problems.
     """
     if isinstance(error, SeveralFailed):
         return next((then for part in error.errors if (then := next_of(part, failed))), None)
@@ -158,12 +157,12 @@ def next_of(error: HostwrightError, failed: Command) -> Command | None:
 
 
 def style_of_ends(words: Collection[str], good: frozenset[str]) -> str:
-    """Return the style for the line of totals. ``good`` are the words for successful results."""
+    """Return the style for the totals. ``good`` are the words for successful results."""
     return "bold green" if good.issuperset(words) else "bold yellow" if _BAD.isdisjoint(words) else "bold red"
 
 
 def show_sums(out: Console, words: Iterable[str]) -> None:
-    """Print the number of hosts, and the number of hosts for each of the words; nothing for a single host."""
+    """Print the number of hosts, in total and for each word; nothing for a single host."""
     numbers = Counter(words)
     if numbers.total() > 1:
         sums = ", ".join(f"{number} {word}" for word, number in numbers.most_common())
@@ -171,10 +170,9 @@ def show_sums(out: Console, words: Iterable[str]) -> None:
 
 
 def show_errors(errors: tuple[HostError, ...]) -> None:
-    """Print errors on standard error, each with the known problems of its host.
+    """Print errors on standard error, with known problems of their hosts.
 
-    If many hosts have equal errors, they share one text; so do all hosts that the operator stopped. A long list of
-    names is printed on the line below the text.
+    Hosts with equal errors, and all stopped hosts, share a text. A long list of names gets its own line.
     """
     err = console.make_console(stderr=True)
     alike: dict[object, list[HostError]] = {}
@@ -192,13 +190,13 @@ def show_errors(errors: tuple[HostError, ...]) -> None:
 
 
 def show_error(error: HostwrightError, hosts: str = "") -> RenderableType:
-    """Return an error as text: its message, then the last lines of output. ``hosts`` replaces the name of the host."""
+    """Return an error as text: its message, then the end of its output. ``hosts`` replaces the host's name."""
     if isinstance(error, SeveralFailed):
         return Group(*(show_error(part) for part in error.errors))
     text = str(error)
     if isinstance(error, HostError):
         text = hosts + text.removeprefix(error.host) if hosts else advice.of_host(text, error.host)
-    sentence = "\n    ".join(printable(text).splitlines())  # text from a host must not begin a line
+    sentence = "\n    ".join(printable(text).splitlines())  # a host's text must not begin a line
     parts: list[RenderableType] = [Hanging(sentence, style="yellow" if isinstance(error, Locked) else "bold red")]
     if isinstance(error, StepFailed):
         step, known = error.step, error.sentence
@@ -213,7 +211,7 @@ def show_error(error: HostwrightError, hosts: str = "") -> RenderableType:
 
 
 def _told(error: HostError) -> object:
-    """Return a key that is equal for errors which differ only in the host."""
+    """Return a key that is equal for errors that differ only in the host."""
     if isinstance(error, SeveralFailed):
         return id(error)
     lines = error.lines if isinstance(error, ScriptFailed) else ()
@@ -221,7 +219,7 @@ def _told(error: HostError) -> object:
 
 
 def _of_all(same: Sequence[HostError]) -> HostError:
-    """Merge the equal errors of several hosts into one error with the names of all these hosts."""
+    """Merge equal errors into one error with the names of all hosts."""
     error = type(same[0]).__new__(type(same[0]))
     vars(error).update(vars(same[0]))
     error.host = fold(each.host for each in same)
@@ -230,7 +228,7 @@ def _of_all(same: Sequence[HostError]) -> HostError:
 
 
 def examination_lines(examination: Examination | None, host: str) -> Iterator[Text]:
-    """Yield the known problems that were found after a failure: errors with cause and fix, warnings only by name."""
+    """Yield the known problems found after a failure: errors with cause and fix, warnings only by name."""
     yield from looked_lines(examination)
     for finding in examination.findings if examination else ():
         if finding.grave:
@@ -239,8 +237,7 @@ def examination_lines(examination: Examination | None, host: str) -> Iterator[Te
 
 
 def looked_lines(examination: Examination | None) -> Iterator[Text]:
-    """Yield lines about the checks after a failure: the log lines of systemd units, and a summary of what was
-    checked."""
+    """Yield lines about the checks after a failure: logs of systemd units, and what was checked."""
     if examination is None:
         return
     for journal in examination.journals:
@@ -250,22 +247,22 @@ def looked_lines(examination: Examination | None) -> Iterator[Text]:
 
 
 def warning_lines(examination: Examination | None, host: str) -> Iterator[Text]:
-    """Yield lines with the names of the warnings that were found on the host after a failure."""
+    """Yield the names of warnings found on the host after a failure."""
     if warnings := [finding.rule for finding in examination.findings if not finding.grave] if examination else []:
         doctor = Command("doctor", hosts=host)
         yield Text(f"    warnings: {', '.join(warnings)}; {doctor} explains them", style="dim")
 
 
 def finding_lines(finding: Finding, indent: str) -> Iterator[Text]:
-    """Yield lines about a known problem: its evidence, cause and fix, and the command that explains it."""
-    from hostwright.audit.reports.diagnosis import explanation  # slow import, needed only after a failure
+    """Yield lines about a known problem: evidence, cause, fix, and the command that explains it."""
+    from hostwright.audit.reports.diagnosis import explanation
 
     yield from explanation(finding, indent)
     yield Text(f"{indent}known problem {finding.rule}; more: `{finding.link}`", style="dim")
 
 
 def show_stand_ins(targets: Iterable[TargetHost], results: Results[Any], out: Console) -> None:
-    """Print the stand-ins for vendors' files that reached hosts use, so that nobody mistakes a lab for production."""
+    """Print the stand-ins for vendors' files on reached hosts, so that nobody mistakes a lab for production."""
     away = {error.host for error in results.errors if isinstance(error, Unreachable)}.union(results.untouched)
     files = dict.fromkeys(file for target in targets if target.name not in away for file in target.stand_ins)
     if files:

@@ -1,4 +1,4 @@
-"""Prints which stacks fit which hosts. Hosts with equal results share a block, in which the best stack is first."""
+"""Prints which stacks fit which hosts, best stack first. Hosts with equal results share a block."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hostwright.stack.store.artifacts import stand_ins_line
 
 
 def show_fits(found: Sequence[HostFits], errors: tuple[HostError, ...], *, as_json: bool) -> None:
-    """Print the stacks that fit each host; hosts that could not be probed are last."""
+    """Print the stacks that fit each host. Hosts that could not be probed are last."""
     if as_json:
         print_document("stackfits", {"hosts": [fits_json(one) for one in found], "errors": errors_json(errors)})
         return
@@ -58,7 +58,7 @@ def fits_json(one: HostFits) -> dict[str, Any]:
 
 
 def fits_view(same: Sequence[HostFits]) -> RenderableType:
-    """Return a text about the stacks that fit a group of hosts with equal results."""
+    """Return the stacks that fit a group of hosts as text."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

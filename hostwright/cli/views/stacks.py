@@ -24,7 +24,7 @@ STYLES = {"tried": "green", "planned": "yellow", "not tried": "dim"}
 
 
 def show_stacks(listed: Sequence[ListedStack], advisories: Advisories = NONE, *, as_json: bool) -> None:
-    """Print all stacks, one below the other."""
+    """Print all stacks."""
     if as_json:
         print_document("stacks", {"stacks": [stack_json(stack, advisories) for stack in listed]})
         return
@@ -34,8 +34,7 @@ def show_stacks(listed: Sequence[ListedStack], advisories: Advisories = NONE, *,
 
 
 def show_bulletins(read: Read, *, as_json: bool) -> None:
-    """Print what was read from a directory of security bulletins, and the newest minimum version of each driver
-    series."""
+    """Print the contents of security bulletins, and the newest minimum version of each driver series."""
     newest: dict[tuple[str, str], Floor] = {}
     for name, product in read.advisories.products.items():
         for floor in sorted(product.floors, key=lambda floor: (floor.published, numbers(floor.version))):
@@ -54,7 +53,7 @@ def show_bulletins(read: Read, *, as_json: bool) -> None:
 
 
 def stack_json(listed: ListedStack, advisories: Advisories = NONE) -> dict[str, Any]:
-    """Return a stack as JSON values, or the error of a stack that cannot be used."""
+    """Return a stack, or its error, as JSON values."""
     head = {"name": listed.name, "file": str(listed.file), "standard": listed.standard, "problem": listed.problem}
     stack = listed.stack
     if stack is None:
@@ -130,8 +129,7 @@ def _pinned(stack: Stack) -> Iterator[tuple[str, str]]:
 
 
 def _tried(row: Sequence[TriedRole]) -> Iterator[tuple[str, str]]:
-    """Yield lines, each with its style, about the trials on one distribution release: one line for all roles, or one
-    for each group of roles with equal trials."""
+    """Yield lines with styles about trials on a distribution release. Roles with equal trials share a line."""
     known = sorted(row, key=_sentence)
     groups = [(sentence, list(some)) for sentence, some in groupby(known, key=_sentence)]
     for sentence, some in sorted(groups, key=lambda group: row.index(group[1][0])):
@@ -144,7 +142,7 @@ def _sentence(cell: TriedRole) -> str:
 
 
 def _telling(trials: Iterable[Trial]) -> list[Trial]:
-    """Return the trials on hosts; if there are none, those that only planned from made-up facts."""
+    """Return the trials on hosts; without any, the plans from made-up facts."""
     every = list(trials)
     return [trial for trial in every if trial.state == "tried"] or every
 

@@ -1,4 +1,4 @@
-"""Prints the results of verification: the layers of each host, and every failed check."""
+"""Prints the results of verification: the layers of hosts, and failed checks."""
 
 from __future__ import annotations
 
@@ -47,9 +47,8 @@ def show_verdicts(
 ) -> None:
     """Print the result of each host after ``took_s`` seconds, and the totals.
 
-    ``proofs`` is added to the JSON document if hosts were also proved. ``then_proofs``: the caller prints proofs next,
-    including the note about stand-in files. ``details``: print each layer of hosts that passed, and each change of
-    hosts on which no layer is as desired.
+    ``proofs`` is added to the JSON document. ``then_proofs``: the caller prints proofs and the note about stand-in
+    files. ``details``: print all layers of passed hosts, and all changes of hosts without any layer as desired.
     """
     if as_json:
         hosts = [_verdict_json(verdict) for verdict in results.values]
@@ -84,9 +83,9 @@ def conclude(
     unproved: Iterable[str] = (),
     took_s: float = 0.0,
 ) -> None:
-    """Print how many hosts passed and failed, and recommend commands for the failed ones.
+    """Print the number of passed and failed hosts, and recommended commands.
 
-    ``unproved`` are hosts with failed proofs. ``what`` precedes the counts if it is unclear what they count.
+    ``unproved`` are hosts with failed proofs. ``what`` names what the numbers count.
     """
     out, bare = console.make_console(), _bare(targets, results)
     words = Counter(
@@ -98,7 +97,7 @@ def conclude(
     out.print(Listed(sums, style="bold green" if good else "bold red"))
     wrong = [verdict for verdict in results.values if not verdict.passed]
     differing = {verdict.host for verdict in wrong if not (verdict.plan.empty or verdict.plan.refusals)} | bare
-    # for a host that was examined, the known problems are already printed
+    # known problems of examined hosts are already printed
     failed = [verdict.host for verdict in wrong if verdict.host not in differing and verdict.examination is None]
     failed += [host for host in unproved if host not in differing]
     show_next_of_errors(out, Command("verify"), results.errors, targets, [*dict.fromkeys(failed)])
@@ -119,17 +118,16 @@ def _word(verdict: Verdict, bare: Set[str]) -> str:
 
 
 def _is_bare(verdict: Verdict, targets: Sequence[TargetHost]) -> bool:
-    """Whether nobody has provisioned the host yet, so that a difference in every layer is expected."""
+    """Whether the host was never provisioned, so that every layer differs."""
     layers = {role.role for role in verdict.plan.roles}
     wanted = next(({role.name for role in target.roles} for target in targets if target.name == verdict.host), set())
     return not verdict.host_plan.provisioned and bool(wanted) and wanted <= layers
 
 
 def _alike(verdicts: Iterable[Verdict], bare: Set[str], *, apart: bool) -> Iterator[list[Verdict]]:
-    """Yield groups of hosts that are printed together: passed hosts with equal checks, then failed hosts with equal
-    failures.
+    """Yield groups of hosts to print together: passed hosts with equal checks, then failed hosts with equal failures.
 
-    ``apart``: each host is a group of its own.
+    ``apart``: each host is its own group.
     """
     passed: dict[object, list[Verdict]] = {}
     failed: dict[object, list[Verdict]] = {}
@@ -180,9 +178,9 @@ def _verdict_json(verdict: Verdict) -> dict[str, object]:
 
 
 def _show_verdict(out: Console, group: Sequence[Verdict], *, details: bool) -> None:
-    """Print hosts with the same verdict: the layers, with failed checks of unknown cause, then each known cause once.
+    """Print hosts with the same verdict: layers, failed checks of unknown cause, then each known cause.
 
-    ``details``: print each layer on its own line, each failed check below its cause, and diffs of files.
+    ``details``: print a line per layer, failed checks below their cause, and file diffs.
     """
     verdict, found = group[0], causes(group[0])
     failed = ", ".join(verdict.failed_roles)
@@ -226,13 +224,13 @@ def _told_of_layer(role: str, checks: Sequence[Check], verdict: Verdict) -> Text
 
 
 def _without_gpu(checks: Iterable[Check]) -> str:
-    """Return the number of checks that were not run because they need a GPU, as text; empty if there are none."""
+    """Return the number of checks that need a GPU and did not run, as text; empty for none."""
     without = sum(check.no_gpu for check in checks)
     return f", {without} not run: no GPU" if without else ""
 
 
 def _show_checks(out: Console, bad: Iterable[Check], indent: str, *, details: bool) -> None:
-    """Print failed checks, grouped by reason. With ``details``, print all checks of each group, else only the first."""
+    """Print failed checks, grouped by reason. Without ``details``, print only the first of each group."""
     alike: dict[tuple[str, bool], list[Check]] = {}
     for check in bad:
         alike.setdefault((check.why, check.checked), []).append(check)
@@ -247,9 +245,8 @@ def _show_checks(out: Console, bad: Iterable[Check], indent: str, *, details: bo
 
 
 def _show_cause(out: Console, cause: Cause, *, details: bool) -> None:
-    """Print a known problem, and how many failed checks in each layer it explains. With ``details``, print their
-    names."""
-    from hostwright.audit.reports.diagnosis import known_problem  # slow import, needed only after a failure
+    """Print a known problem, and how many failed checks of each layer it explains; with ``details``, their names."""
+    from hostwright.audit.reports.diagnosis import known_problem
 
     layers = Counter(check.role for check in cause.checks)
     of_layers = ", ".join(f"{number} of {role}" for role, number in layers.items())

@@ -1,7 +1,4 @@
-"""``Probe``: a read-only command for a host. ``Facts``: the answers of one host.
-
-``facts.memory`` caches results computed from facts for hosts with the same answers.
-"""
+"""``Probe``: a read-only command for a host. ``Facts``: a host's answers."""
 
 from __future__ import annotations
 
@@ -14,16 +11,16 @@ from typing import Any, TypeVar
 from hostwright.common.errors import NotAnswered
 from hostwright.plan.state_identity import NO_IDENTITY
 
-PROBE_CAP_BYTES = 64 * 1024  #: default maximum size of an answer; enough for a small text file
+PROBE_CAP_BYTES = 64 * 1024  #: default maximum size of an answer in bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
     """A read-only POSIX sh script that returns a fact of a host. Equal probes run once per host.
 
-    ``script`` runs in a subshell without standard input; its child processes must end before it does. Its standard
-    error is discarded, and at most ``cap_bytes`` of its output are kept. ``root`` runs it as root. A ``Pass`` may
-    answer a probe that has a ``part``, together with other probes; the answer is the same as the answer of ``script``.
+    ``script`` runs in a subshell without standard input, and its child processes must end first. Its standard error is
+    discarded, and at most ``cap_bytes`` of its output are kept. ``root`` runs it as root. If the probe has a ``part``,
+    a ``Pass`` may answer it in place of ``script``.
 
     A ``shared`` probe may run in one subshell with other probes, which saves a process. It must leave the subshell
     unchanged: no exit, and no change of directory, environment, trap or options (except ``-f``). It sets each variable
@@ -35,7 +32,7 @@ class Probe:
     cap_bytes: int = PROBE_CAP_BYTES
     part: PassPart | None = field(default=None, compare=False, repr=False, metadata=NO_IDENTITY)
     shared: bool = field(default=False, compare=False, repr=False, metadata=NO_IDENTITY)
-    #: hash of the probe; cached because an audit looks up probes some thousand times per host
+    #: hash of the probe, cached because an audit looks up probes some thousand times per host
     _hash: int = field(init=False, compare=False, repr=False, metadata=NO_IDENTITY)
 
     def __post_init__(self) -> None:
@@ -45,19 +42,16 @@ class Probe:
         return self._hash
 
     def __reduce__(self) -> tuple[type[Probe], tuple[str, bool, int]]:
-        """Pickle all fields except ``part``, which contains functions that cannot be pickled. Another process does not
-        need it.
-        """
+        """Pickle all fields except ``part``, whose functions cannot be pickled. Other processes do not need it."""
         return Probe, (self.script, self.root, self.cap_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class PassPart:
-    """The part of one probe in a ``Pass``.
+    """The part of a ``Pass`` that answers one probe.
 
-    ``words`` are the arguments that the probe adds to the command line of the ``Pass`` (paths, units). ``read`` returns
-    the probe's answer, given the results of the ``Pass`` by argument; ``None`` means that the probe must run on its
-    own.
+    ``words`` are the probe's arguments for the ``Pass`` (paths, units). ``read`` converts the results by argument to
+    the probe's answer; ``None``: the probe must run on its own.
     """
 
     kind: Pass
@@ -66,9 +60,9 @@ class PassPart:
 
 
 class Pass(ABC):
-    """A command that answers many probes in one run, for a fraction of the cost of a run for each probe."""
+    """A command that answers many probes in one run, for a fraction of the cost."""
 
-    #: highest exit status with which the output is valid; with a higher status, each probe runs on its own
+    #: maximum exit status with valid output. With a higher status, each probe runs on its own.
     fails_with = 0
 
     @abstractmethod
@@ -76,24 +70,22 @@ class Pass(ABC):
         """Return the command with these arguments. Its standard error is discarded."""
 
     def differing(self, _word: str, /) -> str:
-        """Return a text whose occurrence in the output means that the probe with this argument must run on its own.
-        Empty: no such text exists.
+        """Return a text whose occurrence in the output means that this argument's probe must run on its own; may be
+        empty.
         """
         return ""
 
     @abstractmethod
     def found(self, words: Sequence[str], text: str) -> Mapping[str, str]:
-        """Parse the output: argument → result; arguments without a result are missing. Raises ``ValueError`` for
-        unusable output.
-        """
+        """Parse the output: argument → result, if it has one. Raises ``ValueError`` for unusable output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a host to one probe: exit status, output (untrusted text), and whether the output was truncated.
+    """A host's answer to a probe: exit status, untrusted output, and whether the output was truncated.
 
-    ``late_s`` is 0, or the seconds after which a hanging probe was killed. The answer of a killed probe is unknown, and
-    ``Facts`` does not return it.
+    ``late_s`` is 0, or the seconds after which a hanging probe was killed. ``Facts`` does not return a killed probe's
+    answer.
     """
 
     status: int
@@ -117,9 +109,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A dependency on one entry of a probe's answer that is parsed as a table (``Facts.table``), not on the other
-    entries.
-    """
+    """A dependency on one entry of an answer parsed as a table (``Facts.table``)."""
 
     probe: Probe
     read: Callable[[str], Mapping[Any, Any]]
@@ -128,21 +118,21 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class There:
-    """A dependency on whether a probe has an answer, not on the answer's content."""
+    """A dependency on whether a probe has an answer, whatever the answer is."""
 
     probe: Probe
 
 
-ALL = "all facts"  #: stands for a dependency on all facts
-_ABSENT: Hashable = ()  #: token for a probe that did not run
-_SHORT = 64  #: our choice: maximum characters of an answer that is used as its own token; longer answers are hashed
+ALL = "all facts"  #: dependency on all facts
+_ABSENT: Hashable = ()  #: token of a probe that did not run
+_SHORT = 64  #: maximum number of characters in an answer that is its own token (our choice). Longer answers are hashed.
 
 
 class Facts(Mapping[Probe, Answer]):
     """The answers of one host, by probe.
 
-    Reading the answer of a probe that did not run raises ``KeyError``: the caller has a bug. Reading the answer of a
-    probe that hung raises ``NotAnswered``: such a probe is in ``late``, not among the facts.
+    Reading a probe that did not run raises ``KeyError``, a bug of the caller. Reading a probe that hung raises
+    ``NotAnswered``; such a probe is in ``late``.
 
     >>> facts = Facts({Probe("df /"): Answer(137, "", late_s=30)})
     >>> Probe("df /") in facts
@@ -161,7 +151,7 @@ class Facts(Mapping[Probe, Answer]):
 
     @property
     def late(self) -> Mapping[Probe, Answer]:
-        """The probes that hung, each with the answer that has its delay (``Answer.late_s``)."""
+        """The probes that hung, with their delays (``Answer.late_s``)."""
         return self._late
 
     def __getitem__(self, probe: Probe) -> Answer:
@@ -181,14 +171,15 @@ class Facts(Mapping[Probe, Answer]):
     def table(self, probe: Probe, read: Callable[[str], Mapping[K, V]]) -> Mapping[K, V]:
         """Parse the text of a probe's answer with ``read``, which must be pure.
 
-        For a table read by key, ``NotedFacts`` records only these entries as dependencies; for an iteration, it records
-        the whole answer. Different entries must have different ``repr``.
+        If the table is read by key, ``NotedFacts`` records only these entries as dependencies. An iteration records the
+        whole answer. Different entries must have different ``repr``.
         """
         return read(self[probe].text)
 
     def token(self, question: Hashable) -> Hashable:
-        """Return a token that identifies the value of a dependency (a probe, ``TableRow``, ``There`` or ``ALL``). Two
-        tokens are equal if and only if the values are equal.
+        """Return a token for the value of a dependency (a probe, ``TableRow``, ``There`` or ``ALL``).
+
+        Two tokens are equal if and only if the values are equal.
         """
         token = self._tokens.get(question)
         if token is None:

@@ -6,12 +6,12 @@ from hostwright.common.errors import InputError
 from hostwright.common.untrusted import whole
 from hostwright.inventory import Host
 
-GPUS = "hostwright_gpus"  #: inventory variable: number of GPUs that the host has if none has failed
-MODEL = "hostwright_gpu_model"  #: inventory variable: name of a host's GPUs, or a list of names
+GPUS = "hostwright_gpus"  #: inventory variable: number of GPUs in a host without failed GPUs
+MODEL = "hostwright_gpu_model"  #: inventory variable: model name of a host's GPUs, or a list
 
 
 def read_expected_models(host: Host) -> tuple[str, ...]:
-    """The allowed models of a host's GPUs (``hostwright_gpu_model``); empty if the inventory sets no models.
+    """The allowed GPU models of a host (``hostwright_gpu_model``); empty without this variable.
 
     Raises ``InputError`` with file and line for a value that is not a name or a list of names.
     """
@@ -29,7 +29,7 @@ def read_expected_models(host: Host) -> tuple[str, ...]:
 
 
 def read_expected_gpus(host: Host) -> int | None:
-    """The number of a host's GPUs (``hostwright_gpus``); ``None`` if the inventory does not set the number.
+    """The number of a host's GPUs (``hostwright_gpus``); ``None`` without this variable.
 
     Raises ``InputError`` with file and line for a value that is not an integer from 0 to 64.
     """

@@ -1,11 +1,8 @@
-"""Caches results during a run, so that each result is computed only once for hosts with the same answers to probes.
+"""Caches results during a run, each computed once for hosts with the same answers to probes.
 
-A judgement is a pure function of a host's facts, such as the plan of a state. The facts that it reads are its
-dependencies. They are not declared, but recorded with their values while the judgement runs. The result is reused for
-another host whose recorded dependencies have the same values, even if other facts differ.
-
-If a judgement calls another judgement, the dependencies of the second are dependencies of the first, too. Example with
-``judged``:
+A judgement is a pure function of a host's facts, such as the plan of a state. While it runs, the facts that it reads
+are recorded as its dependencies, including those of judgements that it calls. The result is reused for hosts whose
+dependencies have the same values:
 
 >>> from hostwright.plan.model import Answer, Facts, Probe
 >>> KERNEL, SHELL = Probe("uname -r"), Probe("echo $SHELL")
@@ -22,7 +19,7 @@ True
 judged
 False
 
-A run owns its ``Memory``: nothing outlives the run or is written to disk, and its size is limited.
+A run owns its ``Memory``, which is limited in size and never written to disk.
 """
 
 from __future__ import annotations
@@ -41,15 +38,13 @@ from hostwright.plan.facts.noted import NotedFacts, Notes
 T = TypeVar("T")
 K = TypeVar("K")
 
-MOST_RESULTS = 64  #: our choice: maximum number of cached results for one judgement
-MOST_JUDGEMENTS = 8192  #: our choice: maximum number of judgements in the cache; a host with all roles has some hundred
+MOST_RESULTS = 64  #: maximum number of cached results per judgement (our choice)
+MOST_JUDGEMENTS = 8192  #: maximum number of cached judgements (our choice); a host with all roles has some hundred
 
 
 @dataclass(slots=True)
 class _Known:
-    """A leaf in the tree of a judgement's dependencies: the result that was returned, or the exception that was
-    raised.
-    """
+    """A leaf in a judgement's tree of dependencies: a result or an exception."""
 
     value: Any = None
     error: Exception | None = None
@@ -62,9 +57,7 @@ class _Known:
 
 @dataclass(slots=True)
 class _Asked:
-    """An inner node in the tree of a judgement's dependencies: one dependency, and a child node for each known value of
-    it.
-    """
+    """An inner node in a judgement's tree of dependencies: a dependency, and a child node for each known value."""
 
     question: Hashable
     then: dict[Hashable, _Asked | _Known] = field(default_factory=dict)
@@ -74,22 +67,21 @@ class _Asked:
 class _Judgement:
     """The cache of one judgement.
 
-    If no result was reused, caching pauses for some calls, because recording dependencies costs more than it saves.
-    Caching then resumes, because later hosts may have the same answers.
+    If no result was reused, caching pauses for some calls, because recording dependencies has a cost.
     """
 
     begin: _Asked | _Known | None = None
     results: int = 0
-    hits: int = 0  #: number of calls for which a cached result was reused
-    resting: int = 0  #: number of further calls during which caching pauses
-    rest: int = 0  #: number of calls during which caching paused last time
+    hits: int = 0  #: number of calls that reused a result
+    resting: int = 0  #: number of remaining calls without caching
+    rest: int = 0  #: number of calls in the last pause of caching
     last: tuple[object, _Known] | None = None  #: subject of the last call, and its result
 
 
 class Memory:
     """The cache of a run. Thread-safe: each result is computed once, while other threads wait.
 
-    A copy, or a pickled copy in another process, begins empty.
+    Copies, also pickled ones, are empty.
     """
 
     def __init__(self, most_results: int = MOST_RESULTS, most_judgements: int = MOST_JUDGEMENTS):
@@ -100,9 +92,10 @@ class Memory:
 
     @property
     def turn(self) -> AbstractContextManager[object]:
-        """Return a lock that a thread may hold while it computes all results of one host. The thread then waits for
-        other threads once, not once for each of some hundred judgements. With many threads, that waiting takes an
-        eighth of an audit's CPU time.
+        """A lock that a thread may hold while it computes all results of one host.
+
+        Without it, waiting for other threads in some hundred judgements per host takes an eighth of an audit's CPU
+        time.
         """
         return self._lock
 
@@ -115,15 +108,14 @@ class Memory:
         *,
         tries: int = MOST_RESULTS,
     ) -> T:
-        """Return ``work(subject)``, computed once for all subjects that have equal values of the dependencies that
-        ``work`` reads.
+        """Return ``work(subject)``, computed once for subjects with equal values of ``work``'s dependencies.
 
-        A subject is a ``Facts`` object or has two of its methods: ``token``, which identifies the value of a
-        dependency, and ``noting(notes)``, which returns a copy that records each dependency read, with its token.
+        A subject is a ``Facts`` object or has two of its methods: ``token`` identifies the value of a dependency, and
+        ``noting(notes)`` returns a copy that records reads.
 
-        ``key`` identifies the judgement: equal keys must mean equal work. ``errors`` are cached like results; other
-        exceptions are not. After ``tries`` results of which none was reused, caching of the judgement pauses. Use a low
-        number for a judgement whose dependencies cost more to record than the judgement costs to compute.
+        Equal keys must mean equal work. ``errors`` are cached like results; other exceptions are not. Caching pauses
+        after ``tries`` results without reuse. Use a low number for work that is cheaper than recording its
+        dependencies.
         """
         seen: Any = subject
         with self._lock:
@@ -151,8 +143,9 @@ class Memory:
         return result
 
     def kept(self, name: str, key: Hashable, make: Callable[[], T]) -> T:
-        """Return ``make()``, computed once per ``name`` and ``key``; the result must depend on nothing else. At most
-        ``most_results`` results are cached for each name.
+        """Return ``make()``, computed once per ``name`` and ``key``; the result must depend on nothing else.
+
+        At most ``most_results`` results are cached for each name.
         """
         with self._lock:
             made = self._kept.setdefault(name, {})
@@ -185,9 +178,7 @@ class Memory:
         return end
 
     def _forget(self, known: _Judgement) -> None:
-        """Clear the cache of a judgement. If no result was reused, caching pauses for twice as many calls as last
-        time.
-        """
+        """Clear a judgement's cache. If no result was reused, the next pause is twice as long as the last one."""
         scattered = known.hits < known.results
         known.rest = max(self._most_results, 2 * known.rest) if scattered else 0
         known.begin, known.results, known.hits, known.resting = None, 0, 0, known.rest
@@ -197,7 +188,7 @@ class Memory:
 
 
 def _way(notes: Iterable[tuple[Hashable, Hashable]], end: _Known) -> _Asked | _Known:
-    """Return a chain of nodes, one for each pair of dependency and token, that ends in the leaf ``end``."""
+    """Return a chain of nodes for pairs of dependency and token, with the leaf ``end``."""
     node: _Asked | _Known = end
     for question, token in reversed(tuple(notes)):
         node = _Asked(question, {token: node})
@@ -205,10 +196,10 @@ def _way(notes: Iterable[tuple[Hashable, Hashable]], end: _Known) -> _Asked | _K
 
 
 def _add(begin: _Asked | _Known, notes: Notes, end: _Known) -> bool:
-    """Add the recorded dependencies with their result ``end`` to the tree; return ``False`` if the tree has other
-    dependencies at the same depth.
+    """Add recorded dependencies and the result ``end`` to the tree. ``False``: the tree has another one at the same
+    depth.
 
-    This happens if the judgement reads its dependencies in a varying order, for example while it iterates over a set.
+    This happens if a judgement reads its dependencies in varying order, such as while iterating over a set.
     """
     node: _Asked | _Known | None = begin
     steps: Iterator[tuple[Hashable, Hashable]] = iter(notes.items())

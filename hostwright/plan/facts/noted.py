@@ -1,4 +1,4 @@
-"""A copy of a host's facts that records which facts are read."""
+"""A host's facts that record which facts are read."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 
 from hostwright.plan.facts import ALL, Answer, Facts, K, Probe, TableRow, There, V
 
-Notes = dict[Hashable, Hashable]  #: dependencies in the order in which they were read, each with the token of its value
+Notes = dict[Hashable, Hashable]  #: dependencies in reading order, each with the token of its value
 
 
 class NotedFacts(Facts):
-    """Facts that record every read, including reads for probes that did not run."""
+    """Facts that record every read, also of probes that did not run."""
 
     __slots__ = ("_notes", "_read")
 
@@ -19,7 +19,7 @@ class NotedFacts(Facts):
 
     @property
     def late(self) -> Mapping[Probe, Answer]:
-        """The probes that hung, each with the answer that has its delay (``Answer.late_s``)."""
+        """The probes that hung, with their delays (``Answer.late_s``)."""
         return _NotedLate(self._read.late, self)
 
     def __getitem__(self, probe: Probe) -> Answer:
@@ -39,19 +39,17 @@ class NotedFacts(Facts):
         return len(self._read)
 
     def table(self, probe: Probe, read: Callable[[str], Mapping[K, V]]) -> Mapping[K, V]:
-        """Return the table like ``Facts.table``, and record each entry that is read from it as a dependency."""
+        """Return ``Facts.table``, and record each entry that is read as a dependency."""
         self.there(probe)
         return _NotedTable(probe, read, self, self._read.table(probe, read))
 
     def there(self, probe: object) -> None:
-        """Record a dependency on whether the probe has an answer (``There``)."""
+        """Record a dependency on whether the probe has an answer."""
         if isinstance(probe, Probe) and probe not in self._notes:
             self.token(There(probe))
 
     def token(self, question: Hashable) -> Hashable:
-        """Return ``Facts.token`` for a dependency, and record the dependency, because the result may depend on its
-        value.
-        """
+        """Return ``Facts.token`` for a dependency, and record the dependency."""
         token = self._notes.get(question)
         if token is None:
             token = self._notes[question] = self._read.token(question)

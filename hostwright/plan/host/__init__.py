@@ -1,3 +1,1 @@
-"""Probes that run on every host, whatever roles it has: for facts, jobs, locks, running work, drain state and release
-record.
-"""
+"""Probes that run on every host, whatever its roles: facts, jobs, locks, running work, drain state, release record."""

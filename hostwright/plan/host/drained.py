@@ -1,4 +1,4 @@
-"""Reads the file on a host that records that Hostwright drained the host."""
+"""Reads the drain record, a file on each host that Hostwright drained."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from hostwright.plan.model import Facts, Probe
 PATH = "/var/lib/hostwright/drained.json"
 SCHEMA = 1
 DRAINED = Probe(sh("[ -e %s ] && cat -- %s", PATH, PATH), root=True, cap_bytes=8192, shared=True)
-_FIELD_CHARACTERS = 300  #: maximum characters kept of each field in the host's file
+_FIELD_CHARACTERS = 300  #: maximum number of characters of each field in the drain record
 
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """The record on a host that Hostwright drained it; an unreadable field is empty."""
+    """The drain record of a host; unreadable fields are empty."""
 
     run: str = ""
     operator: str = ""
     reason: str = ""
-    since: str = ""  #: time at which the host was drained (ISO 8601, UTC)
+    since: str = ""  #: time of the drain (ISO 8601, UTC)
 
     def __str__(self) -> str:
         who = f"{self.operator or 'somebody'} (run {self.run or 'unknown'})"
@@ -31,9 +31,7 @@ class Drained:
 
 
 def drained(facts: Facts) -> Drained | None:
-    """The drain record of the host; ``None`` if the host is not drained. Only Hostwright writes the file, so the host
-    counts as drained whatever the file contains.
-    """
+    """The host's drain record; ``None`` if the host is not drained. A record with any content counts."""
     answer = facts[DRAINED]
     if not answer.ok:
         return None
@@ -43,7 +41,7 @@ def drained(facts: Facts) -> Drained | None:
 
 
 def one_line(value: object) -> str:
-    """Return the text on one line, without control characters. For texts from a host, and for environment variables."""
+    """Put an untrusted text on one line, without control characters."""
     return (
         "".join(char if char.isprintable() else " " for char in value)[:_FIELD_CHARACTERS]
         if isinstance(value, str)

@@ -12,29 +12,26 @@ from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.stack.rules import HostFacts
 
 OS_RELEASE = Probe("while IFS= read -r line; do printf '%s\\n' \"$line\"; done </etc/os-release", shared=True)
-#: kernel release and machine type, as printed by ``uname -rm``. The probe runs ``uname`` only on kernels before 6.1,
-#: which have no /proc/sys/kernel/arch.
+#: kernel release and machine type, as in ``uname -rm``. Kernels before 6.1 lack /proc/sys/kernel/arch.
 UNAME = Probe(
     'read -r k </proc/sys/kernel/osrelease && read -r m </proc/sys/kernel/arch && echo "$k $m" || uname -rm',
     shared=True,
 )
-#: Prints PCI vendor, class and device of each display controller (0x03…) and each "other bridge" (0x0680), such as a
-#: switch between GPUs; one device per line: ``0x10de 0x030200 0x1eb8``.
+#: PCI vendor, class and device, as ``0x10de 0x030200 0x1eb8``, of display controllers (0x03…) and "other bridges"
+#: (0x0680)
 PCI = Probe(
     'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; read -r c <"$d/class"; '
     'case $c in 0x03*|0x0680*) read -r i <"$d/device"; echo "$v $c $i" ;; esac; done; :',
     shared=True,
 )
-#: whether the first processor has AVX. The probe reads only this processor, because reading a hundred takes
-#: milliseconds.
+#: whether the first processor has AVX. Reading a hundred processors would take milliseconds.
 AVX = Probe(
     'avx=; while read -r name _ flags; do case $name" $flags " in flags*" avx "*) avx=yes; break ;; " "*) break ;; '
     'esac; done </proc/cpuinfo; [ "$avx" ]',
     shared=True,
 )
-#: path and version of each Python interpreter that can create a venv. Interpreters from deadsnakes and source builds
-#: are found by name. All directories are searched, so that the first match on a user's PATH (pyenv, conda) does not
-#: hide others.
+#: Path and version of each Python interpreter that can create a venv. The first match on PATH (pyenv, conda) may hide
+#: others.
 PYTHONS = Probe(
     "IFS=:; set --; for p in python3 python3.7 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 "
     'python3.14; do for d in $PATH /usr/local/bin /usr/bin; do [ ! -x "$d/$p" ] || [ -d "$d/$p" ] || '
@@ -48,7 +45,7 @@ HOST_PROBES = (OS_RELEASE, UNAME, PCI, AVX, PYTHONS, MEMORY)
 
 
 def os_release(facts: Facts) -> dict[str, str]:
-    r"""Return the variables in ``/etc/os-release``, their values without quotes.
+    r"""The variables in ``/etc/os-release``, without quotes.
 
     >>> from hostwright.plan.model import Answer
     >>> os_release(Facts({OS_RELEASE: Answer(0, 'ID=debian\nVERSION_ID="12"\n')}))
@@ -59,7 +56,7 @@ def os_release(facts: Facts) -> dict[str, str]:
 
 
 class PciDevice(NamedTuple):
-    """A device on the PCI bus; ``kind`` is the PCI class code including the programming interface (0x030200)."""
+    """A device on the PCI bus; ``kind`` is its class code with the programming interface (0x030200)."""
 
     vendor: int
     kind: int
@@ -67,7 +64,7 @@ class PciDevice(NamedTuple):
 
 
 def pci_devices(facts: Facts) -> tuple[PciDevice, ...]:
-    r"""The display controllers on a host's PCI bus, and the bridges of class 0x0680 on it.
+    r"""The display controllers and bridges of class 0x0680 on a host's PCI bus.
 
     >>> from hostwright.plan.model import Answer
     >>> [f"{card.device:04x}" for card in pci_devices(Facts({PCI: Answer(0, "0x10de 0x030200 0x1eb8\n")}))]
@@ -82,7 +79,7 @@ def display_controllers(facts: Facts) -> tuple[PciDevice, ...]:
 
 
 def pythons(facts: Facts) -> dict[str, str]:
-    r"""Minor version → path of the first interpreter with that version on the host's PATH.
+    r"""Minor version → path of the first interpreter with that version on PATH.
 
     >>> from hostwright.plan.model import Answer
     >>> pythons(Facts({PYTHONS: Answer(0, "/usr/bin/python3.9 3.9\n/usr/local/bin/python3.11 3.11\n")}))
@@ -97,12 +94,12 @@ def pythons(facts: Facts) -> dict[str, str]:
 
 
 def with_python(python: str) -> Facts:
-    """Return facts that contain nothing but one Python of the distribution, of version ``python`` (``3.9``)."""
+    """Return facts with nothing but the distribution's Python ``python`` (``3.9``)."""
     return Facts({PYTHONS: Answer(0, f"/usr/bin/python{python} {python}\n")})
 
 
 def interpreters(facts: Facts) -> tuple[str, ...]:
-    r"""The host's Python versions with their paths, oldest first, as texts for messages.
+    r"""The host's Python versions with paths, oldest first, for messages.
 
     >>> from hostwright.plan.model import Answer
     >>> interpreters(Facts({PYTHONS: Answer(0, "/usr/local/bin/python3.11 3.11\n/usr/bin/python3.9 3.9\n")}))
@@ -119,9 +116,7 @@ def memory_bytes(facts: Facts) -> int | None:
 
 
 def read_host(facts: Facts) -> HostFacts:
-    """Return the facts for compatibility rules, from the answers to ``HOST_PROBES``; facts that could not be read are
-    unknown.
-    """
+    """Return the facts for compatibility rules from the answers to ``HOST_PROBES``. Unreadable facts are unknown."""
     release = os_release(facts)
     kernel, _, machine = facts[UNAME].strip().partition(" ")
     return HostFacts(

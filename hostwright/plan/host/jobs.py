@@ -1,4 +1,4 @@
-"""Reads the jobs that run on a host; the probe for them runs on every host."""
+"""Reads the jobs that run on a host."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Facts, Probe
 
 JOBS_DIR = "/var/lib/hostwright/jobs"
-#: Parent directories for a job's working directory, in order of preference; /tmp and /var are often mounted noexec.
+#: parent directories of a job's working directory, in order of preference. /tmp and /var are often mounted noexec.
 WORK_DIRS = (
     "/var/lib/hostwright/work",
     "/opt/hostwright/work",
     "/usr/local/lib/hostwright/work",
     "/tmp/hostwright-work",  # noqa: S108 - used only if it belongs to root
 )
-#: our estimate: disk space for the jobs of all roles at once; the driver R470 alone unpacks 1 GB
+#: disk space in bytes for the jobs of all roles at once (our estimate); the driver R470 alone unpacks 1 GB
 WORK_BYTES = 4_000_000_000
-NOTE = "hostwright: note: "  #: prefix of a line in a step's output that is a note for the operator
-#: prefix of a line in a step's output that is Hostwright's own error; more precise than errors of other programs
+NOTE = "hostwright: note: "  #: prefix of a step's output line that is a note for the operator
+#: prefix of a step's output line that is Hostwright's own error
 ERROR = "hostwright: error: "
-#: our choice: maximum number of running jobs that are read; a host has fewer roles, and a role has one job at a time
+#: maximum number of running jobs that are read (our choice), one per role
 MOST_RUNNING = 64
-_RECORD_CAP_BYTES = 64 * 1024  #: maximum bytes read of one ``job.json``; the file of a role with 200 steps has 12 KiB
+_RECORD_CAP_BYTES = 64 * 1024  #: maximum number of bytes read of a ``job.json``; 200 steps need 12 KiB
 _RUNNING_CAP_BYTES = 512 * 1024
 
 
 def alive_script() -> str:
-    """Return shell commands that define the function ``alive``, which tests whether the job ``$1`` runs on the host."""
+    """Return the shell function ``alive``, which tests whether the job ``$1`` runs on the host."""
     return sh_file(__file__, "alive.sh", jobs=JOBS_DIR)
 
 
-#: Prints one line per running job: the name of the job's directory, a space, and the content of ``job.json``.
+#: Prints a line per running job: the name of its directory, a space, and ``job.json``.
 RUNNING = Probe(
     alive_script() + sh_file(__file__, "running.sh", jobs=JOBS_DIR, cap=_RECORD_CAP_BYTES),
     root=True,
@@ -47,8 +47,9 @@ RUNNING = Probe(
 
 
 def begun_by(run: str) -> Probe:
-    """Return a probe that lists all jobs that a run started on the host, running or ended, oldest first, in the format
-    of ``RUNNING``.
+    """Return a probe that lists all jobs that a run started on the host, running or ended.
+
+    The jobs are in the format of ``RUNNING``, oldest first.
     """
     script = (
         sh("cd %s 2>/dev/null || exit 0\n", JOBS_DIR)
@@ -73,7 +74,7 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """A job that runs on a host. If the file ``job.json`` is missing or damaged, only ``id`` is known."""
+    """A job that runs on a host. Without a valid ``job.json``, only ``id`` is known."""
 
     id: str
     role: str = ""
@@ -84,12 +85,12 @@ class RunningJob:
 
 
 def running(facts: Facts) -> tuple[RunningJob, ...]:
-    """Return the jobs of earlier runs that still run on the host, at most ``MOST_RUNNING + 1``."""
+    """Return the host's running jobs of earlier runs, at most ``MOST_RUNNING + 1``."""
     return read_jobs(facts[RUNNING].text)
 
 
 def read_jobs(text: str) -> tuple[RunningJob, ...]:
-    """The jobs in an answer of ``RUNNING`` or ``begun_by``, at most ``MOST_RUNNING + 1``."""
+    """Parse an answer of ``RUNNING`` or ``begun_by``, at most ``MOST_RUNNING + 1`` jobs."""
     lines = (line.partition(" ") for line in text.split("\n"))
     jobs = (_running(name, record) for name, _, record in lines if is_job_id(name))
     return tuple(islice(jobs, MOST_RUNNING + 1))
@@ -104,5 +105,5 @@ def _running(name: str, record: str) -> RunningJob:
 
 
 def is_job_id(name: str) -> bool:
-    """Return whether ``name`` has the form of the name of a job's directory."""
+    """Return whether ``name`` could name a job's directory."""
     return re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,120}", name) is not None and not name.endswith(".new")

@@ -1,11 +1,10 @@
-"""Locks on hosts: their records, the probes that read the locks, the scripts that change them, and the errors that they
-cause.
+"""Locks on hosts: records, probes that read locks, scripts that change locks, and errors.
 
-A *run's* lock is ``flock`` on ``/run/hostwright/run.lock``, held by ``hostwright.apply.locking.runlock``: it ends with
-the run, however the run ends. ``run.json`` next to it only describes the holder.
+A *run's* lock is ``flock`` on ``/run/hostwright/run.lock``, held by ``hostwright.apply.locking.runlock``. It ends with
+the run, however the run ends. ``run.json`` next to it describes the holder.
 
-An *operator's* lock is the file ``/var/lib/hostwright/lock.json``, which outlives reboots and expires. Times are those
-of the controllers, because the clock of a host under repair may be wrong by a year.
+An *operator's* lock is the file ``/var/lib/hostwright/lock.json``, which outlives reboots and expires. Its times come
+from controllers, because the clock of a host under repair may be wrong.
 """
 
 from __future__ import annotations
@@ -29,32 +28,33 @@ from hostwright.plan.model import Answer, Facts, Probe
 
 RUN_DIR = "/run/hostwright"
 STATE_DIR = "/var/lib/hostwright"
-#: seconds from the controller's last heartbeat to the end of the run's lock. Heartbeats stop if the network fails or a
-#: laptop is closed.
+#: seconds from the controller's last heartbeat to the end of the run's lock
 LAPSES_S = 15
-STALE_S = 8.0  #: seconds without a heartbeat after which a lock will soon expire: two heartbeats are missing
-MOVED_STATUS = 75  #: exit status (EX_TEMPFAIL) of a script that found another lock than the lock read before
-DEFAULT_FOR = "8h"  #: default duration of an operator's lock: a working day, so that a forgotten lock expires overnight
-#: maximum bytes read of a lock's record: four times the longest record that Hostwright writes
+STALE_S = 8.0  #: seconds without a heartbeat after which a lock will soon expire: two missing heartbeats
+MOVED_STATUS = 75  #: exit status (EX_TEMPFAIL) of a script that found a different lock than expected
+DEFAULT_FOR = "8h"  #: default duration of an operator's lock: a working day
+#: maximum number of bytes read of a lock's record: four times the longest valid record
 RECORD_CAP_BYTES = 8 * 1024
 
-#: One line of text without control characters, as in all records that Hostwright writes.
+#: line of text without control characters
 _Line = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\P{C}*$")]
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The holder of a run's lock. ``machine``, ``pid`` and ``started`` identify the controller's process, so that
-    another run on that machine can test whether the process still runs.
+    """The holder of a run's lock.
+
+    ``machine``, ``pid`` and ``started`` identify the controller's process, so that runs on that machine can test
+    whether it still runs.
     """
 
-    owner: _Line  #: user and machine of the holder: ``user@machine``
+    owner: _Line  #: ``user@machine``
     run: _Line
     host: _Line  #: name of the locked host in the owner's inventory
     machine: _Line
     pid: Annotated[int, Field(ge=1)]
     started: Annotated[str, Field(max_length=100)]
-    since: AwareDatetime  #: start of the lock, according to the controller's clock
+    since: AwareDatetime  #: start of the lock by the controller's clock
     lapses_s: Annotated[float, Field(gt=0)] = LAPSES_S
     schema: Literal[1] = 1
 
@@ -91,12 +91,10 @@ class OperatorLock:
         return f"locked by {self.owner} since {moment(self.since)} until {moment(self.until)}: {self.reason}"
 
 
-#: The lock that stands for a lock file that is damaged or from a later Hostwright: the host then counts as locked.
-UNREADABLE: Final = OperatorLock(
-    "", "", "", datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-)  #: compared with ``is``, not by value
+#: Stands for a damaged or newer lock file. The host then counts as locked.
+UNREADABLE: Final = OperatorLock("", "", "", datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
-#: Prints "there" and the content of the lock file; prints only "there" if the folder is not accessible, because a lock
+#: Prints "there" and the content of the lock file. Without access to the folder, prints only "there", because a lock
 #: may exist.
 LOCK = Probe(
     f"if [ -d {STATE_DIR} ] && {{ [ ! -x {STATE_DIR} ] || [ -e {STATE_DIR}/lock.json ]; }}\n"
@@ -105,16 +103,13 @@ LOCK = Probe(
     shared=True,
 )
 
-#: Shell command that prints the start time of the process ``$pid``: field 22 of /proc/PID/stat. Fields are counted
-#: after the program's name, which may contain any character.
+#: Prints the start time of the process ``$pid``, field 22 of /proc/PID/stat. The name before it may contain blanks.
 START_OF = "sed 's/.*) //' \"/proc/$pid/stat\" 2>/dev/null | cut -d' ' -f20"
 
 #: While a run holds the lock, prints the seconds since the controller's last heartbeat (by the host's clock), and the
-#: lock's record. The probe tests whether the process that holds the lock runs, because a trial with flock(1) has two
-#: disadvantages. It could make a run fail that starts at that moment. It also needs root: other users have no access to
-#: the lock file, because they could block every run with flock(2). In a container, ``/proc/locks`` does not list a lock
-#: whose flock(1) has ended. On a host with the mount option ``hidepid``, a login user's probe prints nothing, but the
-#: lock still works.
+#: lock's record. The probe tests whether the process that holds the lock runs. A trial with flock(1) would need root,
+#: and could make a run fail that starts at that moment. In a container, ``/proc/locks`` does not list a lock whose
+#: flock(1) has ended. With the mount option ``hidepid``, a login user's probe prints nothing.
 RUN_LOCK = Probe(
     f"if [ -e {RUN_DIR}/run.pid ] && read -r pid started <{RUN_DIR}/run.pid"
     f' && [ -n "$started" ] && [ "$({START_OF})" = "$started" ]; then '
@@ -125,17 +120,13 @@ RUN_LOCK = Probe(
 
 
 def holder(run: str, host: str, now: datetime, owner: str = "") -> Holder:
-    """Return the record of a run's lock that this process holds, in the name of ``owner`` (default: the user who runs
-    the process).
-    """
+    """Return the record of a run's lock that this process holds for ``owner`` (default: the user of the process)."""
     pid = os.getpid()
     return Holder(owner or operator(), run, host, machine_id(), pid, process_start(pid), now.replace(microsecond=0))
 
 
 def operator_lock(facts: Facts) -> OperatorLock | None:
-    """The operator's lock on a host, expired or not; ``UNREADABLE`` if the lock file is invalid; ``None`` if no lock
-    exists.
-    """
+    """The operator's lock on a host, expired or not; ``UNREADABLE`` if its file is invalid; ``None`` without a lock."""
     text = _lock_text(facts[LOCK])
     if text is None:
         return None
@@ -146,14 +137,14 @@ def operator_lock(facts: Facts) -> OperatorLock | None:
 
 
 def run_lock(facts: Facts) -> Holder | None:
-    """The holder of the run's lock on the host; ``None`` if no run holds the lock, or if its record is invalid."""
+    """The holder of the run's lock on the host; ``None`` without a lock, or if its record is invalid."""
     return read_holder(facts[RUN_LOCK].text.rpartition("heard")[2].partition("\n")[2])
 
 
 def living(facts: Facts, ours: Holder) -> Holder | None:
-    """The holder of another run's lock on the host, if that run still sends heartbeats; else ``None``.
+    """The holder of another run's lock on the host; ``None`` without one.
 
-    A run that sends no heartbeats, or whose process on this machine has ended, no longer holds the lock.
+    A run without heartbeats, or whose process on this machine has ended, no longer holds its lock.
     """
     held = run_lock(facts)
     age = facts[RUN_LOCK].text.partition("heard ")[2].partition("\n")[0]
@@ -162,7 +153,7 @@ def living(facts: Facts, ours: Holder) -> Holder | None:
 
 
 def read_holder(text: str) -> Holder | None:
-    """Parse the record of a run's lock; return ``None`` if the record is invalid."""
+    """Parse the record of a run's lock; ``None`` if invalid."""
     try:
         return adapter(Holder).validate_json(text, strict=True)
     except ValidationError:
@@ -172,9 +163,8 @@ def read_holder(text: str) -> Holder | None:
 def lapsing(held: Holder | None, age_s: float, ours: Holder) -> bool:
     """Whether a run's lock will soon expire, because its controller was killed or sends no heartbeats.
 
-    ``age_s`` are the seconds since the last heartbeat. True for a lock of this same run: the lock remains from a lost
-    connection or worker, because a run uses only one connection and one worker per host at a time. ``held`` is ``None``
-    if the record could not be read because it is being written or removed.
+    ``age_s`` are the seconds since the last heartbeat. ``held`` is ``None`` while the record is being written or
+    removed. A lock of this same run counts as expiring, because a lost connection or worker left it.
     """
     if held is None or age_s > STALE_S or held.run == ours.run:
         return True
@@ -182,7 +172,7 @@ def lapsing(held: Holder | None, age_s: float, ours: Holder) -> bool:
 
 
 def held_by(held: Holder | None) -> str:
-    """The error text for an operator or a run that needs a host locked by another run."""
+    """The error text for an operator or run that needs a host locked by another run."""
     if held is None:
         return "in use by another run, whose record is not readable yet; try again in a moment"
     machine = held.owner.rpartition("@")[2]
@@ -195,8 +185,7 @@ def held_by(held: Holder | None) -> str:
 def refusal(facts: Facts, now: datetime) -> str:
     """The error text if an operator's lock forbids changes to a host; empty if changes are allowed.
 
-    Changes by the lock's owner are refused, too: a host that awaits repair must also be safe from the owner's cron jobs
-    and commands with ``--hosts all``. The owner can remove the lock with one command.
+    The lock also applies to its owner's cron jobs, and to commands with ``--hosts all``.
     """
     lock = operator_lock(facts)
     if lock is None or lock.expired(now):
@@ -208,7 +197,7 @@ def refusal(facts: Facts, now: datetime) -> str:
 
 
 def forbids(lock: OperatorLock | None, who: str, now: datetime) -> str:
-    """The error text if the operator ``who`` needs ``--force`` to replace or remove a host's lock; empty otherwise."""
+    """The error text if the operator ``who`` needs ``--force`` to replace or remove a host's lock; else empty."""
     if lock is None or lock.expired(now) or lock.owner == who:
         return ""
     return f"{lock}. The lock is not yours; contact its owner, or pass --force"
@@ -217,15 +206,16 @@ def forbids(lock: OperatorLock | None, who: str, now: datetime) -> str:
 def lock_script(lock: OperatorLock, facts: Facts, *, force: bool = False) -> str:
     """Return a root program that writes an operator's lock to a host, atomically and durably.
 
-    If the lock on the host differs from the lock in ``facts``, the program changes nothing and exits with
-    ``MOVED_STATUS``. So if two operators lock a host at once, only the first succeeds. ``force`` skips this check.
+    If the host's lock differs from the one in ``facts``, the program changes nothing and exits with ``MOVED_STATUS``,
+    unless ``force`` is set. Of two operators who lock a host at once, only the first succeeds.
     """
     return _change_script(lock.to_json(), "" if force else _seen(facts))
 
 
 def unlock_script(facts: Facts, *, force: bool = False) -> str:
-    """Return a root program that removes the operator's lock from a host if it is still the lock in ``facts`` (see
-    ``lock_script``).
+    """Return a root program that removes the operator's lock from a host if it equals the lock in ``facts``.
+
+    ``force`` and the exit status are as in ``lock_script``.
     """
     return _change_script("", "" if force else _seen(facts))
 
@@ -248,15 +238,15 @@ def moment(time: datetime) -> str:
     """Format a time in UTC for messages."""
     try:
         return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    # a host may send a time at the end of the year 9999, for which the UTC time may be in the year 10000
+    # a host's time at the end of the year 9999 may be in the year 10000 in UTC
     except OverflowError:
         return time.isoformat()
 
 
 def read_duration(text: str, where: str = "--for") -> timedelta:
-    """Parse a duration such as ``3d``, ``12h``, ``90m``, ``2w`` or ``1d12h``. Raises ``InputError`` for any other text.
+    """Parse a duration such as ``3d``, ``12h``, ``90m``, ``2w`` or ``1d12h``.
 
-    A number without a unit is rejected, because the unit is not obvious.
+    Raises ``InputError`` for any other text, also for a number without a unit.
     """
     try:
         if text.strip().isdecimal():

@@ -1,4 +1,4 @@
-"""Makes the release records that are written to hosts; ``release`` reads the records."""
+"""Makes the release records that are written to hosts."""
 
 from __future__ import annotations
 
@@ -25,28 +25,23 @@ from hostwright.plan.model import Resource
 from hostwright.plan.state_identity import identity_of
 from hostwright.stack.stack import RoleFile, Stack
 
-STATE_DIGITS = 16  #: number of hex digits kept of the hash of a desired state
+STATE_DIGITS = 16  #: number of hex digits kept of a desired state's hash
 
 
 def desired_sha256(role: DesiredRole) -> str:
-    """Return a hash of a role's desired states. Equal states have equal hashes on all machines and in later versions of
-    Hostwright.
-    """
+    """Return a hash of a role's desired states, equal on all machines and in later versions of Hostwright."""
     return hash_of([identity_of(resource) for resource in role.resources])
 
 
 def state_sha256(resource: Resource) -> str:
-    """Return the first ``STATE_DIGITS`` hex digits of the hash of one desired state: enough to distinguish the hundred
-    states of a role.
-    """
+    """Return the hash of a desired state, shortened to ``STATE_DIGITS`` hex digits."""
     return hash_of(identity_of(resource))[:STATE_DIGITS]
 
 
 def renewed(desired: Desired, before: Mapping[str, Any], run: RunStamp) -> dict[str, Any] | None:
-    """Return the new release record for a host whose roles are as desired; ``None`` if the record ``before`` is up to
-    date.
+    """Return the new release record for a host that is as desired; ``None`` if the record ``before`` is up to date.
 
-    Roles that this run did not check keep their entries if ``before`` is a record of the same stack.
+    Roles that this run did not check keep their entries if ``before`` has the same stack.
     """
     stack = desired.stack
     same = names_stack(before, stack)
@@ -85,10 +80,9 @@ def renewed(desired: Desired, before: Mapping[str, Any], run: RunStamp) -> dict[
 
 
 def reduced(before: Mapping[str, Any], gone: Iterable[str]) -> dict[str, Any] | None:
-    """Return the release record after the roles ``gone`` were removed: empty if no role remains, ``None`` if the record
-    does not change.
+    """Return the record without the removed roles ``gone``: empty if no role remains, ``None`` if nothing changes.
 
-    The new record has the schema of ``before``, because the digest in it was computed for that schema.
+    The new record has the schema of ``before``, because its digest belongs to that schema.
     """
     roles = before.get("roles", {})
     left = {name: entry for name, entry in roles.items() if name not in set(gone)}
@@ -106,10 +100,9 @@ def _differs(kept: Mapping[str, Any], name: str, sha256: str) -> bool:
 
 
 def former_name(before: Mapping[str, Any], stack: Stack) -> str:
-    """Return the file name under which the record ``before`` is kept when a record of ``stack`` replaces it; empty if
-    it is not kept.
+    """Return the file name for keeping a record that a record of ``stack`` replaces; empty if it is not kept.
 
-    The record is untrusted data from a host, so the name contains only a valid time and hex digits from it.
+    The record ``before`` is untrusted, so only a valid time and hex digits from it are used.
     """
     if not before or about(before, stack):
         return ""
@@ -119,8 +112,7 @@ def former_name(before: Mapping[str, Any], stack: Stack) -> str:
 def write_script(
     record: Mapping[str, Any], path: str = PATH, *, former: str = "", folder: str = FORMER, seen: Iterable[str] = ()
 ) -> str:
-    """Return a root program that writes the record atomically. ``former`` is the file name under which it keeps the
-    previous record.
+    """Return a root program that writes the record atomically, and keeps the previous one as the file ``former``.
 
     ``seen`` are the roles that this run checked. The file's modification time changes only if ``seen`` has all roles of
     the record.

@@ -1,7 +1,6 @@
-"""Finds the programs that use a host's accelerators. These programs are called users.
+"""Finds the programs that use a host's accelerators, called users.
 
-All known roles contribute functions for this, not only the roles of the host, because programs may use a GPU whatever
-roles the host has.
+All known roles contribute functions, because any host's programs may use a GPU.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from hostwright.plan.model import Condition, Facts, Probe
 from hostwright.plan.probing import ordered
 from hostwright.plan.roles.role import Role, discover, reading_cards
 
-PART: Final = "occupancy"  #: name of the module in a role's folder that defines ``OCCUPANCY``
+PART: Final = "occupancy"  #: module in a role's folder that defines ``OCCUPANCY``
 
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
     """Probes and functions that find the users of one kind of accelerator. All functions read answers to ``probes``.
 
-    ``users`` returns names of users for messages, such as ``python3 (4711)``. ``ended`` returns the work that a reboot
-    ends, whether it uses an accelerator or not, each with the service that restarts it (empty if none does).
-    ``known_as`` maps technical names, or their beginnings, to names for messages. ``services`` are the services whose
-    restart ends work, each as the name that scripts use and a condition whose ``users`` returns that work.
+    ``users`` returns users' names for messages, such as ``python3 (4711)``. ``ended`` returns all work that a reboot
+    ends, each with the service that restarts it, or an empty text. ``known_as`` maps technical names, or their
+    beginnings, to names for messages. ``services`` are pairs of a service whose restart ends work, and a condition
+    whose ``users`` returns that work.
     """
 
     probes: tuple[Probe, ...]
@@ -44,51 +43,42 @@ class Occupancies:
 
     @property
     def probes(self) -> tuple[Probe, ...]:
-        """The probes for all kinds of accelerators. A plan with a change that disturbs running work needs them."""
+        """The probes for all kinds of accelerators, for plans that disturb running work."""
         return ordered(probe for kind in self.each for probe in kind.probes)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """The users of the host's accelerators, each once. Reads the answers to ``probes``; a probe that hung counts as
-        a user.
-        """
+        """The users of the host's accelerators, each once. A probe that hung counts as a user."""
         return self.named((name for kind in self.each for name in _users(kind, facts)), facts)
 
     def ended(self, facts: Facts) -> tuple[str, ...]:
-        """The work that a reboot ends and no service restarts, whether the work uses an accelerator or not. Reads the
-        answers to ``probes``.
-        """
+        """The work that a reboot ends and no service restarts, with or without accelerators."""
         return tuple(name for name, again in self._ended(facts) if not again)
 
     def at_work(self, facts: Facts, *, boots: bool) -> AtWork:
-        """The users of accelerators, and the work that turning off the host ends. With ``boots``, the host boots
-        afterwards, so work that a service restarts at boot is left out.
+        """The users of accelerators, and the work that turning off the host ends.
 
-        Reads ``probes``.
+        With ``boots``, work that a service restarts at boot is omitted.
         """
         ended = self._ended(facts)
         return AtWork(self.users(facts), tuple(name for name, again in ended if not (boots and again)))
 
     def returning(self, facts: Facts) -> tuple[str, ...]:
-        """A note for each running task that a reboot ends and a service restarts at boot. Reads the answers to
-        ``probes``.
-        """
+        """A note for each running task that a reboot ends and a service restarts."""
         return tuple(f"the reboot ends {name}; {again}" for name, again in self._ended(facts) if again)
 
     def named(self, names: Iterable[str], facts: Facts) -> tuple[str, ...]:
-        """Replace technical names by names for messages, and drop duplicates. Reads the answers to ``probes``."""
+        """Replace technical names by names for messages, and drop duplicates."""
         known = self._known(facts)
         return tuple(dict.fromkeys(_known(name, known) for name in names))
 
     def _known(self, facts: Facts) -> list[tuple[str, str]]:
-        """Pairs of a technical name and its name for messages. Pairs of later roles come first, because their names are
-        more precise.
+        """Pairs of technical name and name for messages. Those of later roles come first, because they are more
+        precise.
         """
         return [pair for kind in reversed(self.each) for pair in _known_as(kind, facts).items()]
 
     def _ended(self, facts: Facts) -> tuple[tuple[str, str], ...]:
-        """Pairs of work that a reboot ends and the service that restarts the work. The service is empty if the roles do
-        not agree on it.
-        """
+        """Pairs of work that a reboot ends and the service that restarts it, empty if the roles disagree."""
         known = self._known(facts)
         again_of: dict[str, str] = {}
         ended = (pair for kind in self.each for pair in _ended(kind, facts))
@@ -105,7 +95,7 @@ def _known_as(kind: Occupancy, facts: Facts) -> Mapping[str, str]:
     try:
         return kind.known_as(facts)
     except NotAnswered:
-        return {}  # without the answer, messages show technical names
+        return {}  # messages then have technical names
 
 
 def _users(kind: Occupancy, facts: Facts) -> tuple[str, ...]:
@@ -123,7 +113,7 @@ def _ended(kind: Occupancy, facts: Facts) -> tuple[tuple[str, str], ...]:
 
 
 def occupancies_of(roles: Iterable[Role]) -> Occupancies:
-    """Collect the ``OCCUPANCY`` of these roles, and of all standard roles that read the state of GPUs."""
+    """Collect the ``OCCUPANCY`` of these roles, and of standard roles that read the state of GPUs."""
     known = tuple(roles)
     parts = dict.fromkeys(role.part(PART) for role in (*reading_cards(known), *known))
     return Occupancies(tuple(part.OCCUPANCY for part in parts if part is not None))
@@ -136,21 +126,19 @@ def standard_occupancies() -> Occupancies:
 
 
 def services_at_work() -> tuple[tuple[str, Condition], ...]:
-    """The services whose restart ends work (``Occupancy.services``), for all kinds of accelerators."""
+    """The services whose restart ends work, for all kinds of accelerators."""
     return tuple(service for kind in standard_occupancies().each for service in kind.services)
 
 
 @dataclass(frozen=True, slots=True)
 class AtWork:
-    """Work on a host that a change would disturb: ``gpus`` are users of GPUs, ``others`` were reported by the desired
-    state itself (``Resource.users``).
-    """
+    """Work on a host that a change would disturb: users of GPUs, and ``others`` from ``Resource.users``."""
 
     gpus: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
     @property
     def everyone(self) -> tuple[str, ...]:
-        """The work in ``gpus`` and ``others``, each once; of two names for the same program, the longer."""
+        """The work in ``gpus`` and ``others``, each once; of two names of a program, the longer."""
         names = dict.fromkeys([*self.gpus, *self.others])
         return tuple(name for name in names if not any(other.startswith(f"{name} ") for other in names))

@@ -3,13 +3,12 @@
 Marks separate the answers. A mark has the exit status of the answer before it and the number of the probe after it. It
 contains a random nonce, so that no file or tool on the host can forge it.
 
-One run of a ``model.Pass`` answers all probes that have a part in the ``Pass``. Probes that it does not answer run
-right after it. Probes marked ``shared`` run in one subshell. If a probe hangs or exits, and so ends that subshell
-early, the unanswered probes run again, each on its own. Any other probe runs in a subshell of its own, which costs a
-fork. One ``head`` process sends all output in large blocks.
+One run of a ``model.Pass`` answers all probes that have a part in it; unanswered ones run right after it. Probes marked
+``shared`` run in one subshell. If one of them hangs or exits, the unanswered ones run again, each on its own. Any other
+probe has its own subshell, which costs a fork. One ``head`` process sends all output in large blocks.
 
 A probe that hangs is killed on the host (``watch.sh``), and the others are still answered. Bytes that are not UTF-8,
-and NUL, become U+FFFD: an answer is text to compare, never to trust.
+and NUL, become U+FFFD.
 """
 
 from __future__ import annotations
@@ -27,19 +26,19 @@ from hostwright.plan.probing.questions import Asked, ordered, passes_of
 
 __all__ = ["OBSERVE_TIMEOUT_S", "cap_bytes", "new_nonce", "ordered", "parse", "programs"]
 
-OBSERVE_TIMEOUT_S = 180.0  #: limit for all probes together; a healthy host needs well under a second
-BOUND_S = 40  #: limit for one probe. Probes that may hang limit themselves to at most 35 s.
-_SHARE = 4  #: our choice: divisor of the total time limit that gives the limit for one probe
-LEAST_S = 2  #: our choice: minimum limit for a probe, after hanging probes have used most of the time
-BEAT_S = 10  #: our choice: seconds between heartbeats on standard error
-_SLACK_BYTES = 64 * 1024  #: bytes reserved for output of sudo and its PAM modules before and after the answers
-_MARK_BYTES = 128  #: maximum size of a mark
-_ENDED_STATUS = 137  #: exit status that a shell reports for a program killed by SIGKILL
-_CUT_STATUS = 141  #: exit status that a shell reports for a program ended by SIGPIPE (its pipe was closed)
+OBSERVE_TIMEOUT_S = 180.0  #: maximum number of seconds for all probes together; a healthy host needs under one
+BOUND_S = 40  #: maximum number of seconds for one probe. Probes that may hang limit themselves to at most 35 s.
+_SHARE = 4  #: divisor of the total time limit for the limit of one probe (our choice)
+LEAST_S = 2  #: minimum number of seconds for a probe after hanging probes (our choice)
+BEAT_S = 10  #: seconds between heartbeats on standard error (our choice)
+_SLACK_BYTES = 64 * 1024  #: number of bytes reserved for output of sudo and PAM modules
+_MARK_BYTES = 128  #: maximum size of a mark in bytes
+_ENDED_STATUS = 137  #: exit status for a program killed by SIGKILL
+_CUT_STATUS = 141  #: exit status for a program ended by SIGPIPE
 
 _ENVIRONMENT = "LC_ALL=C; export LC_ALL; PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin"
-#: Starts the watch, which kills hanging probes. The process id of the subshell is read from /proc, because ``$$`` is
-#: the id of the parent. Only the watch writes to the channel's standard error.
+#: Starts the watch, the only writer to the channel's standard error. ``$$`` would be the parent's process ID, so /proc
+#: is read.
 _WATCH = """\
 exec 3>&2 2>/dev/null </dev/null
 read -r shell _ </proc/self/stat; watch "$shell" & watcher=$!
@@ -48,17 +47,16 @@ ended="""
 
 
 def new_nonce() -> str:
-    """Return a random text, which no output of a host contains by chance."""
+    """Return a random text that no host's output contains by chance."""
     return secrets.token_hex(12)
 
 
 def programs(
     probes: Sequence[Probe], nonce: str, timeout_s: float = OBSERVE_TIMEOUT_S, *, alone: bool = False
 ) -> tuple[str, str]:
-    """Return two programs for one host, which run the probes within ``timeout_s`` seconds: one for the login user, one
-    for root. A program is empty if it has nothing to run.
+    """Return two programs that run a host's probes within ``timeout_s`` seconds, as the login user and as root.
 
-    ``alone`` runs each probe in its own subshell, without ``Pass`` objects.
+    A program with nothing to run is empty. ``alone`` runs each probe in its own subshell, without ``Pass`` objects.
     """
     bound_s = max(1, min(BOUND_S, int(timeout_s / _SHARE)))
     values = {"nonce": nonce, "bound_s": bound_s, "least_s": min(LEAST_S, bound_s), "beat_s": BEAT_S}
@@ -69,16 +67,16 @@ def programs(
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
-    """The parts of a host's programs that are equal for all hosts with the same probes."""
+    """The parts of programs that are equal for all hosts with the same probes."""
 
     passes: tuple[Asked, ...]
-    #: limits in bytes: one for the answer of each probe, then one for the output of each ``Pass``
+    #: maximum number of bytes of each answer, then of each ``Pass``'s output
     caps: tuple[int, ...]
-    user: str  #: the login user's program without the watch; empty if it has nothing to run
-    root: str  #: root's program without the watch; empty if it has nothing to run
+    user: str  #: login user's program without the watch; may be empty
+    root: str  #: root's program without the watch; may be empty
 
 
-@lru_cache(maxsize=64)  # the hosts of a fleet have the same probes
+@lru_cache(maxsize=64)  # hosts of a fleet have the same probes
 def _asking(probes: tuple[Probe, ...], alone: bool) -> _Asking:
     passes = () if alone else passes_of(probes)
     caps = (*(probe.cap_bytes for probe in probes), *(asked.cap_bytes for asked in passes))
@@ -87,9 +85,7 @@ def _asking(probes: tuple[Probe, ...], alone: bool) -> _Asking:
 
 
 def _body(probes: tuple[Probe, ...], passes: tuple[Asked, ...], *, alone: bool, root: bool) -> str:
-    """Return the program for the probes of root, or of the login user. Output beyond the sum of the probes' limits ends
-    the program.
-    """
+    """Return the program for root's or the login user's probes. Output beyond the sum of their limits ends it."""
     own = {len(probes) + place: asked for place, asked in enumerate(passes) if asked.root == root}
     within = {number for asked in own.values() for number in asked.members}
     single = {number: probe for number, probe in enumerate(probes) if probe.root == root and number not in within}
@@ -113,9 +109,7 @@ def _single(number: int, probe: Probe) -> tuple[str, ...]:
 
 
 def _shared(probes: Mapping[int, Probe]) -> Iterator[str]:
-    """Yield the lines of a subshell that runs these probes; each probe begins with default shell options and
-    parameters.
-    """
+    """Yield the lines of a subshell with these probes; each begins with default shell options and parameters."""
     yield "("
     for number, probe in probes.items():
         yield from (f"mark {number}", "unset IFS; set +f --", probe.script, "ended=$?")
@@ -123,7 +117,7 @@ def _shared(probes: Mapping[int, Probe]) -> Iterator[str]:
 
 
 def _pass(number: int, asked: Asked) -> list[str]:
-    """Return the lines that run a ``Pass``, then each of its probes that it has not answered."""
+    """Return the lines that run a ``Pass``, then each of its unanswered probes."""
     kind = asked.kind
     lines = [f"mark {number}", "said=$(", kind.script(asked.words), "); ended=$?"]
     lines += [
@@ -138,11 +132,11 @@ def _pass(number: int, asked: Asked) -> list[str]:
 
 
 def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alone: bool = False) -> Facts:
-    """Parse the output of one of the ``programs`` into facts. Each answer is truncated at the limit of its probe.
+    """Parse the output of one of the ``programs``. Each answer is truncated at its probe's limit.
 
-    Probes that are missing in the facts must run again, each ``alone``: all probes after a probe that ended the
-    program, the probes of a ``Pass`` with unreadable output, and shared probes without an answer. Raises
-    ``ProtocolError`` if any other answer is missing, or if an answer occurs twice.
+    Probes that are missing in the facts must run again, each ``alone``: those after a probe that ended the program, of
+    a ``Pass`` with unreadable output, and unanswered shared ones. Raises ``ProtocolError`` if any other answer is
+    missing, or occurs twice.
     """
     asking = _asking(tuple(probes), alone)
     passes, caps = asking.passes, asking.caps
@@ -160,7 +154,7 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alon
                 continue
             cut = True
         if late_s and not alone and number < len(probes) and probes[number].shared:
-            continue  # The probe runs again alone, because other probes in its subshell may have used the time.
+            continue  # the probe runs again alone, because others may have used its time
         text = answer[: caps[number]].decode("utf-8", errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
         ended = _CUT_STATUS if status is None else status
         answers[number] = Answer(ended, text, len(answer) >= caps[number], late_s)
@@ -180,8 +174,7 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alon
 
 
 def _answers(nonce: str, output: bytes) -> Iterable[tuple[int, int | None, bytes, int]]:
-    """Yield number, exit status and output of each probe, and the seconds after which the probe was killed (0: not
-    killed).
+    """Yield each probe's number, exit status and output, and the seconds after which it was killed (0: not killed).
 
     The status is ``None`` if the program ended during the probe.
     """
@@ -199,8 +192,9 @@ def _answers(nonce: str, output: bytes) -> Iterable[tuple[int, int | None, bytes
 
 
 def _text(output: bytes, begin: int, end: int, late: re.Match[bytes] | None, status: bytes) -> tuple[bytes, int]:
-    """Return a probe's output without the mark of a killed probe, and the seconds after which the probe was killed. The
-    seconds are 0 if the probe ended by itself just before.
+    """Return a probe's output without the mark of a killed probe, and the seconds after which it was killed.
+
+    The seconds are 0 if the probe ended by itself just before.
     """
     if late is None:
         return output[begin:end], 0
@@ -210,7 +204,5 @@ def _text(output: bytes, begin: int, end: int, late: re.Match[bytes] | None, sta
 
 
 def cap_bytes(probes: Iterable[Probe]) -> int:
-    """Return the output limit for a program with these probes, in bytes. The program of a host that sends more is
-    ended.
-    """
+    """Return the maximum number of bytes in a program's output. The program of a host that sends more is ended."""
     return sum(probe.cap_bytes + _MARK_BYTES for probe in probes) + _SLACK_BYTES

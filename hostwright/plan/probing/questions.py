@@ -1,4 +1,4 @@
-"""Groups the probes of a program that one ``Pass`` can answer, and numbers the probes."""
+"""Numbers the probes of a program, and groups those that one ``Pass`` can answer."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from functools import lru_cache
 
 from hostwright.plan.model import Answer, Pass, PassPart, Probe
 
-#: An argument that every ``Pass`` prints unchanged: without characters of shell patterns, and without line breaks.
+#: argument without line breaks and shell patterns, which every ``Pass`` prints unchanged
 _PLAIN = re.compile(r"[A-Za-z0-9._+:@/-]{1,500}")
-#: maximum output of a ``Pass`` for each argument: enough to print a path twice, with the path's properties
+#: maximum number of bytes in a ``Pass``'s output per argument: a path twice, with properties
 PASS_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """A ``Pass`` that answers these probes, by number, and runs as one user."""
+    """A ``Pass`` that answers numbered probes, and runs as one user."""
 
     kind: Pass
     members: Mapping[int, Probe]
@@ -31,22 +31,20 @@ class Asked:
 
     @property
     def parts(self) -> dict[int, PassPart]:
-        """Number of each probe → the probe's part."""
+        """Number of each probe → its part."""
         return {number: probe.part for number, probe in self.members.items() if probe.part}
 
     @property
     def cap_bytes(self) -> int:
-        """The output limit for ``kind``, in bytes."""
+        """The maximum output of ``kind`` in bytes."""
         return PASS_BYTES * len(self.words)
 
     def answers(self, answer: Answer) -> Mapping[int, Answer]:
-        """Return the answers to the probes, by number, from the output of ``kind``. Probes without an answer must run
-        on their own.
-        """
+        """Return the answers from the output of ``kind``, by probe number. Other probes must run on their own."""
         return _answers(self, answer)
 
 
-@lru_cache(maxsize=128)  # many hosts of a fleet give equal answers
+@lru_cache(maxsize=128)  # hosts of a fleet have equal answers
 def _answers(asked: Asked, answer: Answer) -> Mapping[int, Answer]:
     kind = asked.kind
     if answer.status > kind.fails_with or answer.truncated or answer.late_s:
@@ -63,7 +61,7 @@ def _answers(asked: Asked, answer: Answer) -> Mapping[int, Answer]:
     return {number: answered for number, answered in by_number.items() if answered is not None}
 
 
-@lru_cache(maxsize=64)  # the hosts of a fleet have the same probes
+@lru_cache(maxsize=64)  # hosts of a fleet have the same probes
 def passes_of(probes: tuple[Probe, ...]) -> tuple[Asked, ...]:
     """Return every ``Pass`` that answers two or more of these probes."""
     found: defaultdict[tuple[Pass, bool], dict[int, Probe]] = defaultdict(dict)
@@ -74,7 +72,5 @@ def passes_of(probes: tuple[Probe, ...]) -> tuple[Asked, ...]:
 
 
 def ordered(probes: Iterable[Probe]) -> tuple[Probe, ...]:
-    """Return the probes without duplicates, in order of first occurrence. The index of a probe is its number in the
-    program.
-    """
+    """Return the probes without duplicates, in order of first occurrence, which numbers them."""
     return tuple(dict.fromkeys(probes))

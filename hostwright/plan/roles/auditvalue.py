@@ -4,9 +4,8 @@
         yield AuditValue("package", PackageVersion("chrony"), "4.0-8")
         yield AuditValue("sources", TOOLKITS.line("sources"), among=DISTRIBUTION)
 
-A ``ReadPlace`` defines where a value is read, not how. One program reads the values of all roles of a host, and starts
-dpkg, ldconfig and systemctl once each. ``line`` is the name of a value in the output of that program. Equal
-``ReadPlace`` objects are read once.
+One program reads the values of all roles of a host, and starts dpkg, ldconfig and systemctl once each. ``line`` is the
+name of a value in its output. Equal ``ReadPlace`` objects are read once.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def _checked(pattern: re.Pattern[str], text: str, what: str) -> None:
 
 
 def _words(text: str) -> str:
-    """Return a path or a name, reduced to the characters allowed in the name of an output line."""
+    """Reduce a path or name to the characters allowed in an output line's name."""
     return " ".join(re.findall(r"[A-Za-z0-9._+-]+", text))
 
 
@@ -36,8 +35,8 @@ def _words(text: str) -> str:
 class PackageVersion:
     """The version of an installed Debian package.
 
-    If the name matches one of ``families`` (shell patterns), the host is queried for all packages that match the
-    pattern. So stored answers can be compared with a later stack that has another package of this family.
+    If the name matches one of ``families`` (shell patterns), all packages that match the pattern are read. A later
+    stack with another package of the family can then be compared with stored answers.
     """
 
     name: str
@@ -49,7 +48,7 @@ class PackageVersion:
 
     @property
     def line(self) -> str:
-        """The name of the value in the output of the program that reads it."""
+        """Name of the value in the output of the audit program."""
         return f"package {self.name}"
 
 
@@ -59,13 +58,13 @@ class PackageHold(PackageVersion):
 
     @property
     def line(self) -> str:
-        """The name of the value in the output of the program that reads it."""
+        """Name of the value in the output of the audit program."""
         return f"mark {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class PackageOf:
-    """The version of whichever of these packages is installed. With ``named``, the package's name precedes the version.
+    """The version of whichever of these packages is installed. ``named`` puts the package's name before it.
 
     ``names`` may be shell patterns.
     """
@@ -79,34 +78,32 @@ class PackageOf:
 
     @property
     def line(self) -> str:
-        """The name of the value in the output of the program that reads it."""
+        """Name of the value in the output of the audit program."""
         return f"any of {_words(' '.join(self.names))}"
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryVersion:
-    """The version of a library: the text after ``.so.`` in the name of the library's file, which is found through the
-    loader's cache.
-    """
+    """The version of a library: the text after ``.so.`` in its file's name, found through the loader's cache."""
 
-    name: str  #: soname of the library: ``libm.so.6``
+    name: str  #: soname: ``libm.so.6``
 
     def __post_init__(self) -> None:
         _checked(_LIBRARY, self.name, "name of a library")
 
     @property
     def line(self) -> str:
-        """The name of the value in the output of the program that reads it."""
+        """Name of the value in the output of the audit program."""
         return f"library {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryPath(LibraryVersion):
-    """The path of a library in the loader's cache, after resolving links in the path of its directory."""
+    """The path of a library in the loader's cache, with links in its directory resolved."""
 
     @property
     def line(self) -> str:
-        """The name of the value in the output of the program that reads it."""
+        """Name of the value in the output of the audit program."""
         return f"loader {self.name}"
 
 
@@ -114,7 +111,7 @@ class LibraryPath(LibraryVersion):
 class UnitProperty:
     """A property of a systemd unit, such as its state: ``active``, ``inactive``, ``failed``."""
 
-    unit: str  #: name with suffix: ``chrony.service``
+    unit: str  #: unit name with suffix: ``chrony.service``
     name: str = "ActiveState"
 
     def __post_init__(self) -> None:
@@ -123,32 +120,32 @@ class UnitProperty:
 
     @property
     def line(self) -> str:
-        """The name of the value in the output of the program that reads it."""
+        """Name of the value in the output of the audit program."""
         return f"unit {_words(self.unit)} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class FileLine:
-    """The first line of a small file, for example in ``/sys``; empty if only root can read the file."""
+    """The first line of a small file, such as in ``/sys``; empty if only root can read the file."""
 
     path: str
 
     @property
     def line(self) -> str:
-        """The name of the value in the output of the program that reads it."""
+        """Name of the value in the output of the audit program."""
         return f"file {_words(self.path)}"
 
 
 @dataclass(frozen=True, slots=True)
 class FileThere:
-    """Whether a path exists, or with ``executable`` whether an executable file exists there: ``yes`` or ``no``."""
+    """Whether a path exists, or with ``executable``, whether it is an executable file: ``yes`` or ``no``."""
 
     path: str
     executable: bool = False
 
     @property
     def line(self) -> str:
-        """The name of the value in the output of the program that reads it."""
+        """Name of the value in the output of the audit program."""
         return f"{'program' if self.executable else 'path'} {_words(self.path)}"
 
 
@@ -156,29 +153,27 @@ class FileThere:
 class VenvPython:
     """The Python version of a virtual environment: ``3.9``."""
 
-    venv: str  #: path of the environment, or of a link to the environment
+    venv: str  #: path of the environment, or of a link to it
 
     @property
     def line(self) -> str:
-        """The name of the value in the output of the program that reads it."""
+        """Name of the value in the output of the audit program."""
         return f"python of {_words(self.venv)}"
 
 
 @dataclass(frozen=True, slots=True)
 class VenvVersion:
-    """The version of a Python package in a virtual environment; several versions if pip left metadata of earlier
-    ones.
-    """
+    """The version of a Python package in a virtual environment; several if pip left metadata of earlier versions."""
 
-    venv: str  #: path of the environment, or of a link to the environment
-    name: str  #: name of the package, as at the beginning of its ``dist-info`` directory's name
+    venv: str  #: path of the environment, or of a link to it
+    name: str  #: package name as in its ``dist-info`` directory's name
 
     def __post_init__(self) -> None:
         _checked(re.compile(r"[A-Za-z0-9._]+"), self.name, "name of a dist-info directory")
 
     @property
     def line(self) -> str:
-        """The name of the value in the output of the program that reads it."""
+        """Name of the value in the output of the audit program."""
         return f"dist {self.name} of {_words(self.venv)}"
 
 
@@ -191,18 +186,17 @@ class SnippetLine:
 
     @property
     def line(self) -> str:
-        """The name of the value in the output of the program that reads it."""
+        """Name of the value in the output of the audit program."""
         return f"{self.snippet.name} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A role's own shell code that prints values with ``say NAME VALUE``. It runs once for all its values, in a
-    subshell.
+    """A role's shell code that prints values with ``say NAME VALUE``, run once in a subshell.
 
     It may use the functions of ``hostwright/audit/readings/prelude.sh`` (``line_of FILE`` sets ``$line``, ``bounded``
-    runs a command for at most ten seconds) and ``$kernel``, the release of the running kernel. ``name`` is the prefix
-    of the names of all its values; ``root`` runs the code with sudo.
+    runs a command for at most ten seconds) and ``$kernel``, the running kernel's release. ``name`` prefixes the names
+    of all its values; ``root`` runs the code with sudo.
     """
 
     name: str
@@ -211,11 +205,11 @@ class Snippet:
 
     @classmethod
     def beside(cls, module: str, file: str, name: str, *, root: bool = False) -> Snippet:
-        """Read the snippet from a file next to a module; ``module`` is the module's ``__file__``."""
+        """Read the snippet from a file next to a module, whose ``__file__`` is ``module``."""
         return cls(name, sh_file(module, file), root)
 
     def line(self, name: str) -> SnippetLine:
-        """Return the ``ReadPlace`` of the value that the code prints under this name."""
+        """Return the ``ReadPlace`` of the value printed under this name."""
         return SnippetLine(self, name)
 
 
@@ -248,13 +242,12 @@ say distribution "$value"
 
 @dataclass(frozen=True, slots=True)
 class AuditValue:
-    """One value of a role that audits compare; the audit sets ``layer`` to the role's name.
+    """A value of a role that audits compare; the audit sets ``layer`` to the role's name.
 
-    ``want`` is the stack's value. It is ``None`` if no stack pins the value: then hosts on which ``among`` reads the
-    same text are compared with each other. ``given`` is a ``ReadPlace`` and a text: the value applies only to hosts on
-    which exactly this text is read. For example, the desired numpy depends on the environment's Python. If several
-    values have the same name, the first that applies to the host is used. ``derive`` converts the text that was read to
-    the value to compare, or returns ``None`` if that is impossible. Values with ``derive`` come last.
+    ``want`` is the stack's value. If it is ``None``, hosts on which ``among`` reads the same text are compared with
+    each other. ``given`` is a ``ReadPlace`` and a text: the value applies only to hosts with this text. Of several
+    values with the same name, the first that applies is used. ``derive`` converts the text to the value to compare, or
+    to ``None`` if that is impossible. Values with ``derive`` come last.
     """
 
     name: str
@@ -272,5 +265,5 @@ class AuditValue:
 
     @property
     def places(self) -> tuple[ReadPlace, ...]:
-        """Every ``ReadPlace`` that must be read to compare the value."""
+        """Every ``ReadPlace`` that a comparison reads."""
         return (self.where, *([self.among] if self.among else []), *([self.given[0]] if self.given else []))

@@ -1,9 +1,7 @@
-"""Types for a role's module ``found``, which finds the role's software on any host and describes it in the form of a
-stack file. Pure data.
+"""Types for a role's module ``found``, which describes the role's software on any host as in a stack file. Pure data.
 
-The module defines ``FOUND``, a ``Finder``: shell code that lists files and packages, names of Python packages, and two
-functions. One function returns the values found, the other returns them in the form of a stack file. One probe runs the
-shell code of all roles on every host.
+The module defines ``FOUND``, a ``Finder``: shell code that lists files and packages, names of Python packages, and
+functions for values and for a stack file. One probe runs the shell code of all roles on every host.
 """
 
 from __future__ import annotations
@@ -14,28 +12,26 @@ from typing import Any
 
 from hostwright.stack.versions import series
 
-#: values that a role found on a host, as pairs: name or path, and value
+#: pairs of name or path, and value
 FoundValues = Iterator[tuple[str, str]]
 
-EXACT, SAME_SERIES, OTHER = 0, 1, 2  #: distance between a host's version and the stack's version
+EXACT, SAME_SERIES, OTHER = 0, 1, 2  #: distance of a host's version from the stack's version
 
 
 @dataclass(frozen=True, slots=True)
 class PythonPackage:
-    """A package in a Python environment, according to the package's metadata; no code in the environment was run."""
+    """A package in a Python environment, from metadata only. No code in the environment was run."""
 
-    environment: str  #: path of the directory that contains ``lib/pythonX.Y`` or ``conda-meta``
-    name: str  #: name in lowercase, with ``-`` instead of ``_``
+    environment: str  #: directory that contains ``lib/pythonX.Y`` or ``conda-meta``
+    name: str  #: name in lowercase, with ``-`` for ``_``
     version: str
-    python: str = ""  #: minor version of Python (``3.11``); empty if only conda's metadata lists the package
+    python: str = ""  #: minor version of Python (``3.11``); empty if only conda lists the package
     conda: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class OnHost:
-    """The input for the functions of a ``Finder``: the rows that its script printed, and the host's Debian and Python
-    packages.
-    """
+    """The input for a ``Finder``: rows that its script printed, and the host's Debian and Python packages."""
 
     rows: tuple[tuple[str, ...], ...] = ()
     #: installed Debian packages: name without architecture → version
@@ -47,7 +43,7 @@ class OnHost:
         return tuple(row[1:] for row in self.rows if row[0] == name and len(row) > 1)
 
     def first(self, name: str) -> str:
-        """The first value of the first row with this name; empty without such a row."""
+        """The first value of the first row with this name; empty without one."""
         return next((cells[0] for cells in self.all(name)), "")
 
 
@@ -55,10 +51,9 @@ class OnHost:
 class Adopted:
     """A role's software on a host, compared with the role's section of a stack.
 
-    ``section`` has the host's values that differ, in the form of a stack file. ``artifacts`` are the files for these
-    values. ``unlike`` is the distance between the host's versions and the stack's. ``left_out`` is the reason why no
-    stack can describe this software: then the new stack does not have the role, and the software remains unchanged.
-    ``notes`` are for the operator.
+    ``section`` has the host's differing values as in a stack file, ``artifacts`` the files for these values. ``unlike``
+    is the distance between the versions. ``left_out`` is the reason why no stack can describe the software, so that the
+    new stack omits the role. ``notes`` are for the operator.
     """
 
     section: Mapping[str, Any] = field(default_factory=dict)
@@ -70,11 +65,11 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True)
 class Finder:
-    """Finds a role's software on a host, whether Hostwright installed it or not.
+    """Finds a role's software on a host, however it was installed.
 
-    ``script`` prints ``row NAME VALUE…`` and runs as root: it may list and read files, but must not run programs that
-    it finds. ``packages`` are the names of the software's Python packages in pip and conda. ``adopted`` compares the
-    findings with a section of a stack; without ``adopted``, the findings are only displayed.
+    ``script`` prints ``row NAME VALUE…`` and runs as root: it may list and read files, but not run programs that it
+    finds. ``packages`` are Python package names in pip and conda. ``adopted`` compares the findings with a stack's
+    section; without it, they are only printed.
     """
 
     values: Callable[[OnHost], FoundValues]
@@ -84,18 +79,14 @@ class Finder:
 
 
 def distance(have: str, want: str) -> int:
-    """The distance between the version ``have`` and the stack's version ``want``: equal, same major and minor version,
-    or other.
-    """
+    """The distance of the version ``have`` from the stack's version: equal, same major and minor version, or other."""
     if have == want:
         return EXACT
     return SAME_SERIES if have and series(have) == series(want) else OTHER
 
 
 def placed_libraries(host: OnHost) -> FoundValues:
-    """Yield the values for a library: directories that contain the library, and Python environments that have the
-    library as a package.
-    """
+    """Yield the values for a library: the directories and Python environments that contain it."""
     for place, version, *_ in host.all("library"):
         yield place, version
     for package in host.packages:

@@ -1,6 +1,4 @@
-"""Determines the roles of a host: the list in the inventory (``hostwright_roles``), else the roles of the host's stack.
-Pure functions.
-"""
+"""Determines a host's roles: the inventory's list (``hostwright_roles``), else the stack's roles. Pure functions."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ VARIABLE = "hostwright_roles"
 
 
 def host_roles(host: Host, stack: Stack, known: Sequence[Role]) -> tuple[Role, ...]:
-    """Return the roles of a host, each after the roles that must precede it, otherwise in the listed order.
+    """Return the roles of a host, each after those that must precede it, otherwise in the listed order.
 
     Raises ``InputErrors`` with all errors in the host's list of roles, each with file and line.
     """
@@ -32,8 +30,7 @@ def host_roles(host: Host, stack: Stack, known: Sequence[Role]) -> tuple[Role, .
 
 
 def named_roles(host: Host, stack: Stack) -> tuple[str, ...]:
-    """Return the names in a host's list of roles; if the inventory has no list for the host, the names of its stack's
-    roles.
+    """Return the names in a host's list of roles; without a list, the names of its stack's roles.
 
     Raises ``InputErrors`` for a value that is not a list of names.
     """
@@ -42,8 +39,8 @@ def named_roles(host: Host, stack: Stack) -> tuple[str, ...]:
 
 
 def usable(roles: Iterable[Role], stack: Stack) -> tuple[Role, ...]:
-    """Return the roles that a host with this stack can have: the stack has the sections of these roles, and the roles
-    that they need.
+    """Return the roles that a host with this stack can have: their sections, and roles that they need, are in the
+    stack.
     """
     left = tuple(role for role in roles if role.section is None or role.name in stack.sections)
     met = tuple(role for role in left if all(providers(need, left) for need in role.needs))
@@ -51,9 +48,7 @@ def usable(roles: Iterable[Role], stack: Stack) -> tuple[Role, ...]:
 
 
 def enabled_is_gone(host: Host, known: Sequence[Role]) -> Iterator[InputError]:
-    """Yield an error for each obsolete variable that enabled or disabled a role; ``hostwright_roles`` replaced these
-    variables.
-    """
+    """Yield an error for each obsolete variable that enabled or disabled a role. ``hostwright_roles`` replaced them."""
     for role in known:
         written = role.name in host.vars or f"{role.name}_enabled" in host.vars
         if written and "enabled" not in names_at(role.variables, ()):
@@ -63,9 +58,7 @@ def enabled_is_gone(host: Host, known: Sequence[Role]) -> Iterator[InputError]:
 
 
 def _names(value: Any, place: str) -> tuple[str, ...]:
-    """Parse a list of names, or a text with names separated by commas, as set on the command line. Raises
-    ``InputErrors``.
-    """
+    """Parse a list of names, or comma-separated names from the command line. Raises ``InputErrors``."""
     names = [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise InputErrors([InputError(f"{VARIABLE}: expected a list of roles, such as [base, driver]", place)])

@@ -1,4 +1,4 @@
-"""The order in which output lists layers, and short names of layers. Pure functions."""
+"""The order and short names of layers in output. Pure functions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import chain, pairwise
 from itertools import count as numbers
 
-WHOLE = 5  #: maximum letters of a name that is not shortened
-LETTERS = 3  #: number of letters to which a longer name is shortened
+WHOLE = 5  #: maximum number of letters in a name that is not shortened
+LETTERS = 3  #: number of letters in a shortened name
 
 
 def in_sequence(before: Mapping[str, Iterable[str]], named: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the keys of ``before``, each after its predecessors; if several could come next, the first in ``named``.
+    """Return the keys of ``before``, each after its predecessors; among several candidates, the first in ``named``.
 
-    A key that is not in ``named`` comes as early as possible. Raises ``graphlib.CycleError`` if no order exists.
+    Keys that are not in ``named`` come as early as possible. Raises ``graphlib.CycleError`` if no order exists.
     """
     place = {name: number for number, name in enumerate(named)}
     sorter = TopologicalSorter({name: sorted(before[name]) for name in sorted(before)})
@@ -31,9 +31,7 @@ def in_sequence(before: Mapping[str, Iterable[str]], named: Sequence[str] = ()) 
 
 
 def one_order(orders: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Return the layers of several hosts in an order that agrees with the order on each host. If no such order exists,
-    return the layers in order of first occurrence.
-    """
+    """Return the layers of several hosts in an order that fits each host; without one, in order of first occurrence."""
     given = [tuple(dict.fromkeys(order)) for order in orders]
     met = tuple(dict.fromkeys(chain.from_iterable(given)))
     before: dict[str, set[str]] = {name: set() for name in met}
@@ -46,14 +44,14 @@ def one_order(orders: Iterable[Sequence[str]]) -> tuple[str, ...]:
 
 
 def short_names(names: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return a unique short name for each layer: the short name in ``given``, else the first letters of the name.
+    """Return a unique short name for each layer: the one in ``given``, else the first letters of the name.
 
     >>> short_names(["base", "monitoring", "money_printer", "storage"], {"storage": "disk"})
     {'base': 'base', 'monitoring': 'mon', 'money_printer': 'moe', 'storage': 'disk'}
     """
     whole = tuple(dict.fromkeys(names))
     found: dict[str, str] = {}
-    # names that cannot change come first
+    # fixed names come first
     for name in sorted(whole, key=lambda name: (not given.get(name), len(name) > WHOLE)):
         start = name[: LETTERS - 1]
         forms = (given.get(name), name if len(name) <= WHOLE else None, *(start + letter for letter in name[2:]), name)

@@ -1,4 +1,4 @@
-"""Checks the inventory's variables for unknown stacks, and for names that resemble a role's variable."""
+"""Checks the inventory for unknown stacks, and for variables whose names resemble a role's variable."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from hostwright.common.input.nearest import suggestion
 from hostwright.inventory import Binder, Host
 from hostwright.stack.stackfile import stack_names
 
-_NOTES = 20  #: maximum number of notes that are listed individually
+_NOTES = 20  #: maximum number of notes listed individually
 
 
 def stack_variable(host: Host) -> str | None:
-    """The name of the stack in a host's variables: ``hostwright_stack``, else ``stack``; ``None`` if neither is set.
+    """The stack in a host's variables: ``hostwright_stack``, else ``stack``; ``None`` without either.
 
-    An operator who uses ``stack`` for another purpose sets ``hostwright_stack``. A value of ``stack`` that is not text
-    is ignored.
+    Operators who use ``stack`` for another purpose set ``hostwright_stack``. A ``stack`` that is not text is ignored.
     """
     own, shared = host.get("hostwright_stack"), host.get("stack")
     named = own if own is not None else shared if isinstance(shared, (str, int, float)) else None
@@ -25,9 +24,7 @@ def stack_variable(host: Host) -> str | None:
 
 
 def check_stack_variable(host: Host, known: Collection[str], folders: Iterable[Path]) -> None:
-    """Raise ``InputError`` if the variable ``stack`` is not the name of a known stack: the operator may use the
-    variable for another purpose.
-    """
+    """Raise ``InputError`` if the variable ``stack`` is not a known stack, because it may have another purpose."""
     given, name = host.vars.get("stack"), stack_variable(host)
     if given is None or name is None or name in known or host.get("hostwright_stack") is not None:
         return
@@ -38,9 +35,7 @@ def check_stack_variable(host: Host, known: Collection[str], folders: Iterable[P
 
 
 def strangers_noted(hosts: Iterable[Host], binder: Binder) -> tuple[str, ...]:
-    """Return a note for each variable whose name resembles the name of a role's variable. Hosts that share a variable
-    file share the note.
-    """
+    """Return a note for each variable that resembles a role's variable, once for hosts with a common variable file."""
     found = tuple(dict.fromkeys(str(error) for host in hosts for error in binder.strangers(host)))
     more = len(found) - _NOTES
     return (*found[:_NOTES], f"{more} further variables look like a role's and are ignored") if more > 0 else found

@@ -1,7 +1,7 @@
 """Descriptions of a dataclass's fields: the ``#:`` comments of its source, for documents and help.
 
-The comment is at the end of the field's line, or on the lines before the field. Python does not keep comments at run
-time, so these functions parse the source, which is part of the package.
+A comment is at the end of the field's line, or on the lines before it. Python discards comments, so the source is
+parsed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ _MARK = "#:"
 
 
 def meanings(cls: type) -> dict[str, str]:
-    """Return a mapping from field to description, for fields that the class itself defines; the description is empty
-    for a field without comment.
-    """
+    """Return field → description, empty without a comment, for fields that the class itself defines."""
     source = textwrap.dedent(inspect.getsource(cls))
     (definition,) = ast.parse(source).body
     comments = _comments(source)

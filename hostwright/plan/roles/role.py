@@ -1,9 +1,8 @@
 """Roles: functions that yield resources from typed variables and the stack.
 
-A role is a folder in ``roles/`` whose ``__init__.py`` has one ``@role`` function. Other modules in the folder, with
-fixed names, have further information about the layer (``Role.part``). Roles need no registration: ``discover`` finds
-all roles in a package, and their order follows from ``needs``. The standard roles are one package, a site's roles
-another.
+A role is a folder in ``roles/`` whose ``__init__.py`` has one ``@role`` function; modules with fixed names have further
+information (``Role.part``). Roles need no registration: ``discover`` finds all roles in a package, and ``needs`` orders
+them. The standard roles are one package, a site's roles another.
 """
 
 from __future__ import annotations
@@ -38,19 +37,19 @@ from hostwright.stack.stack import AptRepository, Section, Share, Stack
 V = TypeVar("V")
 S = TypeVar("S", bound=Section)
 
-#: names of modules in a role's folder that Hostwright imports; no other files in the folder are run
+#: modules that Hostwright imports from a role's folder
 Part = Literal["audit", "failures", "found", "gpus", "occupancy", "proofs", "rules", "section"]
 PARTS: tuple[Part, ...] = typing.get_args(Part)
-EVERY = "*"  #: in ``after``: stands for all other roles of the host
+EVERY = "*"  #: in ``after``: all other roles of the host
 
 
 @dataclass(frozen=True, slots=True)
 class RoleContext:
-    """Information for a role besides its own variables: the stack, and the other roles of the host.
+    """Information for a role besides its own variables: the stack, and the host's other roles.
 
     ``force`` is whether running work may be disturbed or ended (``--force``). ``roles`` are all roles of the host with
-    their variables, in order, including roles that ``--roles`` excludes. ``templates`` are the folders with templates.
-    ``gpus`` is the number of GPUs that the inventory sets, or ``None``.
+    their variables, in order, including those that ``--roles`` excludes. ``templates`` are the folders with templates.
+    ``gpus`` is the inventory's number of GPUs, or ``None``.
     """
 
     stack: Stack
@@ -61,7 +60,7 @@ class RoleContext:
 
     @property
     def audit_values(self) -> tuple[AuditValue, ...]:
-        """The values that audits compare on the host, from the module ``audit`` of each of its roles."""
+        """The values that audits compare, from the modules ``audit`` of the host's roles."""
         return tuple(
             replace(value, layer=role.name)
             for role, variables in self.roles
@@ -69,15 +68,11 @@ class RoleContext:
         )
 
     def section(self, kind: type[S]) -> S:
-        """Return the stack's section of this type (``ChronySection``), which belongs to the role itself or to a role
-        that it needs.
-        """
+        """Return the stack's section of this type (``ChronySection``), of the role itself or a role that it needs."""
         return self.stack.section(kind)
 
     def find(self, kind: type[S]) -> S | None:
-        """The stack's section of this kind, whatever role it belongs to; ``None`` if the host does not have that
-        role.
-        """
+        """The stack's section of this kind, from any role; ``None`` if the host does not have its role."""
         return next((section for section in self.sections.values() if isinstance(section, kind)), None)
 
     @property
@@ -91,9 +86,7 @@ class RoleContext:
         return tuple(share for section in self.sections.values() for share in section.shares(self.stack))
 
     def leaving(self) -> tuple[str, ...]:
-        """Shell patterns for the names of packages that the host's layers remove. A leading ``!`` excludes packages
-        from the removal.
-        """
+        """Shell patterns for names of packages that the host's layers remove. A leading ``!`` excludes packages."""
         patterns = [pattern for section in self.sections.values() for pattern in section.leaving()]
         return tuple(sorted(patterns, key=lambda pattern: not pattern.startswith("!")))
 
@@ -106,19 +99,18 @@ class RoleContext:
         return tuple(name for section in self.sections.values() for name in section.never_unattended())
 
     def render(self, template: str, /, **values: Any) -> str:
-        """Render a template (``chrony/chrony.conf.j2``) with these values. Raises ``InputError``."""
+        """Render a template (``chrony/chrony.conf.j2``). Raises ``InputError``."""
         return render(template, self.templates, **values)
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One layer of the stack: its name, the roles before it, its typed variables, and its resources.
+    """A layer of the stack: its name, the roles before it, its typed variables, and its resources.
 
-    A host with the role must also have the roles in ``needs``. Roles in ``after`` precede the role on hosts that have
-    them. A role that ``provides`` another role satisfies ``needs`` and ``after`` in place of the other role. The role's
-    code imports only from roles in ``needs`` and ``uses``. If the role ``extends`` another role, its rules, failures
-    and audit values are added to those of the other role. Modules that its folder lacks are imported from the other
-    role's folder.
+    A host with the role must also have the roles in ``needs``. Roles in ``after`` precede it on hosts that have them. A
+    role that ``provides`` another role satisfies ``needs`` and ``after`` in its place. The role's code imports only
+    from roles in ``needs`` and ``uses``. If the role ``extends`` another role, the rules, failures and audit values of
+    both apply, and modules that its folder lacks come from the other role's folder.
     """
 
     name: str
@@ -129,13 +121,11 @@ class Role:
     after: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     extends: Role | None = None
-    short: str = ""  #: heading for narrow columns; if empty, made from the role's name
-    provides: tuple[str, ...] = ()  #: names of roles that this role can replace on a host
+    short: str = ""  #: heading for narrow columns; by default made from the role's name
+    provides: tuple[str, ...] = ()
 
     def resources(self, variables: Any, ctx: RoleContext) -> tuple[Resource, ...]:
-        """Return the desired states of this layer on a host with these variables. Raises ``InputError`` if the role's
-        function yields anything but states.
-        """
+        """Return the desired states of this layer on a host. Raises ``InputError`` if the role yields other objects."""
         try:
             states = tuple(self.function(variables, ctx))
         except SystemExit as error:  # otherwise the command would end silently, perhaps with status 0
@@ -153,13 +143,14 @@ class Role:
 
     @property
     def standard(self) -> bool:
-        """Whether this is a standard role of Hostwright, or extends one."""
+        """Whether this is one of Hostwright's roles, or extends one."""
         own = self.function.__module__.startswith(f"{STANDARD_ROLES}.")
         return own or (self.extends is not None and self.extends.standard)
 
     def part(self, name: Part) -> ModuleType | None:
-        """Import the module of this name from the role's folder, else from the folder of the role that it extends;
-        ``None`` if missing. Raises ``InputError``.
+        """Import a module from the role's folder, or from the folder of the role that it extends; ``None`` if missing.
+
+        Raises ``InputError``.
         """
         return next(iter(self.parts(name)), None)
 
@@ -169,48 +160,43 @@ class Role:
         return own or (self.extends.part_name(name) if self.extends else "")
 
     def parts(self, name: Part) -> tuple[ModuleType, ...]:
-        """Import the modules of this name from the role's folder and from the folder of the role that it extends.
+        """Import the modules of this name from the role's folder, and from that of the role that it extends.
+
         Raises ``InputError``.
         """
         own = _part(_import(self.function.__module__), name)
         return *((own,) if own else ()), *(self.extends.parts(name) if self.extends else ())
 
     def audit_values(self, variables: Any, ctx: RoleContext) -> tuple[AuditValue, ...]:
-        """Return the values of this layer that audits compare. A role's own values replace values of the same name from
-        the role that it extends.
-        """
+        """Return the values of this layer that audits compare. Own values replace those of the role that it extends."""
         own = _part(_import(self.function.__module__), "audit")
         extends = self.extends if self.extends and isinstance(variables, self.extends.variables) else None
         values = tuple(own.audit_values(variables, ctx)) if own else ()
-        named = {value.name for value in values}  # several values may have one name: each applies to different hosts
+        named = {value.name for value in values}  # several values may have one name, for different hosts
         extended = extends.audit_values(variables, ctx) if extends else ()
         return (*(value for value in extended if value.name not in named), *values)
 
     @property
     def folder(self) -> Path:
-        """The path of the folder with the role's modules, or of the file if the role is a single file."""
+        """The folder with the role's modules, or the file of a role without a folder."""
         file = Path(inspect.getfile(self.function))
         return file.parent if file.name == "__init__.py" else file
 
     @property
     def advisories(self) -> Advisories:
-        """The advisories in the file ``advisories.json`` of the role's folder. Raises ``InputError``."""
+        """The advisories in the role's ``advisories.json``. Raises ``InputError``."""
         return _advisories(self.folder / ADVISORIES)
 
     @property
     def section(self) -> type[Section] | None:
-        """The model of the role's section of a stack, from its module ``section``; ``None`` if the role has no
-        section.
-        """
+        """The model of the role's section of a stack, from its module ``section``; ``None`` without a section."""
         module = self.part("section")
         return _section(module, self.name) if module else None
 
 
 @cache
 def _part_name(folder: ModuleType, name: str) -> str:
-    """Return the full name of a module in a role's folder; empty if missing. Cached, because every host needs several
-    modules of each role.
-    """
+    """Return the full name of a module in a role's folder; empty if missing. Cached, because every host needs many."""
     full = f"{folder.__name__}.{name}"
     return full if hasattr(folder, "__path__") and importlib.util.find_spec(full) else ""
 
@@ -227,7 +213,7 @@ _advisories = cache(read_advisories)
 def _section(module: ModuleType, role: str) -> type[Section]:
     classes = {value for value in vars(module).values() if isinstance(value, type)} - {Section}
     kinds = {kind for kind in classes if issubclass(kind, Section)}
-    # A role without a section model of its own may import one from another role.
+    # a role without its own section model may import another role's
     own = [kind for kind in kinds if kind.__module__ == module.__name__] or list(kinds)
     if len(own) != 1:
         names = ", ".join(sorted(kind.__name__ for kind in own)) or "none"
@@ -247,10 +233,10 @@ def role(
     """Make a role of a function ``(variables, host) -> Iterator[Resource]``.
 
     ``needs`` are roles that a host must also have; ``after`` are other roles that precede this role (``EVERY``: all
-    roles of the host). By default, both are copied from the role that this role ``extends``, else they are empty.
-    ``uses`` are roles whose sections or tables the code imports; a host need not have them. ``short`` is the heading of
-    the role's column during a run, two to four letters; by default made from the role's name. ``provides`` are roles
-    that this role can replace on a host: a role that needs ``driver`` accepts a role that provides ``driver``.
+    roles of the host). By default, both come from the role that this role ``extends``. ``uses`` are other roles whose
+    sections or tables the code imports. ``short`` is the heading of the role's column during a run, two to four
+    letters; by default made from the role's name. ``provides`` are roles that this role can replace: a role that needs
+    ``driver`` accepts a role that provides ``driver``.
 
     The role's name is the function's name. The type of its variables is the annotation of the first parameter: a frozen
     dataclass whose fields all have defaults. Raises ``TypeError`` for another annotation.
@@ -287,14 +273,12 @@ def role(
 
 
 def sections_of(roles: Iterable[Role]) -> dict[str, type[Section] | None]:
-    """Return the model of each role's section, by role name, for reading stack files; ``None`` for a role without a
-    section.
-    """
+    """Return role name → model of the role's section for reading stack files, ``None`` for a role without a section."""
     return {role.name: role.section for role in roles}
 
 
 def rules_of(roles: Iterable[Role]) -> tuple[RoleRules, ...]:
-    """Return the compatibility rules from the modules ``rules`` of these roles."""
+    """Return the compatibility rules of these roles."""
     parts = ((role.name, role.parts("rules")) for role in roles)
     kinds = ("RULES", "CHOICES", "GROUNDS")
     return tuple(RoleRules(name, *(_of_all(found, kind) for kind in kinds)) for name, found in parts)
@@ -307,7 +291,7 @@ def _of_all(parts: Iterable[ModuleType], name: str) -> tuple[Any, ...]:
 def discover(*packages: str) -> tuple[Role, ...]:
     """Import all roles of the packages; return each after the roles that must precede it.
 
-    Of several roles with the same name, the last is used. Without ``packages``, returns the standard roles. Raises
+    Of roles with the same name, the last is used. Without ``packages``, returns the standard roles. Raises
     ``InputErrors`` with an error for each role of a site that cannot be imported.
     """
     roles: dict[str, Role] = {}
@@ -315,7 +299,7 @@ def discover(*packages: str) -> tuple[Role, ...]:
     for package in packages or (STANDARD_ROLES,):
         for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
             if info.name.startswith("_"):
-                continue  # not a role, but code that roles share
+                continue  # code that roles share
             with mistakes:
                 module = _import(f"{package}.{info.name}")
                 here = (value for value in vars(module).values() if isinstance(value, Role))
@@ -325,12 +309,12 @@ def discover(*packages: str) -> tuple[Role, ...]:
 
 
 def _import(name: str) -> ModuleType:
-    """Import a module of a role. An error in a module of a site is raised as ``InputError`` with file and line."""
+    """Import a module of a role. An error in a site's module becomes an ``InputError`` with file and line."""
     try:
         return importlib.import_module(name)
     except (InputError, KeyboardInterrupt):
         raise
-    except BaseException as error:  # includes SystemExit, which would end the command silently
+    except BaseException as error:  # SystemExit would end the command silently
         if not name.startswith(OWN_ROLES):
             raise
         (folder,) = sys.modules[name.partition(".")[0]].__path__
@@ -338,9 +322,7 @@ def _import(name: str) -> ModuleType:
 
 
 def place_of(error: BaseException, folder: str) -> str:
-    """Return file and line of an error: the innermost frame of its traceback in ``folder`` (a folder or a file), else
-    ``folder``.
-    """
+    """Return file and line of an error: the innermost frame in ``folder`` (a folder or file), else ``folder``."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(folder)]
@@ -348,14 +330,12 @@ def place_of(error: BaseException, folder: str) -> str:
 
 
 def providers(need: str, roles: Iterable[Role]) -> tuple[Role, ...]:
-    """Return the roles among ``roles`` that have the name ``need`` or can replace that role."""
+    """Return the roles that have the name ``need``, or can replace that role."""
     return tuple(role for role in roles if need in (role.name, *role.provides))
 
 
 def reading_cards(roles: Iterable[Role]) -> tuple[Role, ...]:
-    """Return the roles with a module ``gpus``, which reads the state of GPUs. Includes standard roles, even if a site's
-    role of the same name replaces them.
-    """
+    """Return the roles with a module ``gpus``, which reads the state of GPUs, even if a site's role replaces them."""
     parts = {role.part_name("gpus"): role for role in reversed((*discover(), *roles))}
     return tuple(role for name, role in reversed(parts.items()) if name)
 
@@ -366,9 +346,7 @@ def _before(role: Role, known: Mapping[str, Role]) -> Iterator[str]:
 
 
 def goes_before(roles: Iterable[Role]) -> dict[str, tuple[str, ...]]:
-    """Return a mapping from each role to the names of roles that must precede it, including roles that are not among
-    ``roles``.
-    """
+    """Return role → names of the roles that must precede it, also of roles that are not among ``roles``."""
     known = {role.name: role for role in roles}
     last = {name for name, role in known.items() if EVERY in role.after}
     others = {name: tuple(other for other in known if other not in last) if name in last else () for name in known}
@@ -381,7 +359,7 @@ def goes_before(roles: Iterable[Role]) -> dict[str, tuple[str, ...]]:
 def in_order(roles: Mapping[str, Role], named: Sequence[str] = ()) -> tuple[Role, ...]:
     """Return the roles, each after the roles that must precede it, otherwise in the order of ``named``.
 
-    Raises ``InputError`` if a role needs an unknown role, and if roles need each other in a cycle.
+    Raises ``InputError`` if a role needs an unknown role, or roles need each other in a cycle.
     """
     for role in roles.values():
         for need in role.needs:

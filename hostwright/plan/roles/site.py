@@ -1,5 +1,4 @@
-"""A site: the operator's directory with inventory, roles and templates, which are used with Hostwright's standard
-files.
+"""A site: the operator's directory with inventory, roles and templates.
 
     tasks.py            defines the commands for `invoke`
     inventory/          hosts, group_vars/, host_vars/, and stacks/
@@ -7,9 +6,8 @@ files.
     templates/NAME/     their templates, and replacements of standard templates
     tests/layers/       additional checks
 
-Files of a site take precedence over those of the package (``hostwright/standard``) with the same name. The first two
-entries are required. A site that was found but not named explicitly is used only if no other user can write to it,
-because its files are run as programs.
+The first two entries are required. Files of a site take precedence over those of the package (``hostwright/standard``).
+A site that was not named explicitly must not be writable by other users, because its files are run as programs.
 """
 
 from __future__ import annotations
@@ -32,10 +30,10 @@ from hostwright.common.userpaths import expanded, working_directory
 
 VARIABLE = SITE_VARIABLE
 STANDARD_ROLES = "hostwright.standard.roles"
-OWN_ROLES = "hostwright_site_"  #: prefix of the names of Python packages that contain a site's roles
+OWN_ROLES = "hostwright_site_"  #: prefix of Python packages with a site's roles
 STANDARD = Path(hostwright.__file__).parent / "standard"
 _CHECKOUT = Path(hostwright.__file__).resolve().parent.parent
-#: folders of a site whose files are run or determine which programs are run
+#: folders of a site whose files are run or choose programs
 _FOLDERS = ("inventory", "roles", "templates", "tests")
 
 
@@ -47,7 +45,7 @@ class Site:
 
     @classmethod
     def find(cls) -> Site:
-        """Return the site that ``HOSTWRIGHT_SITE`` names, else the nearest site from the working directory upwards.
+        """Return the site in ``HOSTWRIGHT_SITE``, else the nearest site from the working directory upwards.
 
         Raises ``InputError`` if no site exists, and ``NotTrusted`` if another user can write to the site.
         """
@@ -62,11 +60,10 @@ class Site:
 
     @classmethod
     def of(cls, inventory: Path) -> Site:
-        """Return the site for an explicit inventory: the site that ``find`` returns, else the site that contains the
-        inventory, else the inventory's parent directory.
+        """Return the site for an explicit inventory: from ``find``, else around the inventory, else its parent
+        directory.
 
-        Raises ``NotTrusted`` if another user can write to the site: naming an inventory does not imply trust in the
-        files near it.
+        Raises ``NotTrusted`` if another user can write to the site, because naming an inventory does not imply trust.
         """
         place = expanded(inventory).absolute()
         return _named() or _nearest(working_directory()) or _nearest(place) or _around(place.parent)
@@ -93,9 +90,7 @@ class Site:
 
     @property
     def role_packages(self) -> tuple[str, ...]:
-        """The names of Python packages that contain roles; roles of a later package replace roles with the same
-        name.
-        """
+        """The Python packages with roles. Roles of a later package replace those of the same name."""
         folder = self.root / "roles"
         if not folder.is_dir() or folder.resolve() == (STANDARD / "roles").resolve():
             return (STANDARD_ROLES,)
@@ -124,9 +119,7 @@ def _nearest(place: Path) -> Site | None:
 
 @cache
 def _check_trust(root: Path) -> None:
-    """Raise ``NotTrusted`` for a site to which another user can write. A site that is the checkout of the running
-    Hostwright is already trusted.
-    """
+    """Raise ``NotTrusted`` if another user can write to a site, unless it is the checkout of the running Hostwright."""
     if root.resolve() != _CHECKOUT and (fault := fault_below(root, _FOLDERS)):
         name = shlex.quote(one_line(str(root)))
         raise NotTrusted(
@@ -136,9 +129,7 @@ def _check_trust(root: Path) -> None:
 
 
 def _around(folder: Path) -> Site:
-    """Return the site for an inventory outside any site: the inventory's directory, or the package's directory if other
-    users can write to the inventory's directory.
-    """
+    """Return the inventory's directory as a site; if other users can write to it, the package's directory."""
     open_to_others = fault_of(folder)
     for name in ("roles", "templates", "tests/layers"):
         fault = (open_to_others or fault_below(folder / name)) if (folder / name).is_dir() else ""
@@ -150,11 +141,9 @@ def _around(folder: Path) -> Site:
 
 
 def _instead(place: Path, otherwise: str) -> str:
-    """Return a suggestion for a path that is not a site: the site that contains the path, or the only site below the
-    path; else ``otherwise``.
-    """
+    """Suggest the site that contains a path, or the only site below it; else return ``otherwise``."""
     site = _above(place) or _below(place)
-    if site is None or fault_of(site.root):  # do not suggest a site to which other users can write
+    if site is None or fault_of(site.root):  # other users can write to the site
         return otherwise
     return f"did you mean --site {os.path.relpath(site.root)}?"
 
@@ -176,8 +165,8 @@ def _is_site(folder: Path) -> bool:
 
 
 def _package(folder: Path) -> str:
-    """Return the name of a package that contains the roles of a folder, without a change of ``sys.path``. The name
-    contains a hash of the path, so that two sites do not conflict in one process.
+    """Return the name of a package with a folder's roles. A hash of the path distinguishes the packages of two
+    sites.
     """
     name = f"{OWN_ROLES}{hashlib.sha256(os.fsencode(folder)).hexdigest()[:8]}"
     if name not in sys.modules:

@@ -1,6 +1,6 @@
 """Checks all files of a site: inventory, roles, stacks, templates, checks. No host is contacted.
 
-``python -m hostwright.plan.roles.sitecheck`` writes the JSON schema of the result (``check.schema.json``).
+``python -m hostwright.plan.roles.sitecheck`` writes the result's JSON schema (``check.schema.json``).
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from hostwright.stack.stackfile import stack_names
 SCHEMA: Literal[1] = 1
 SCHEMA_FILE = Path(__file__).with_name("check.schema.json")
 _PLACE = re.compile(r"(.*?)(?::(\d+))?(?::(\d+))?")
-#: part of error texts about values that cannot be decrypted without a password
+#: part of errors about values that need a vault password
 _ENCRYPTED = "is encrypted with Ansible Vault"
-#: part of error texts about unknown variables in templates. The variables may be in an encrypted file.
+#: part of errors about unknown template variables, perhaps in an encrypted file
 _UNKNOWN = "is not a variable"
 
 
 @dataclass(frozen=True, slots=True)
 class SiteRemark:
-    """A remark about a position in a site. ``line`` and ``column`` count from 1; 0 means unknown."""
+    """A remark about a position in a site. ``line`` and ``column`` count from 1; 0: unknown."""
 
     sentence: str
-    #: path of a file, relative to the site if the file is inside; may also be another name, such as a stack's
+    #: path of a file, relative to the site if possible, or another name
     file: str = ""
     line: int = 0
     column: int = 0
@@ -54,7 +54,7 @@ class SiteRemark:
 
 @dataclass(frozen=True, slots=True)
 class SiteCheck:
-    """The result of a check of a site.
+    """The result of checking a site.
 
     ``mistakes`` must be fixed before the affected hosts can be used. ``unread`` are files that could not be checked.
     ``notes`` are about unusual input that may be intended.
@@ -63,19 +63,19 @@ class SiteCheck:
     schema: Literal[1]
     site: str
     hosts: int
-    roles: tuple[str, ...]  #: names of the site's own roles
-    stacks: tuple[str, ...]  #: names of the site's own stacks, and of the stacks of its hosts
+    roles: tuple[str, ...]
+    stacks: tuple[str, ...]  #: the site's own stacks, and its hosts' stacks
     mistakes: tuple[SiteRemark, ...]
     unread: tuple[SiteRemark, ...]
     notes: tuple[SiteRemark, ...]
 
 
 def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
-    """Check all files of a site; ``found`` has the errors from reading the site's inventory and roles."""
+    """Check all files of a site. ``found`` has the errors from reading its inventory and roles."""
     hosts = tuple(roster.inventory.hosts.values())
     own = tuple(role for role in roster.roles if role.function.__module__.startswith(OWN_ROLES))
     stacks: dict[str, None] = {}
-    if roster.roles:  # if a role cannot be read, the roster has no roles, and all other errors may be consequences
+    if roster.roles:  # a role that cannot be read empties the roster, and other errors may be consequences
         stacks = _check_stacks(roster, hosts, found)
         _check_roles(roster, own, found)
         _gather(found, _no_roles(roster.site.root / "roles", {role.folder.resolve() for role in roster.roles}))
@@ -83,7 +83,7 @@ def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
     _gather(found, mistakes_in(roster.site.root / "templates"))
     _gather(found, (error for error in _unparsable(_programs(roster.site)) if str(error) not in map(str, found.found)))
     known = tuple(map(str, found.found))
-    left_out = roster.inventory.left_out  # errors above may already include some of these
+    left_out = roster.inventory.left_out  # errors above may include these
     _gather(found, (error for error in left_out if not any(text.startswith(str(error)) for text in known)))
     locked = _ENCRYPTED in "".join((*map(str, found.found), *roster.inventory.notes)) and not roster.vault.known
     closed = [error for error in found.found if locked and (_ENCRYPTED in str(error) or _UNKNOWN in str(error))]
@@ -108,16 +108,14 @@ def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
 
 
 def _check_stacks(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> dict[str, None]:
-    """Check whether the parts and roles of each stack of the site and its hosts are compatible. Return the stacks'
-    names.
-    """
+    """Check that parts and roles of each stack of the site and its hosts are compatible. Returns the stacks' names."""
     names = dict.fromkeys(stack_names(folder for folder in roster.stack_dirs if folder != STANDARD / "stacks"))
     for host in hosts:
         with found:
             names[roster.stack_name(host)] = None
     known = stack_names(roster.stack_dirs)
     for name in names:
-        if name in known:  # the check of the host reports an unknown name, with its line
+        if name in known:  # the host's check reports an unknown name with its line
             with found:
                 host_roles(Host(name), roster.stack(name), roster.roles)
     with found:
@@ -126,7 +124,7 @@ def _check_stacks(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> dic
 
 
 def _check_roles(roster: Roster, own: Iterable[Role], found: Mistakes) -> None:
-    """Check all modules of the site's roles, including modules that ``check`` does not need itself."""
+    """Check all modules of the site's roles, including those that ``check`` does not need."""
     for role in own:
         for name in PARTS:
             with found:
@@ -138,12 +136,12 @@ def _check_roles(roster: Roster, own: Iterable[Role], found: Mistakes) -> None:
         for rule in (rule for role in every if role.role in names for rule in role.rules):
             _gather(found, never_applied(rule, every, sections))
     with found:
-        # all roles together, because names of failures must be unique across roles
+        # names of failures must be unique across roles
         roster.knowledge.check_failures(roster)
 
 
 def _no_roles(folder: Path, roles: Collection[Path]) -> Iterator[InputError]:
-    """Yield an error for each module in the site's folder of roles that does not define a role."""
+    """Yield an error for each module in the site's folder of roles that defines no role."""
     for info in pkgutil.iter_modules([str(folder.resolve())]):
         place = folder.resolve() / (info.name if info.ispkg else f"{info.name}.py")
         if place not in roles and not info.name.startswith("_"):
@@ -173,9 +171,7 @@ def _check_hosts(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> None
 
 
 def _check_variables(roster: Roster, host: Host, found: Mistakes) -> None:
-    """Check the variables of all roles for a host whose stack is missing. Without the stack, the host's own roles are
-    unknown.
-    """
+    """Check a host's variables for all roles. Without its missing stack, its own roles are unknown."""
     for role in roster.roles:
         with found:
             bind(role.variables, role.name, host)
@@ -184,7 +180,7 @@ def _check_variables(roster: Roster, host: Host, found: Mistakes) -> None:
 def _fails(role: Role, target: TargetHost) -> BaseException | None:
     """Return the exception that a role raises when it makes a host's states, probes, removals or audit values.
 
-    Raises ``InputError`` instead of returning it, because the error already has file and line.
+    An ``InputError`` is raised, because it already has file and line.
     """
     variables = target.variables[role.name]
     try:
@@ -194,13 +190,13 @@ def _fails(role: Role, target: TargetHost) -> BaseException | None:
         role.audit_values(variables, target.context)
     except (InputError, KeyboardInterrupt):
         raise
-    except BaseException as error:  # noqa: BLE001 - a user's file may raise anything, and end the program
+    except BaseException as error:  # noqa: BLE001 - a user's file may raise anything, even SystemExit
         return error
     return None
 
 
 def _programs(site: Site) -> Iterator[Path]:
-    """Yield the site's Python files, including programs that run only on hosts, such as proofs."""
+    """Yield the site's Python files, including programs for hosts, such as proofs."""
     yield site.root / "tasks.py"
     if len(site.role_packages) > 1:
         yield from sorted((site.root / "roles").rglob("*.py"))

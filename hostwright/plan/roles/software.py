@@ -7,19 +7,18 @@ from typing import Literal
 
 from hostwright.stack.stack import Artifact
 
-#: kinds of software: Debian package, Python package, driver, files from an archive, single file
+#: Debian package, Python package, driver, files from an archive, single file
 SoftwareKind = Literal["deb", "pypi", "driver", "archive", "file"]
 
 
 @dataclass(frozen=True, slots=True)
 class Software:
-    """One piece of software on a host: ``version`` was read on the host, and is empty if the software is missing.
+    """Software on a host. ``version`` was read on the host; empty if the software is missing.
 
-    ``wanted`` is the stack's version, empty if any version is accepted. ``flaw`` describes any other difference from
-    the stack. ``artifact`` is the stack's file from which it was installed; ``sha256`` are the possible hashes of a
-    source file that is not in the stack. ``brought`` is whether the software was installed from a file or repository of
-    the stack, not from the distribution. ``supplier`` is set if neither the vendor of the stack's section nor the
-    distribution supplies the software. ``parts`` are software installed together with this piece.
+    ``wanted`` is the stack's version; empty: any. ``flaw`` describes any other difference from the stack. ``artifact``
+    is the stack's file that was installed; ``sha256`` are possible hashes of another source file. ``brought`` is
+    whether the stack supplied the file or repository. ``supplier`` is set if neither the section's vendor nor the
+    distribution supplies the software. ``parts`` are software installed together with it.
     """
 
     kind: SoftwareKind
@@ -32,5 +31,5 @@ class Software:
     brought: bool = False
     supplier: str = ""
     architecture: str = ""
-    source: str = ""  #: name of the source package from which a Debian package was built
+    source: str = ""  #: source package of a Debian package
     parts: tuple[Software, ...] = ()

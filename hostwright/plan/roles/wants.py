@@ -1,7 +1,6 @@
-"""Makes the desired states of hosts, once for all hosts with the same stack, roles and variables.
+"""Makes desired states, once for all hosts with the same stack, roles and variables.
 
-A role's function is called once for all hosts with equal input. The variables of other roles (``RoleContext.roles``)
-are part of the input only if the function reads them, which is recorded.
+Variables of other roles (``RoleContext.roles``) count only if a role's function reads them, which is recorded.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ def desire(
     memory: Memory | None = None,
     packages: PackageMirror | None = None,
 ) -> Desired:
-    """Return the desired states of a host. ``roles`` are the host's roles with their variables, in order.
+    """Return the desired states of a host. ``roles`` are its roles with variables, in order.
 
-    If ``packages`` is given, the distribution's packages come from this mirror.
+    With ``packages``, the distribution's packages come from this mirror.
     """
     memory, chosen = memory or Memory(), tuple(roles)
     before = goes_before(role for role, _ in chosen)
@@ -76,7 +75,5 @@ class _NotedContext(RoleContext):
 
     @property
     def sections(self) -> Mapping[str, Section]:
-        """Like ``RoleContext.sections``, but not recorded: the result depends only on role names, which are part of
-        every cache key.
-        """
+        """Like ``RoleContext.sections``, but not recorded, because role names are in every cache key."""
         return RoleContext(self.stack, self.force, object.__getattribute__(self, "roles"), self.templates).sections

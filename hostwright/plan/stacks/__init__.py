@@ -1,1 +1,1 @@
-"""The stacks that an inventory may use: their list, the files that they need, and which hosts they fit."""
+"""The stacks that an inventory may use: their list, their files, and the hosts that they fit."""

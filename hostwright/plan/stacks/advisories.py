@@ -1,6 +1,4 @@
-"""Stores the oldest safe versions (floors) from an operator's security bulletins on this machine, in addition to the
-roles' advisories.
-"""
+"""Stores floors, the oldest safe versions, from an operator's security bulletins, in addition to roles' advisories."""
 
 from __future__ import annotations
 
@@ -17,8 +15,7 @@ if TYPE_CHECKING:
 
 
 def keep_bulletins(roster: Roster, folder: Path) -> Read:
-    """Read the security bulletins below a directory and store their floors. They replace all floors that an earlier
-    call stored.
+    """Store the floors in the security bulletins below a directory, in place of all stored floors.
 
     Raises ``InputError`` for a directory without bulletins, or if the floors cannot be stored.
     """

@@ -1,8 +1,7 @@
-"""Finds the distribution packages that a host gets from the mirror, if a variable of a role requests this. Pure
-functions.
+"""Finds the distribution packages that a host gets from the mirror. Pure functions.
 
-Every state that installs distribution packages lists them (``Resource.packages_for``), including states that are fields
-of other states. If one of a host's roles has ``packages_from: mirror``, all roles of the host use the mirror.
+Every state that installs distribution packages lists them (``Resource.packages_for``), also as a field of another
+state. If one of a host's roles has ``packages_from: mirror``, all its roles use the mirror.
 """
 
 from __future__ import annotations
@@ -16,23 +15,21 @@ from hostwright.plan.model import Condition, Facts, Resource
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.debs import MirroredDeb, PackageMirror
 
-VARIABLE = "packages_from"  #: name of the variable, which any role may have
-MIRROR = "mirror"  #: value of the variable ``packages_from`` for hosts that do not use their own apt sources
-_MACHINE = "x86_64"  #: only machine type (``uname -m``) for which packages are mirrored
-_MOST_CHARACTERS = 32  #: our choice: maximum characters of a distribution's ID, version or codename
+VARIABLE = "packages_from"  #: variable that any role may have
+MIRROR = "mirror"  #: value of ``packages_from`` for hosts that do not use their own apt sources
+_MACHINE = "x86_64"  #: machine type (``uname -m``) with mirrored packages
+_MOST_CHARACTERS = 32  #: maximum number of characters in a distribution's ID, version or codename (our choice)
 
 S = TypeVar("S")
 
 
 def mirrored(variables: Mapping[str, Any]) -> bool:
-    """Whether a variable of one of the host's roles requests packages from the mirror."""
+    """Whether a variable of any of the host's roles requests packages from the mirror."""
     return any(getattr(values, VARIABLE, "") == MIRROR for values in variables.values())
 
 
 def distribution_of(facts: Facts) -> str:
-    """The host's distribution as in lock files (``debian-12``); empty if unknown, or if no packages are mirrored for
-    the host's machine type.
-    """
+    """The host's distribution as in lock files (``debian-12``); empty if unknown, or not mirrored for its machine."""
     if OS_RELEASE not in facts or (UNAME in facts and facts[UNAME].strip().rpartition(" ")[2] not in {"", _MACHINE}):
         return ""
     release = os_release(facts)
@@ -47,14 +44,12 @@ def codename_of(facts: Facts) -> str:
 
 
 def _is_plain(word: str) -> bool:
-    """Whether a word from a host is safe in a path and in an apt source list."""
+    """Whether a host's text is safe in a path and in an apt source list."""
     return word.isascii() and word.isalnum() and len(word) <= _MOST_CHARACTERS
 
 
 def with_mirror(states: Iterable[S], mirror: PackageMirror) -> tuple[S, ...]:
-    """Return the states, with the mirror set in each state that installs packages, including states that are fields of
-    other states.
-    """
+    """Return the states with the mirror set in each state that installs packages, also in fields of other states."""
     return tuple(_changed(state, mirror) for state in states)
 
 
@@ -72,20 +67,17 @@ def _changed(value: Any, mirror: PackageMirror) -> Any:
 
 
 def packages_of(states: Iterable[object], facts: Facts | None) -> tuple[str, ...]:
-    """Return the distribution's packages that these states require on a host with these facts, each once, in order."""
+    """Return the distribution packages that these states require with these facts, each once, in order."""
     return tuple(dict.fromkeys(word for state in _all(states) for word in state.packages_for(facts)))
 
 
 def archive_components(states: Iterable[object]) -> tuple[str, ...]:
-    """Return the components of the distribution's archive that these states need in addition to the components in the
-    apt sources.
-    """
+    """Return the archive components that these states need in addition to those in the apt sources."""
     return tuple(dict.fromkeys(name for state in _all(states) for name in state.archive_components()))
 
 
 def local_repositories(states: Iterable[object]) -> tuple[tuple[Artifact, ...], tuple[str, ...]]:
-    """Return the package files of the repositories that these states unpack on the host's disk, and the packages that
-    other states install from these repositories.
+    """Return package files of repositories that these states unpack on the host, and packages installed from them.
 
     If such a package depends on packages of the distribution, these also come from the mirror.
     """
@@ -106,8 +98,6 @@ def _all(states: Iterable[object]) -> Iterator[Resource]:
 
 
 def package_files(states: Iterable[object], facts: Facts, mirror: PackageMirror) -> tuple[MirroredDeb, ...]:
-    """Return the package files from the mirror that these states need on a host with these facts, including all
-    dependencies.
-    """
+    """Return the mirror's package files that these states need with these facts, including all dependencies."""
     chosen = tuple(states)
     return mirror.files_for(distribution_of(facts), (*packages_of(chosen, facts), *local_repositories(chosen)[1]))

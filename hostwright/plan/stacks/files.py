@@ -1,4 +1,4 @@
-"""Fetches the files of the stacks that an inventory's hosts use to this machine. No host is contacted."""
+"""Fetches to this machine the files of all stacks that the inventory's hosts use. No host is contacted."""
 
 from __future__ import annotations
 
@@ -34,15 +34,13 @@ def mirror(
     search: PackageSearch | None = None,
     progress: TransferProgress,
 ) -> tuple[Mirrored, ...]:
-    """Fetch to this machine the files that hosts with the stack ``name`` need; without a name, the files that all hosts
-    need.
+    """Fetch the files for hosts with the stack ``name``, or for all hosts, to this machine.
 
     Files that ``source`` has are not downloaded. All files are exported to the directory ``to``, if given. ``pythons``
-    are Python versions assumed on every host, in addition to its facts. ``search`` are the settings for packages of
-    distributions.
+    are additional Python versions of every host. ``search`` are the settings for distribution packages.
 
-    Raises ``ArtifactError`` before any download if a needed file is unknown, and after all downloads if an archive
-    lacks a package. Raises ``InputError`` for a Python version for which no host needs files.
+    Raises ``ArtifactError`` before any download if a file is unknown, and after all downloads if an archive lacks a
+    package. Raises ``InputError`` for a Python version for which no host needs files.
     """
     store, files, locks = roster.store, list[Mirrored](), list[Path]()
     stacks = [roster.stack(each) for each in ([name] if name else stacks_of_hosts(roster))]
@@ -71,7 +69,7 @@ def mirror(
             files += [replace(file, pinned=file.name in found.pinned) for file in done]
         locks += [lock, packages_lock(store, stack.name)]
     if failures:
-        # each failure once: an unusable store causes the same failure for every stack
+        # an unusable store causes the same failure for every stack
         raise ArtifactError("\n".join(dict.fromkeys([*failures, *lacking])))
     if to is not None:
         export(files, locks, to, progress)
@@ -82,9 +80,7 @@ def mirror(
 
 @contextmanager
 def _noted(failures: list[str]) -> Iterator[None]:
-    """Append the text of an ``ArtifactError`` to ``failures`` instead of raising the error, so that later files are
-    still fetched.
-    """
+    """Append an ``ArtifactError`` to ``failures`` instead of raising it, so that later files are still fetched."""
     try:
         yield
     except ArtifactError as error:
@@ -92,10 +88,9 @@ def _noted(failures: list[str]) -> Iterator[None]:
 
 
 def artifacts_for_hosts(roster: Roster, stack: Stack) -> tuple[Artifact, ...]:
-    """The artifacts of a stack that the roles of the hosts with this stack may need.
+    """The artifacts of a stack that its hosts' roles may need.
 
-    If no host has the stack, the roles of all hosts are used. If the inventory has no hosts, the stack's default roles
-    are used.
+    If no host has the stack, the roles of all hosts are used; in an empty inventory, the stack's default roles.
     """
     having = hosts_having(roster, stack)
     return stack.used_by({role for host in having for role in named_roles(host, stack)} or stack.roles)
@@ -104,7 +99,7 @@ def artifacts_for_hosts(roster: Roster, stack: Stack) -> tuple[Artifact, ...]:
 def files_of_roles(roster: Roster, stack: Stack, seen: Seen) -> tuple[RoleFile, ...]:
     """The files that the states of the stack's hosts (``hosts_having``) need in addition to the stack's artifacts.
 
-    Raises ``ArtifactError``. Raises ``InputErrors`` with all errors in the variables of these hosts.
+    Raises ``ArtifactError``, and ``InputErrors`` with all errors in the variables of these hosts.
     """
     files: dict[str, RoleFile] = {}
     mistakes = Mistakes()
@@ -132,12 +127,12 @@ def _no_files(python: str) -> str:
 
 
 def hosts_having(roster: Roster, stack: Stack) -> tuple[Host, ...]:
-    """Return the inventory's hosts with this stack; all hosts if none has this stack."""
+    """Return the inventory's hosts with this stack; all hosts if none has it."""
     hosts = tuple(roster.inventory.hosts.values())
     return tuple(host for host in hosts if roster.stack_name(host) == stack.name) or hosts
 
 
 def stacks_of_hosts(roster: Roster) -> tuple[str, ...]:
-    """The names of the stacks of all hosts; the default stack if the inventory has no hosts."""
+    """The names of all hosts' stacks; for an empty inventory, the default stack."""
     names = (roster.stack_name(host) for host in roster.inventory.hosts.values())
     return tuple(dict.fromkeys(names)) or (roster.default_stack,)

@@ -1,4 +1,4 @@
-"""Finds the stacks that a host can have, and the compatibility rules that forbid the others. Pure functions."""
+"""Finds the stacks that a host can have, and the compatibility rules against the others. Pure functions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from hostwright.stack.stack import Stack
 class StackFit:
     """Whether a host can have a stack with its default roles.
 
-    ``misfits`` are the rules that forbid the stack on the host. ``aged`` are the advisories against the stack's
-    versions. ``lifetimes`` are the ends of support for these versions. ``stand_ins`` are the stack's files that are not
-    the vendor's.
+    ``misfits`` are the rules that forbid the stack. ``aged`` are advisories against its versions, and ``lifetimes``
+    their ends of support. ``stand_ins`` are its files that are not the vendor's.
     """
 
     stack: str
@@ -32,8 +31,8 @@ class StackFit:
 
     @property
     def old(self) -> tuple[Aged, ...]:
-        """The advisories against the stack, except advisories that only recommend a newer series: most stacks use an
-        older series intentionally.
+        """The advisories against the stack, without recommendations of a newer series, which most stacks ignore on
+        purpose.
         """
         return tuple(one for one in self.aged if one.kind != "superseded")
 
@@ -45,11 +44,11 @@ class StackFit:
 
 @dataclass(frozen=True, slots=True)
 class HostFits:
-    """Whether a host can have each of the stacks, best stack first."""
+    """Whether a host can have each of the stacks, best first."""
 
     host: str
     facts: HostFacts
-    stored: str = ""  #: time of the audit that read the host's facts; empty if the facts were read just now
+    stored: str = ""  #: time of the audit that read the host's facts; empty if they were read just now
     stacks: tuple[StackFit, ...] = ()
 
 
@@ -64,10 +63,9 @@ def fits(
 ) -> tuple[StackFit, ...]:
     """Return every stack for a host with these facts, best first.
 
-    Stacks that fit come first, those with the fewest advisories before others. Stacks that do not fit follow, those
-    with the fewest misfits before others. Equal stacks are ordered by number of files, then by version, newest first.
-    Rules about free disk space are ignored: space can be freed whatever the stack. With ``suggest=False``, misfits
-    contain no working combination.
+    Stacks that fit come first, by number of advisories; the others follow, by number of misfits. Ties are ordered by
+    number of files, then by version, newest first. Rules about free disk space are ignored, because space can be freed.
+    With ``suggest=False``, misfits contain no working combination.
     """
     by_name = {stack.name: stack for stack in stacks}
     found = []
@@ -94,9 +92,7 @@ def _fit(
 
 
 def _order(fit: StackFit, files: int) -> tuple[object, ...]:
-    """Sort key for ``fits``. Stacks with fewer ``files`` come first, because stacks with more files are meant for hosts
-    that other stacks do not fit.
-    """
+    """Sort key for ``fits``. Stacks with more files are meant for hosts that other stacks do not fit."""
     numbers = tuple(-int(number) for number in re.findall(r"[0-9]{1,9}", fit.stack))
     return len(fit.misfits) > 0, len(fit.old) if fit.fits else 0, len(fit.misfits), files, _family(fit.stack), numbers
 

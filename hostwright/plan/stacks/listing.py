@@ -1,4 +1,4 @@
-"""Lists all stacks, each with file, versions, and records of tests. No host is contacted."""
+"""Lists all stacks with file, versions, and records of tests. No host is contacted."""
 
 from __future__ import annotations
 
@@ -18,21 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListedStack:
-    """A stack with the path of its file. If the stack is unusable, ``problem`` is the error, and ``stack`` is
-    ``None``.
-    """
+    """A stack with its file's path. For an unusable stack, ``problem`` is the error, and ``stack`` is ``None``."""
 
     name: str
     file: Path
-    standard: bool  #: whether the stack is one of Hostwright's standard stacks
+    standard: bool  #: whether the stack is one of Hostwright's own
     stack: Stack | None = None
-    matrix: tuple[TriedRole, ...] = ()  #: records of tests, for each distribution release of the stack and each role
+    matrix: tuple[TriedRole, ...] = ()  #: records of tests for each distribution release and role
     problem: str = ""
 
 
 def list_stacks(roster: Roster) -> tuple[ListedStack, ...]:
-    """Return all stacks, sorted by name. Of several stacks with one name, only the first in order of precedence is
-    returned, which is the stack that hosts use.
+    """Return all stacks, sorted by name. Of stacks with the same name, only the one that hosts use is returned.
 
     Raises ``InputError`` for unreadable records of tests.
     """

@@ -1,5 +1,6 @@
-"""Finds the distribution packages for the hosts of a stack: collects the packages from the hosts' desired states,
-resolves their dependencies, and pins all of them in the stack's lock file of packages. No host is contacted.
+"""Finds the distribution packages for a stack's hosts, with dependencies, and pins them in the stack's lock file.
+
+No host is contacted.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from hostwright.stack.store.sources import EXPORT, FileSource
 if TYPE_CHECKING:
     from hostwright.plan.targets import Roster
 
-#: function that returns the last known facts of a host, by name; ``None`` if the facts were never read
+#: function that returns a host's last known facts by name; ``None`` if never read
 Seen = Callable[[str], Facts | None]
 EXAMPLE = "debian-12:6.1.0-28-amd64"
 _HEADERS = "linux-headers-"
@@ -48,8 +49,8 @@ _HEADERS = "linux-headers-"
 class PackageSearch:
     """Settings of a search for packages.
 
-    ``systems`` are facts for which packages are found in addition to every host's own facts. ``renew`` replaces pinned
-    versions by the archive's current versions.
+    ``systems`` are facts of systems in addition to every host's own. ``renew`` replaces pinned versions by current
+    ones.
     """
 
     systems: tuple[Facts, ...] = ()
@@ -59,8 +60,9 @@ class PackageSearch:
 
 @dataclass(frozen=True, slots=True)
 class HostsWant:
-    """Hosts that need the same packages. ``disks`` are repositories that these hosts have on their own disks,
-    ``components`` the archive components that contain the packages.
+    """Hosts that need the same packages.
+
+    ``disks`` are repositories on these hosts' own disks, ``components`` the archive components with the packages.
     """
 
     disks: tuple[Artifact, ...] = ()
@@ -74,9 +76,7 @@ Wanted = Mapping[Distribution, Mapping[tuple[str, ...], HostsWant]]
 
 @dataclass(frozen=True, slots=True)
 class FoundPackages:
-    """The package files that hosts need, the names of newly pinned files, and an error text for each unavailable
-    package.
-    """
+    """The package files that hosts need, newly pinned files, and an error text for each unavailable package."""
 
     files: tuple[MirroredDeb, ...] = ()
     pinned: frozenset[str] = frozenset()
@@ -84,9 +84,9 @@ class FoundPackages:
 
 
 def system(text: str) -> Facts:
-    """Return the facts of an imaginary host, which consist of a distribution and a kernel parsed from ``text``.
+    """Return an imaginary host's facts from a distribution and an optional kernel in ``text``.
 
-    Raises ``InputError`` for a text that does not have the form of ``EXAMPLE``; the kernel is optional.
+    Raises ``InputError`` unless the text has the form of ``EXAMPLE``.
     """
     name, _, kernel = text.partition(":")
     identity, _, version = name.partition("-")
@@ -105,11 +105,11 @@ def system(text: str) -> Facts:
 def find_packages(
     roster: Roster, stack: Stack, wanted: Wanted, search: PackageSearch, source: FileSource | None
 ) -> FoundPackages:
-    """Return the packages that hosts need. Call this after fetching the stack's own files, which may contain package
+    """Return the packages that hosts need. Call this after fetching the stack's own files, which may contain
     repositories.
 
     If the lock file lacks a package, this queries the distribution's archive and rewrites the lock file. If ``source``
-    is an export, its lock file is used instead of the archive. Raises ``ArtifactError``.
+    is an export, its lock file replaces the archive. Raises ``ArtifactError``.
     """
     if not wanted:
         return FoundPackages()
@@ -149,8 +149,8 @@ def wanted_packages(
 ) -> Wanted:
     """Return the packages for hosts that get distribution packages from the mirror.
 
-    Raises ``ArtifactError`` if the facts of a host were never read, and ``InputErrors`` with all errors in the
-    variables of these hosts.
+    Raises ``ArtifactError`` if a host's facts were never read, and ``InputErrors`` with all errors in the hosts'
+    variables.
     """
     wanted: dict[Distribution, dict[tuple[str, ...], HostsWant]] = {}
     unknown: list[str] = []

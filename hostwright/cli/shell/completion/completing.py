@@ -1,8 +1,8 @@
 """Completes verbs, options and values of options. This module imports nothing slow.
 
 ``hostwright --complete-words WORD…`` prints the candidates for the last word, one per line. If it prints nothing, the
-shell offers files. A shell that does not split words itself calls ``--complete-line LINE`` with the line up to the
-cursor. Invoke's own ``--complete``, which ``invoke --print-completion-script`` uses, is unchanged.
+shell offers files. A shell that does not split words calls ``--complete-line LINE`` with the line up to the cursor.
+Invoke's own ``--complete`` is unchanged.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from hostwright.common.request import OPTIONS
 
 #: shell → file name of its completion script
 SHELLS = {"bash": "complete.sh", "zsh": "complete.zsh", "fish": "complete.fish"}
-#: options with which the completion scripts call Hostwright
+#: options with which completion scripts call Hostwright
 ASKED, ASKED_OF_LINE = "--complete-words", "--complete-line"
-_RUNS = 30  #: maximum number of runs that completion offers; the latest are offered
+_RUNS = 30  #: maximum number of runs that completion offers, latest first
 _SIGNS = "!&"  #: signs that may precede a term in ``--hosts``
-#: option → its valid values, for options whose choices ``Option`` does not declare
+#: option → its values, for options whose values ``Option`` does not declare
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "from": ("repair", "relayer", "reinstall"),
     "boot": ("network", "media", "disk"),
     "order": ("on", "off", "cycle", "status"),
     "shell": tuple(SHELLS),
 }
-#: values of ``--hosts`` that need no inventory: all hosts, and sets by the result of the last run or the last audit
+#: values of ``--hosts`` that need no inventory
 SETS = (
     "all",
     *(f"@{name}" for name in RUN_SETS),
     *("@drifted", "@failing", "@unread"),
 )
-_LISTS = ("hosts", "roles", "proofs")  #: options whose value is a comma-separated list
+_LISTS = ("hosts", "roles", "proofs")  #: options with a comma-separated value
 
 
 def asked(arguments: Sequence[str]) -> list[str] | None:
-    """Return the words after ``hostwright`` for which a shell requests completions; ``None`` if it requests none."""
+    """Return the words for which a shell requests completions; ``None`` if it requests none."""
     if arguments[:1] == [ASKED]:
         return [*arguments[1:]]
     return words_of(*arguments[1:2])[1:] if arguments[:1] == [ASKED_OF_LINE] else None
 
 
 def words_of(line: str = "") -> list[str]:
-    """Split a line up to the cursor into words, like a shell. The last quote may be unclosed.
+    """Split a line into words as a shell does. The last quote may be unclosed.
 
     >>> words_of("hostwright plan --var 'note=two words' gp"), words_of('hostwright --hosts "gpu01, '), words_of("a ")
     (['hostwright', 'plan', '--var', 'note=two words', 'gp'], ['hostwright', '--hosts', 'gpu01, '], ['a', ''])
@@ -88,7 +88,7 @@ def script(shell: str) -> str:
 def _state(
     before: Sequence[str], verbs: Mapping[str, ParserContext], core: ParserContext
 ) -> tuple[ParserContext | None, Argument | None, Argument | None]:
-    """Return the verb in the words, the option that still lacks its value, and the next missing positional argument."""
+    """Return the verb, the option that lacks its value, and the next missing positional argument."""
     verb: ParserContext | None = None
     waiting: Argument | None = None
     needed: list[Argument] = []
@@ -108,8 +108,7 @@ def _state(
 
 
 def _values(option: str, last: str, before: Sequence[str]) -> list[str]:
-    """Return those values of an option that begin with ``last``; none for an option whose value is a file or free
-    text."""
+    """Return the values of an option that begin with ``last``; empty if the value is a file or free text."""
     done, comma, part = last.rpartition(",") if option in _LISTS else ("", "", last)
     sign = part[:1] if part[:1] in {"hosts": _SIGNS, "roles": "!"}.get(option, "") else ""
     taken = set(done.split(","))

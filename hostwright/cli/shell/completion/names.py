@@ -1,8 +1,8 @@
 """Names that shell completion offers: hosts and groups from a cache, roles and stacks from their folders.
 
-Completion cannot read every inventory, because this is slow and may run a program. So each verb that reads an inventory
-caches the names of its hosts and groups in the state directory, if completion has created the cache's folder.
-Completion reads an inventory itself only if it consists of plain files that are newer than the cache.
+Reading an inventory is slow and may run a program. Each verb that reads an inventory therefore caches its names, if
+completion has created the cache's folder in the state directory. Completion reads only inventories of plain files that
+are newer than the cache.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from hostwright.inventory import Inventory
 
 INVENTORY_VARIABLE = "HOSTWRIGHT_INVENTORY"  #: environment variable with the default of ``--inventory``
-_FOLDER = "names"  #: folder of the cache, below the state directory
-#: line that marks a YAML file as the configuration of an Ansible inventory plugin
+_FOLDER = "names"  #: folder of the cache in the state directory
+#: line that marks a YAML file as configuration of an Ansible inventory plugin
 _PLUGIN = re.compile(rb"^plugin\s*:", re.MULTILINE)
-_PATTERN = frozenset("@~!&[],*?:")  #: characters that make a word a pattern of hosts instead of a name
+_PATTERN = frozenset("@~!&[],*?:")  #: characters that make a word a host pattern
 _LEFT_OUT = {"group_vars", "host_vars", "stacks"}  #: folders in an inventory that contain no hosts
 
 
@@ -43,7 +43,7 @@ class Names:
 
 
 def remember(sources: Sequence[Path], inventory: Inventory) -> None:
-    """Cache the names in an inventory, if completion has created the folder of the cache. A write error is ignored."""
+    """Cache the names in an inventory, if completion has created the cache's folder. Write errors are ignored."""
     place = _place(sources)
     if place.parent.is_dir():
         _keep(place, Names(tuple(inventory.hosts), tuple(inventory.groups)))
@@ -68,15 +68,14 @@ def known(named: Sequence[str] = ()) -> Names:
 
 
 def may_be_hosts(word: str) -> bool:
-    """Whether a word may mean hosts: it is a pattern, or resembles a host or group of the inventory.
-
-    If no inventory is cached, any word may mean hosts.
+    """Whether a word may mean hosts: a pattern, or similar to a known name. Without a cached inventory, any word
+    may.
     """
     if word == "all" or any(sign in _PATTERN for sign in word):
         return True
     try:
         found = known()
-    except (InputError, ModuleNotFoundError):  # the verb itself reports the mistake
+    except (InputError, ModuleNotFoundError):  # the verb reports the mistake
         return True
     return not found.hosts or nearest(word, (*found.hosts, *found.groups)) is not None
 
@@ -110,8 +109,7 @@ def _make(folder: Path) -> None:
 
 
 def _files(source: Path) -> Iterator[Path]:
-    """Yield the files of an inventory that contain hosts, and their folders: adding or removing a file changes the
-    folder's time."""
+    """Yield the inventory files that contain hosts, and their folders, whose times show added and removed files."""
     if source.is_file():
         yield source
         return
@@ -122,8 +120,7 @@ def _files(source: Path) -> Iterator[Path]:
 
 
 def _changed_since(sources: Iterable[Path], at: float) -> bool:
-    """Whether a file of hosts is newer than time ``at``. ``False`` if a file is a program or the configuration of a
-    plugin."""
+    """Whether an inventory file is newer than ``at``. ``False`` if a file is a program or a plugin's configuration."""
     files = [file for source in sources for file in _files(source)]
     try:
         if not any(file.stat().st_mtime > at for file in files):
@@ -140,6 +137,6 @@ def _read(sources: Sequence[Path]) -> Names | None:
 
     try:
         inventory = load(*sources)
-    except HostwrightError:  # the verb itself reports the mistake
+    except HostwrightError:  # the verb reports the mistake
         return None
     return Names(tuple(inventory.hosts), tuple(inventory.groups))

@@ -1,4 +1,4 @@
-"""Imports the ``tasks.py`` of a site as ``invoke`` does, but without adding the site's directory to ``sys.path``."""
+"""Imports the ``tasks.py`` of a site as ``invoke`` does, but without adding its directory to ``sys.path``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from hostwright.common.input.ownership import fault_of, in_named_site
 
 
 class _Beside(MetaPathFinder):
-    """Finds the modules beside ``tasks.py``, after all other finders, so that none of them replaces an installed
-    module."""
+    """Finds modules beside ``tasks.py``, after all other finders, so that they never replace an installed module."""
 
     def __init__(self, root: Path):
         self._root = root
@@ -23,8 +22,7 @@ class _Beside(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find a module in the site's directory. Raises ``ImportError`` for a file that other users could have
-        written."""
+        """Find a module in the site's directory. Raises ``ImportError`` if other users can write the file."""
         spec = PathFinder.find_spec(name, [str(self._root)], target) if path is None else None
         place = spec and spec.origin
         if place and not in_named_site(self._root) and (fault := fault_of(Path(place))):
@@ -33,7 +31,7 @@ class _Beside(MetaPathFinder):
 
 
 def load(root: Path) -> ModuleType:
-    """Import the ``tasks.py`` of a site. Exceptions that this file raises are not caught."""
+    """Import the ``tasks.py`` of a site. Its exceptions are not caught."""
     sys.meta_path[:] = [*(each for each in sys.meta_path if not isinstance(each, _Beside)), _Beside(root)]
     spec = spec_from_file_location("tasks", root / "tasks.py")
     assert spec is not None and spec.loader is not None  # noqa: S101 - it ends in .py

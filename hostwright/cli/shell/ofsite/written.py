@@ -1,7 +1,7 @@
 """Parses the verbs of a site from its files, for help and completion, without running code of the site.
 
-The parser finds only literal definitions: functions with ``@task`` or ``@verb``, and collections of them. It does not
-find verbs that are created by code or defined in another module; a call of such a verb works nevertheless.
+Only literal definitions are found: functions with ``@task`` or ``@verb``, and collections of them. Other verbs are
+missing in help, but can be called.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from typing import Any
 from invoke import Collection, Task
 
 _DECORATORS = {"task", "verb"}
-#: names of the variable with a module's collection, in the order in which Invoke tries them
+#: variable names of a module's collection, in Invoke's order
 _NAMESPACES = ("ns", "namespace")
 _OPTIONS = {"name", "aliases", "default", "help", "positional", "optional", "iterable", "incrementable"}
 _LARGEST = 1 << 20  #: maximum size of a parsed file in bytes, to keep completion fast
 
 
 def verbs_in(file: Path, module: str) -> Collection:
-    """Return the verbs that a file defines; none if the file cannot be read or parsed. ``module`` becomes their module
-    name."""
+    """Return the verbs that a file defines; none if it is unreadable. ``module`` becomes their module name."""
     try:
         with file.open("rb") as opened:
             body = ast.parse(opened.read(_LARGEST)).body
@@ -42,8 +41,6 @@ def verbs_in(file: Path, module: str) -> Collection:
 
 
 def _decorator(node: ast.FunctionDef) -> ast.expr | None:
-    """Return the decorator that makes a function a task, such as ``@task`` or ``@invoke.task(…)``; ``None`` without
-    one."""
     return next((each for each in node.decorator_list if _name(each) in _DECORATORS), None)
 
 
@@ -86,8 +83,7 @@ def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
 
 
 def _collection(node: ast.expr, known: dict[str, Task[Any] | Collection]) -> Collection | None:
-    """Return the parsed ``Collection("name", verb, other=verb, Collection(…))``, without parts that this file does not
-    define."""
+    """Return the collection of a parsed ``Collection("name", verb, other=verb, …)``, without parts from other files."""
     if not isinstance(node, ast.Call) or _name(node) != "Collection":
         return None
     made = Collection(*(name for each in node.args[:1] if isinstance(name := _literal(each), str)))

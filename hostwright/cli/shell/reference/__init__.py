@@ -1,2 +1,1 @@
-"""Generators of the reference pages for verbs and variables. ``python -m hostwright.cli.shell.reference`` writes the
-pages."""
+"""Generators of the reference pages for verbs and variables, run by ``python -m hostwright.cli.shell.reference``."""

@@ -1,6 +1,6 @@
 """Writes the reference pages for verbs and variables into this checkout.
 
-It runs in its own process: Invoke removes a task's help texts when it creates options from them.
+This needs its own process, because Invoke removes a task's help texts when it creates options.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""JSON Schemas for the files that users write, for editors. They are generated from the models that read these files.
+"""JSON Schemas for the files that users write, generated from the models that read these files.
 
-A schema accepts every file that ``hostwright check`` accepts, but finds fewer mistakes: any value may be a template
-(``{{ … }}``), an inventory may contain variables of other tools, and a mapping with the name of a role but none of its
-variables is accepted as a variable of another tool.
+Every file that ``hostwright check`` accepts is valid, but some mistakes are not found, because any value may be a
+template, and an inventory may contain variables of other tools.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ from hostwright.stack.stackfile import stack_model
 Schema = dict[str, Any]
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-#: root of the folders with the schemas of ``--json`` documents; each schema is in the folder of the verbs that print it
+#: folder with the schemas of ``--json`` documents
 OUTPUTS = STANDARD / "schemas"
 TEMPLATE: Schema = {"type": "string", "pattern": r"\{[{%]"}
-#: type in a schema → pattern of the texts that pydantic also accepts for this type
+#: type in a schema → texts that pydantic accepts for this type
 _AS_TEXT = {
     "integer": r"^\s*[+-]?[0-9][0-9_]*(\.0*)?\s*$",
     "number": r"^\s*[+-]?([0-9][0-9_]*\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$",
@@ -45,8 +44,7 @@ _NAMED = ("properties", "patternProperties", "$defs")  #: keys of a schema under
 
 
 def written(roles: Sequence[Role]) -> Mapping[str, Callable[[], Schema]]:
-    """Return name → generator of the schema, for each kind of file that users write. ``roles`` include the site's
-    roles."""
+    """Return name → generator of the schema, for each kind of file that users write. ``roles`` include the site's."""
     return {
         "inventory": lambda: _titled("a file of inventory/: hosts and groups", inventory(roles)),
         "variables": lambda: _titled("a file of group_vars/ or host_vars/", variables(roles)),
@@ -91,7 +89,7 @@ def inventory(roles: Sequence[Role]) -> Schema:
 
 
 def workspaces(roles: Sequence[Role]) -> Schema:
-    """Return the schema of an inventory that may only contain variables of the role ``workspaces``."""
+    """Return the schema of an inventory with only variables of the role ``workspaces``."""
     role = [role for role in roles if role.name == "workspaces"]
     schema = inventory(role)
     names = schema["$defs"]["variables"]["properties"]
@@ -101,7 +99,7 @@ def workspaces(roles: Sequence[Role]) -> Schema:
 
 
 def variables(roles: Iterable[Role]) -> Schema:
-    """Return the schema of variables: those of roles, both flat and as mappings, and those that belong to no role."""
+    """Return the schema of variables: those of roles, flat and as mappings, and those of no role."""
     properties: Schema = {name: {"description": "how the host is reached, as in Ansible"} for name in OF_CONNECTIONS}
     properties |= {name: {"description": text} for rows in OWN.values() for name, text in rows.items()}
     definitions: Schema = {}
@@ -117,8 +115,7 @@ def variables(roles: Iterable[Role]) -> Schema:
 
 
 def _mapping(fields: Schema, *, strict: bool) -> Schema:
-    """Return the schema of a role's mapping. Unless ``strict``, it also accepts a mapping without any variable of the
-    role."""
+    """Return the schema of a role's mapping. Unless ``strict``, a mapping without any variable of the role is valid."""
     closed: Schema = {"type": ["object", "null"], "properties": fields, "additionalProperties": False}
     if strict or not fields:
         return closed if strict else {}
@@ -127,8 +124,7 @@ def _mapping(fields: Schema, *, strict: bool) -> Schema:
 
 
 def _fields(role: str, cls: type, definitions: Schema) -> Schema:
-    """Return variable → schema with description, for all variables of a role. Schemas of nested types go to
-    ``definitions``."""
+    """Return variable → schema with description for a role. Schemas of nested types go to ``definitions``."""
     template = f"#/$defs/{role}.{{model}}"
     whole = TypeAdapter(cls).json_schema(ref_template=template)
     definitions |= {f"{role}.{name}": _loose(inner) for name, inner in whole.pop("$defs", {}).items()}
@@ -142,8 +138,7 @@ def _fields(role: str, cls: type, definitions: Schema) -> Schema:
 
 
 def _loose(schema: Any, *, inside: bool = False) -> Any:
-    """Return pydantic's schema, extended to the texts that pydantic converts (numbers, templates), without unknown
-    names."""
+    """Extend pydantic's schema to the texts that pydantic converts (numbers, templates), and remove unknown names."""
     if isinstance(schema, list):
         return [_loose(each, inside=True) for each in schema]
     if not isinstance(schema, dict):
@@ -174,11 +169,12 @@ _MERGED = {"extends": {"type": "string"}, "include": {"type": "array", "items": 
 
 
 def stack(roles: Iterable[Role]) -> Schema:
-    """Return the schema of a stack file. If it extends another stack, it may contain any part, and null removes an
-    entry."""
+    """Return the schema of a stack file. If it extends another stack, it may have any part, and null removes an
+    entry.
+    """
     whole = stack_model({role.name: role.section for role in roles}).model_json_schema()
     definitions = {name: _closed(inner) for name, inner in whole.pop("$defs", {}).items()}
-    # the name of a stack is that of its file, and the name of an artifact is its key
+    # names come from the stack's file and the artifact's key
     for part in (whole, definitions[Artifact.__name__]):
         part["properties"].pop("name")
         part["required"] = [name for name in part["required"] if name != "name"]
@@ -194,7 +190,7 @@ def stack(roles: Iterable[Role]) -> Schema:
 
 
 def _closed(schema: Any) -> Any:
-    """Return a schema in which a mapping with key patterns rejects keys that match none of the patterns."""
+    """Return a schema in which a mapping with key patterns rejects all other keys."""
     if isinstance(schema, list):
         return [_closed(each) for each in schema]
     if not isinstance(schema, dict):
@@ -204,7 +200,7 @@ def _closed(schema: Any) -> Any:
 
 
 def _part(schema: Any) -> Any:
-    """Return a schema in which no key is required, and an entry of a mapping may be null."""
+    """Return a schema without required keys, in which an entry of a mapping may be null."""
     if isinstance(schema, list):
         return [_part(each) for each in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""Generator of the reference page for variables: those that each role declares, and those that belong to no role."""
+"""Generator of the reference page for variables of roles and variables that belong to no role."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ by `NAME_command`, a [command that prints the secret](../settings.md#secrets).
 This page is written by `python -m hostwright.cli.shell.reference` from the roles.
 """
 
-#: heading → variable → meaning in Markdown, for variables that belong to no role
+#: heading → variable → meaning in Markdown
 OWN: Mapping[str, Mapping[str, str]] = {
     "Stack and roles of a host": {
         "stack": "the [stack](../operators/stacks.md) of the host; without it, the site's or the standard default",
@@ -116,7 +116,7 @@ def _parts(roles: tuple[Role, ...]) -> Iterator[str]:
 
 
 def _role(role: Role) -> str:
-    """Return the section for one role: its purpose, its variables, and the fields of entries in mappings."""
+    """Return the section for a role: purpose, variables, and fields of entries in mappings."""
     sentence = (inspect.getdoc(role.function) or "").partition("\n")[0]
     parts = [f"### `{role.name}`\n", f"{markdown(sentence)}\n", _fields(role.variables, f"{role.name}_")]
     for name, hint in typing.get_type_hints(role.variables).items():
@@ -162,7 +162,6 @@ def _default(field: dataclasses.Field[Any]) -> str:
 
 
 def _entries(hint: Any) -> Iterator[type]:
-    """Yield the dataclasses that occur in the type of a variable."""
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         yield hint
     for one in typing.get_args(hint):

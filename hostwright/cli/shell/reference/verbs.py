@@ -15,7 +15,7 @@ from hostwright.common.text import markdown
 
 DOCUMENT = "docs/reference/verbs.md"
 _SHARED = "Options that verbs share"
-_MANY = 3  #: number of verbs from which on a common option is explained once, in a section of its own
+_MANY = 3  #: minimum number of verbs for documenting a common option once
 
 INTRO = """\
 # Verbs and options
@@ -50,8 +50,7 @@ class _Verb:
 
 
 def document(verbs: Collection) -> str:
-    """Return the reference page for these verbs, as Markdown. It needs Invoke's parser, which removes the help texts of
-    tasks."""
+    """Return the reference page for these verbs, as Markdown. Invoke's parser removes the tasks' help texts."""
     contexts = {name: context for context in verbs.to_contexts() for name in (context.name, *context.aliases) if name}
     groups = {
         title: [_Verb(name, task, contexts[name]) for name, task in tasks] for title, tasks in by_purpose(verbs).items()
@@ -92,12 +91,12 @@ def _section(verb: _Verb, shared: Mapping[str, str]) -> str:
 
 
 def _arguments(context: ParserContext) -> list[Argument]:
-    """Return each option of a verb once; Invoke's ``args`` has an entry for each name of an option."""
+    """Return each option of a verb once; Invoke's ``args`` has an entry for each name."""
     return sorted({id(one): one for one in context.args.values()}.values(), key=lambda one: one.name or "")
 
 
 def _written(argument: Argument) -> str:
-    """Return an option as the page shows it: ``--max-fail VALUE``, ``--json``."""
+    """Return an option as the page prints it: ``--max-fail VALUE``, ``--json``."""
     value = " VALUE" if argument.takes_value else ""
     return f"--{(argument.name or '').strip('_').replace('_', '-')}{value}"
 

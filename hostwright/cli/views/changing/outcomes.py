@@ -1,4 +1,4 @@
-"""Prints plans, and results of a run that changed hosts, as text or JSON."""
+"""Prints plans and results of changing runs, as text or JSON."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 GOOD = frozenset({"as desired", "changed"})
 ALL_OR_NONE = "nothing was changed: either all of these hosts go back, or none"
-#: verbs that continue after a reboot if the operator repeats the same command
+#: verbs that are repeated to continue after a reboot
 SAME_AGAIN = ("provision", "remove", "rollback")
 
 
@@ -66,8 +66,8 @@ def show_plans(
 ) -> None:
     """Print how hosts differ from the desired state. Equal plans are printed once.
 
-    The last lines are the totals and the command ``then`` that applies the plans. ``saved`` is the file to which the
-    plans were saved. ``store`` contains the files that would be sent to the hosts.
+    The last lines are the totals and the command ``then`` that applies the plans. ``saved`` is the file with the saved
+    plans. ``store`` contains the files that would be sent to hosts.
     """
     if as_json:
         plans = [plan.to_json() for plan in results.values]
@@ -89,10 +89,7 @@ def show_plans(
 
 
 def _altogether(targets: Sequence[TargetHost], results: Results[HostPlan], store: Store | None) -> str:
-    """Return the totals of all plans: ``2 hosts: 42 changes in 7 layers, no reboot, up to 4.1 GB to send``.
-
-    If some hosts need no change, the text includes the number of those that do.
-    """
+    """Return the totals of all plans: ``2 hosts: 42 changes in 7 layers, no reboot, up to 4.1 GB to send``."""
     plans = [planned.plan for planned in results.values if not planned.plan.empty]
     of_host = {target.name: target for target in targets}
     head = count(len(results.values) + len(results.errors), "host")
@@ -123,10 +120,9 @@ def _altogether(targets: Sequence[TargetHost], results: Results[HostPlan], store
 
 
 def _to_send(plans: Iterable[tuple[TargetHost, Plan]], store: Store | None) -> str:
-    """Return the amount of data that the plans send to hosts: ``up to 4.1 GB and 57 files of unknown size to send``;
-    else empty.
+    """Return the amount of data to send: ``up to 4.1 GB and 57 files of unknown size to send``; empty for none.
 
-    The size of a file is unknown if it was never downloaded to this machine and its stack does not define a size.
+    A size is unknown if the file was never downloaded here, and its stack defines no size.
     """
     files = [artifact for target, plan in plans for artifact in _sent(target, plan)]
     sizes = [store.size_of(artifact) if store else artifact.size or 0 for artifact in files]
@@ -137,10 +133,7 @@ def _to_send(plans: Iterable[tuple[TargetHost, Plan]], store: Store | None) -> s
 
 
 def _sent(target: TargetHost, plan: Plan) -> list[Artifact]:
-    """Return the files that a plan sends from this machine; the host downloads all other files itself.
-
-    The real amount may be smaller, since the host may already have some of the files.
-    """
+    """Return the files that a plan may send from this machine. The host downloads all other files itself."""
     artifacts, direct = target.desired.stack.artifacts, target.host.get(ARTIFACTS) == DIRECT
     wanted = [artifacts[name] for name in plan.artifacts if name in artifacts]
     return [artifact for artifact in wanted if not (direct and artifact.urls)]
@@ -155,7 +148,7 @@ def show_outcomes(
     took_s: float = 0.0,
     as_json: bool,
 ) -> None:
-    """Print the result of each host after ``took_s`` seconds. ``proved``: also print the results of its proofs."""
+    """Print the result of each host after ``took_s`` seconds. ``proved``: include proofs."""
     from hostwright.apply.run import again
 
     run, results = ended.run, ended.results
@@ -166,7 +159,7 @@ def show_outcomes(
     shown = SHOWN_RESULTS | ({"changed": "layers removed"} if verb == "remove" else {})
     out.print(summary(results.values, results.errors, results.untouched, proved=proved, shown=shown))
     show_errors(results.errors)
-    # else the run was stopped after all work was done
+    # otherwise all work was done before the run was stopped
     if results.stopped_because and (results.untouched or results.errors):
         sentence = f"{results.stopped_because}. To continue with the remaining hosts: {again(verb, run)}"
         console.make_console(stderr=True).print(Text(printable(sentence), style="bold red"))
@@ -214,7 +207,7 @@ def _document(run: str, results: Results[Outcome], *, proved: bool) -> dict[str,
 
 
 def show_no_way_back(ways: Results[WayBack], targets: Sequence[TargetHost], to: str, *, as_json: bool) -> int:
-    """Print which hosts cannot be rolled back, and that therefore no host is rolled back. Returns the exit status."""
+    """Print which hosts cannot be rolled back. Then no host is rolled back. Returns the exit status."""
     if as_json:
         left = {"untouched": list(ways.names), "stopped_because": ALL_OR_NONE}
         print_document("provision", {"run": None, "hosts": [], "errors": errors_json(ways.errors), **left})
@@ -226,8 +219,7 @@ def show_no_way_back(ways: Results[WayBack], targets: Sequence[TargetHost], to: 
 
 
 def intents(ways: Sequence[WayBack]) -> Iterator[str]:
-    """Yield, for each group of hosts with the same stacks, a sentence with the stack of the rollback, and its
-    difference from the stack in the inventory."""
+    """Yield a sentence per group of hosts with equal stacks: how the rollback's stack differs from the inventory's."""
     kinds = dict.fromkeys((way.back.stack.name, way.now.stack.name, way.back.stack.digest()) for way in ways)
     for back, now, digest in kinds:
         same = [way for way in ways if (way.now.stack.name, way.back.stack.digest()) == (now, digest)]
@@ -239,8 +231,7 @@ def intents(ways: Sequence[WayBack]) -> Iterator[str]:
 
 
 def _afterwards(way: WayBack) -> str:
-    """Describe how the stack of a rolled-back host differs from the one in the inventory, and the consequence for later
-    runs."""
+    """Describe how a rolled-back stack differs from the inventory's stack, and the effect on later runs."""
     back, now = way.back.stack, way.now.stack
     if back.digest() == now.digest():
         return "The inventory names the same stack"
@@ -259,10 +250,10 @@ def summary(
     proved: bool = False,
     shown: Mapping[str, str] = SHOWN_RESULTS,
 ) -> Group:
-    """Return the results of a run: a line for hosts with the same result, failures last, then a line for each layer.
+    """Return the results of a run: a line for hosts with equal results, failures last, then a line for each layer.
 
-    If many hosts have the same result, their number replaces their names. ``proved``: also count proofs. ``shown`` maps
-    results to the words for them.
+    The number of hosts replaces a long list of names. ``proved``: count proofs, too. ``shown`` maps results to printed
+    words.
     """
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("host", "result", *(["proofs"] if proved else [])):
@@ -303,14 +294,13 @@ def _layers(outcomes: Sequence[Outcome]) -> Table:
         times = [sum(result.duration_s for result in results) for results in of_hosts if results]
         steps = sum(len(result.steps) for results in of_hosts for result in results)
         if not steps:
-            continue  # omit a layer that was only probed a second time
+            continue  # omit layers that were probed a second time
         table.add_row(name, *([f"{len(times)}"] if several else []), f"{steps}", shown_seconds(max(times)))
     return table
 
 
 def _proofs(acceptance: Iterable[Acceptance]) -> Text:
-    """Return the number of proofs with each result: ``1 failed, 3 passed``. Why a proof failed is part of the host's
-    error."""
+    """Return the number of proofs with each result: ``1 failed, 3 passed``."""
     number = Counter(one.outcome for one in acceptance)
     if not number:
         return Text("not proved", style="yellow")

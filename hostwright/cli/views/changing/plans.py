@@ -1,4 +1,4 @@
-"""Formats plans: a line for each change, and a diff for each file. Equal plans are printed once."""
+"""Formats plans: a line for each change, and a diff for each file."""
 
 from __future__ import annotations
 
@@ -14,23 +14,21 @@ from hostwright.inventory.patterns import fold, headed
 from hostwright.plan.model import Change, Deferred, Plan, Planned, Refusal, RolePlan, tally
 from hostwright.plan.planning import HostPlan
 
-#: kind of a line in a plan → sign before the line, and style
+#: kind of a line in a plan → sign and style
 _SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}
 
 
 def show_plan(host_plan: HostPlan, *, among: Sequence[str] = (), diffs: bool = True) -> RenderableType:
-    """Return the plan of a host as text: one line per change (have → want), diffs of files, and values that are not yet
-    known.
+    """Return a host's plan as text: a line per change (have → want), diffs of files, and values that are still unknown.
 
-    ``among`` are the names of all hosts that have this plan, if there are several.
+    ``among`` are the names of all hosts with this plan.
     """
     lines = _plan_lines(host_plan, among or (host_plan.host,), brief=False)
     return Group(*(line for line in lines if diffs or not isinstance(line, Quoted)))
 
 
 def folded_plans(host_plans: Iterable[HostPlan], *, brief: bool = False) -> Iterator[RenderableType]:
-    """Yield the plans of hosts as text. Hosts with equal texts share one, which stands where the first of them
-    would."""
+    """Yield the plans of hosts as text. Hosts with equal plans share one text, at the place of the first host."""
     alike: dict[tuple[str, ...], list[HostPlan]] = {}
     for host_plan in host_plans:
         alike.setdefault(reads(host_plan, brief=brief), []).append(host_plan)
@@ -39,7 +37,7 @@ def folded_plans(host_plans: Iterable[HostPlan], *, brief: bool = False) -> Iter
 
 
 def reads(host_plan: HostPlan, *, brief: bool = False) -> tuple[str, ...]:
-    """Return the lines of a plan without the name of the host. Hosts for which the lines are equal share one text."""
+    """Return the lines of a plan without its host's name, for finding hosts with equal plans."""
     return tuple(line.plain for line in _plan_lines(host_plan, (), brief=brief))
 
 
@@ -78,8 +76,7 @@ def _show_role(role: RolePlan) -> Iterable[Text]:
 
 
 def _towards(plan: Plan) -> str:
-    """Return `` to STACK`` for a plan that changes layers, `` of STACK`` for one that only removes; empty for any other
-    plan."""
+    """Return `` to STACK`` for a plan with changes, `` of STACK`` for one that only removes; else empty."""
     kinds = tally((planned.kind, planned.want) for planned in plan.changes)
     return f" to {plan.stack}" if "change" in kinds else f" of {plan.stack}" if "removal" in kinds else ""
 

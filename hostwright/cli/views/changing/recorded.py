@@ -1,4 +1,4 @@
-"""Prints a recorded run in short: hosts with equal results together, failures in full, everything else in one line."""
+"""Prints a recorded run in short: equal results together, failures in full, all else in one line."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from hostwright.common.command import Command
 from hostwright.common.text import count, printable
 from hostwright.inventory.patterns import headed
 
-MOST_LINES = 5  #: maximum number of lines of a failed step's output; the last lines are shown
-MOST_CHECKS = 3  #: maximum number of failed checks of unknown cause that are shown
+MOST_LINES = 5  #: maximum number of lines of a failed step's output
+MOST_CHECKS = 3  #: maximum number of failed checks of unknown cause that are printed
 
 
 def show_in_short(out: Console, summary: RunSummary, run: RecordedRun) -> None:
@@ -30,7 +30,7 @@ def show_in_short(out: Console, summary: RunSummary, run: RecordedRun) -> None:
 
 
 def _hosts(hosts: Iterable[HostRun]) -> Iterator[Text]:
-    """Yield a paragraph for each group of hosts with equal results, failed hosts last."""
+    """Yield a paragraph per group of hosts with equal results, failed hosts last."""
     alike: dict[object, list[HostRun]] = {}
     for host in sorted(hosts, key=lambda host: host.result in BAD):
         alike.setdefault(_happened(host), []).append(host)
@@ -46,7 +46,7 @@ def _hosts(hosts: Iterable[HostRun]) -> Iterator[Text]:
 
 
 def _happened(host_run: HostRun) -> object:
-    """Return a key that is equal for hosts whose runs differ only in times."""
+    """Return a key that is equal for runs on hosts that differ only in times."""
     failed = [(role.role, role.status, [(step.what, step.output) for step in _bad(role)]) for role in host_run.roles]
     return host_run.result, host_run.sentence, repr(failed), repr([*_causes(host_run)]), repr([*_unexplained(host_run)])
 
@@ -56,8 +56,7 @@ def _bad(role: RoleRun) -> list[Any]:
 
 
 def _layers(same: Sequence[HostRun]) -> Iterator[Text]:
-    """Yield a line for each changed layer, with its steps and its longest duration. Failed layers include their
-    output."""
+    """Yield a line for each changed layer, with its steps and longest duration. Failed layers include their output."""
     good: dict[str, list[RoleRun]] = {}
     for role in (role for host in same for role in host.roles if role.status == 0 and role.steps):
         good.setdefault(role.role, []).append(role)

@@ -1,4 +1,4 @@
-"""Prints the output of one command on many hosts. Equal results are printed once, with the names of their hosts."""
+"""Prints the output of one command on many hosts. Equal results are printed once with the names of their hosts."""
 
 from __future__ import annotations
 
@@ -31,15 +31,16 @@ from hostwright.common.text import count, one_line, shown_seconds
 from hostwright.fleet import TargetHost
 from hostwright.inventory.patterns import headed
 
-KIND = "command"  #: kind of the JSON document with the results
+KIND = "command"
 
 
 class CommandView(TerminalView):
-    """The display while a command runs: a line on standard error that counts finished hosts, and names the unfinished
-    ones."""
+    """The display while a command runs: a count of finished hosts, and the names of unfinished ones, on standard
+    error.
+    """
 
     def show(self, targets: Sequence[TargetHost], run: str) -> AbstractContextManager[Emit]:  # noqa: ARG002
-        """Return the counter of hosts on which the command has ended."""
+        """Return the counter of hosts where the command has ended."""
         return _Ended("ended", (target.name for target in targets))
 
 
@@ -59,12 +60,11 @@ def show_commands(
     took_s: float = 0.0,
     as_json: bool,
 ) -> None:
-    """Print the results after ``took_s`` seconds, equal ones once and failures last, then the totals and recommended
-    commands."""
+    """Print the results after ``took_s`` seconds, failures last, then the totals and recommended commands."""
     if as_json:
         print_document(KIND, document(command, ended))
         return
-    out = Console(highlight=False)  # the output of hosts stays unchanged, apart from control characters
+    out = Console(highlight=False)
     for same in folded(ended.results.values):
         _show(out, command, same)
     show_errors(ended.results.errors)
@@ -78,7 +78,7 @@ def show_commands(
 
 
 def folded(results: Iterable[CommandResult]) -> list[list[CommandResult]]:
-    """Group results that differ only in host and duration: successful groups first, then groups with more hosts."""
+    """Group results that differ only in host and duration: successful groups first, then by number of hosts."""
     alike: dict[tuple[object, ...], list[CommandResult]] = {}
     for result in results:
         alike.setdefault((result.end, result.status, result.stdout, result.stderr), []).append(result)
@@ -86,7 +86,7 @@ def folded(results: Iterable[CommandResult]) -> list[list[CommandResult]]:
 
 
 def document(command: RemoteCommand, ended: RunResults[CommandResult]) -> dict[str, Any]:
-    """Return the document for ``--json``. It contains untrusted texts from hosts, so serialize it as ASCII."""
+    """Return the document for ``--json``. Serialize it as ASCII, because it contains untrusted texts from hosts."""
     results = ended.results
     return {
         "run": ended.run,
@@ -116,7 +116,7 @@ def _show(out: Console, command: RemoteCommand, same: Sequence[CommandResult]) -
 
 
 def _how(result: CommandResult, command: RemoteCommand) -> str:
-    """Describe how the command ended: its exit status, or the name of the signal that ended it."""
+    """Return how the command ended: exit status, or signal name."""
     name = ""
     if result.status is not None and result.status > 128:  # 128 + signal number, as in shells
         name = next((f" ({sig.name})" for sig in signal.Signals if sig == result.status - 128), "")
@@ -125,14 +125,14 @@ def _how(result: CommandResult, command: RemoteCommand) -> str:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text from a host, safe to print. Only a line feed ends a line."""
+    """Yield the lines of a host's text, safe to print. Only a line feed ends a line."""
     if text.strip():
         for line in text.removesuffix("\n").split("\n"):
             yield one_line(line.removesuffix("\r"))
 
 
 def _line(out: Console, line: str, style: str = "") -> None:
-    """Print one line of output from a host. In a pipe it is never wrapped; in a terminal it gets a hanging indent."""
+    """Print a line of a host's output: unwrapped in a pipe, with a hanging indent in a terminal."""
     if out.is_terminal:
         # rich would convert a single text to one without a hanging indent
         out.print(Group(console.Hanging(line, style=style)))

@@ -1,4 +1,4 @@
-"""Prints one line for the SSH host keys of each host."""
+"""Prints a line about the SSH host keys of each host."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from hostwright.common.text import printable
 from hostwright.inventory.patterns import headed
 from hostwright.rebuild.newkeys import KeyResults, Told
 
-_MOST_ALONE = 3  #: maximum number of hosts with already known keys that get a line each
+_MOST_ALONE = 3  #: maximum number of hosts with known keys that get a line each
 WORDS = {"trusted": "trusted anew", "known": "already known", "forgotten": "forgotten"}
 
 
 def tell(told: Told) -> None:
-    """Print the result of one host as soon as the operator has accepted its new key. Known keys are printed by
-    ``show_keys``."""
+    """Print a host's result once its new key is accepted. ``show_keys`` prints known keys."""
     if told.result != "known":
         console.make_console().print(Text(printable(_line(told))))
 

@@ -34,17 +34,16 @@ from hostwright.rebuild.run import ENDED, Decisions, Rebuilt
 from hostwright.rebuild.ways.ways import Decision
 
 GOOD = frozenset({"rebuilt", "as desired"})
-#: minimum width in columns for a table of decisions; in a narrower one, cells would be narrow and tall
+#: minimum width of a table of decisions in columns
 LEAST_COLUMNS = 100
-NAMES = 4  #: names of hosts get at most 1/``NAMES`` of the width of the table
+NAMES = 4  #: maximum width of host names, as the divisor of the table's width
 STYLES: Mapping[Outcome, str] = {"rebuilt": "green", "as desired": "green", "failed": "red", "handed over": "yellow"}
 
 
 def show_decisions(
     targets: Sequence[TargetHost], decisions: Decisions, *, start: Start | None = None, as_json: bool
 ) -> None:
-    """Print the decision for each host, and change nothing. ``start`` is the method that the operator requested with
-    --from."""
+    """Print the decision for each host, without changing hosts. ``start`` is the method requested with --from."""
     if as_json:
         hosts = {name: asdict(decision) for name, decision in decisions.of.items()}
         print_document("decisions", {"decisions": hosts, "errors": errors_json(decisions.errors)})
@@ -68,7 +67,7 @@ def _word(decision: Decision) -> str:
 
 
 def announce(decisions: Decisions) -> None:
-    """Print the decision for each host, before the rebuild begins."""
+    """Print the decision for each host before the rebuild."""
     if decisions.of:
         out = console.make_console()
         out.print(decisions_table(decisions.of, columns=out.width))
@@ -89,7 +88,7 @@ def show_rebuilt(targets: Sequence[TargetHost], rebuilt: Rebuilt, *, took_s: flo
         return
     out = console.make_console()
     if rebuilt.decisions:
-        out.print()  # a blank line below the decisions
+        out.print()
     out.print(rebuilds_table(results.values))
     show_errors(rebuilt.errors)
     if results.untouched:
@@ -121,9 +120,9 @@ def _document(rebuilt: Rebuilt) -> dict[str, Any]:
 
 
 def decisions_table(decisions: Mapping[str, Decision], *, columns: int = console.UNBOUNDED) -> RenderableType:
-    """Return the decisions for hosts as a table. Hosts with equal decisions share a row.
+    """Return the decisions as a table, in which hosts with equal decisions share a row.
 
-    In a narrow terminal, or if a column of names would be too wide, the decisions are paragraphs instead of rows.
+    In a narrow terminal, or with long names, the decisions are paragraphs.
     """
     same: dict[Decision, list[str]] = {}
     for name, decision in decisions.items():
@@ -133,7 +132,7 @@ def decisions_table(decisions: Mapping[str, Decision], *, columns: int = console
     table = Table(box=None, pad_edge=False, header_style="dim")
     ends = ("ends",) if any(decision.ends for decision in decisions.values()) else ()
     for column in ("host", "way", "because", *ends, "steps", "if that fails"):
-        table.add_column(column, overflow="fold", no_wrap=column == "host")  # never break the name of a host
+        table.add_column(column, overflow="fold", no_wrap=column == "host")
     for decision, names in same.items():
         table.add_row(
             console.Hanging(fold(names)),
@@ -166,7 +165,7 @@ def _decision_lines(decision: Decision, names: Sequence[str]) -> Iterator[Text]:
 
 
 def rebuilds_table(rebuilds: tuple[Rebuild, ...]) -> RenderableType:
-    """Return a table with a line for hosts with equal results, each phase once, and the reasons of failures."""
+    """Return a table with a line for hosts with equal results: phases, and reasons of failures."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     several = len(rebuilds) > 1
     for column in ("host", "outcome", "way", "longest" if several else "time"):

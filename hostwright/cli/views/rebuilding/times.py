@@ -1,4 +1,4 @@
-"""Prints the report of ``invoke rebuild --report``: durations of rebuilds, compared with the target of ten minutes."""
+"""Prints the report of ``invoke rebuild --report``: durations of rebuilds compared with the target of ten minutes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ METHOD_SHOWN = "p95: 95 of 100 took no longer; for fewer than 20, the slowest"
 
 
 def times_table(records: Iterable[Rebuild]) -> RenderableType:
-    """Return the report about the durations of recorded rebuilds."""
+    """Return the report on durations of recorded rebuilds."""
     summary = summarise(records)
     if not summary.last:
         return Text("no rebuild is recorded yet", style="dim")
@@ -54,7 +54,7 @@ def _row(times: Times, style: str = "") -> tuple[RenderableType, ...]:
 
 
 def _last(rebuilds: Iterable[Rebuild]) -> Table:
-    """Return a table of how the last rebuild of each host ended. Hosts with equal results share a line."""
+    """Return a table of each host's last rebuild. Hosts with equal results share a line."""
     shown = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("hosts", "last rebuild", "way", "ended"):
         shown.add_column(column, overflow="fold")
@@ -69,7 +69,7 @@ def _last(rebuilds: Iterable[Rebuild]) -> Table:
         alike.setdefault(key, []).append(rebuild.host)
     for (day, way, sentence, outcome), hosts in alike.items():
         ended = Text(outcome, style=STYLES[outcome]).append(f": {short(sentence)}" if sentence else "", style="default")
-        # many successful hosts are shown only as a number
+        # many successful hosts are printed as a number
         names = headed(hosts)[0] if outcome in GOOD else counted(hosts)
         shown.add_row(console.Hanging(printable(names), style="bold"), day, way, ended)
     return shown
