@@ -22,12 +22,12 @@ LEFT_SETTLED = "interrupted. The changes shown above are complete; the keys of a
 
 @dataclass(frozen=True, slots=True)
 class OfferedKey:
-    """The key that a host presents, with the keys that known_hosts has for the host."""
+    """The key that a host presents, and its keys in known_hosts."""
 
     host: str
     offered: HostKey
-    before: tuple[KnownHost, ...]  #: entries for the host in known_hosts
-    confirmed: Confirmed | None = None  #: confirmation of the presented key; ``None`` if there is none
+    before: tuple[KnownHost, ...]
+    confirmed: Confirmed | None = None
 
     @property
     def as_known(self) -> bool:
@@ -39,9 +39,9 @@ class OfferedKey:
 class Told:
     """Result of ``trust`` or ``forget`` for one host."""
 
-    result: str  #: ``trusted``, ``known`` (the key was already recorded) or ``forgotten``
+    result: str  #: ``trusted``, ``known`` (already recorded) or ``forgotten``
     replaced: Replaced  #: former keys, current keys and changed files
-    source: str = ""  #: source that confirmed the key; empty unless ``trusted``
+    source: str = ""  #: source that confirmed the key, if ``trusted``
 
     def to_json(self) -> dict[str, Any]:
         """Return the host's result as JSON values."""
@@ -58,7 +58,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class KeyResults:
-    """Results of ``trust`` or ``forget`` for many hosts, and the errors of hosts for which it failed."""
+    """Results of ``trust`` or ``forget`` for many hosts, and the errors of the others."""
 
     told: tuple[Told, ...]
     errors: tuple[HostError, ...]
@@ -73,8 +73,8 @@ def trust(
 ) -> KeyResults:
     """Replace the recorded keys of hosts by the keys that the hosts present, if a source confirms those.
 
-    ``fingerprint`` is the new key's fingerprint, for a single host. ``ask`` shows a question to the operator and
-    returns the answer. ``tell`` is called with each result as soon as its key is recorded.
+    ``fingerprint`` is the new key's fingerprint, for a single host. ``ask`` asks the operator a question. ``tell`` is
+    called with each result as soon as its key is recorded.
     """
     if fingerprint and len(targets) != 1:
         raise InputError(
@@ -90,7 +90,7 @@ def trust(
     except Interrupted as stop:
         stop.ended = KeyResults((), stop.results.errors)
         raise
-    # one host at a time, because each may need an answer of the operator
+    # each may need an answer of the operator
     return _one_by_one(
         [partial(_settle, by_name[offered_key.host], offered_key, ask) for offered_key in looked.values],
         tell,
@@ -140,7 +140,6 @@ def read_console_commands(targets: Targets) -> dict[str, str]:
 
 
 def _look(target: TargetHost, sources: Sources) -> OfferedKey:
-    """Scan a host's key, and query the fingerprint and the console, the sources that need no answer."""
     _refuse_local(target)
     before = known(target.host, target.options)
     looked = OfferedKey(target.name, scan_key(target.host, target.options), before)
@@ -164,7 +163,6 @@ def _forget(target: TargetHost) -> Told:
 
 
 def _settle(target: TargetHost, looked: OfferedKey, ask: Callable[[str], str] | None) -> Told:
-    """Record the key, after a question to the operator if no other source has confirmed it."""
     if looked.as_known:
         return Told("known", Replaced(target.name, looked.before, (looked.offered,), ()))
     confirmed = looked.confirmed or confirm(target.host, looked.offered, looked.before, Sources(ask=ask))

@@ -50,9 +50,9 @@ class Powered:
 
     host: str
     order: str
-    before: Power  #: power state before the order
+    before: Power
     status: Status  #: the BMC's status after the order
-    notes: tuple[str, ...] = ()  #: notes for the operator, such as work that ends
+    notes: tuple[str, ...] = ()
     console: str = ""  #: text on how to access the host's console
 
     def to_json(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class Boot:
     """Boot source for the next start only: one of ``BOOTS``, or empty for the firmware's setting."""
 
     source: str = ""
-    image: str = ""  #: URL of the image, for ``media``
+    image: str = ""  #: URL of the image for ``media``
 
     def __str__(self) -> str:
         return f"--boot {self.source}{f' --image {self.image}' if self.image else ''}"
@@ -82,8 +82,7 @@ class Boot:
 class Order:
     """An order to a host's BMC, one of ``ORDERS``, with the boot source of the next start.
 
-    With ``force``, the order is carried out in spite of locks and users, and ``off`` does not shut the system down
-    first.
+    With ``force``, locks and users are ignored, and ``off`` does not shut the system down first.
     """
 
     name: str
@@ -117,7 +116,7 @@ def power(run: Run, order: Order) -> RunResults[Powered]:
             raise Refused(name, f"Hostwright runs on this host: `power {order.name}` would end this run")
         if order.name in DISTURBING and not order.force:
             ends = _allowed(run.connections, by_name[name], order.name)
-            for note in ends:  # shown before the orders, because they are in results only afterwards
+            for note in ends:  # results are shown only after the orders
                 run.view.warn(f"{name}: {note}")
             notes += ends
         with open_bmc(bmcs[name]) as controller:
@@ -153,7 +152,6 @@ def read_bmcs(targets: Targets) -> dict[str, Bmc]:
 
 
 def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Powered:
-    """Carry out an order by an open BMC; return its result with ``notes``."""
     before, boot = controller.power(), order.boot
     if boot.source and order.name == "on" and before is Power.ON:
         cycle = Command("power", "cycle", boot=boot.source, image=boot.image)
@@ -194,8 +192,8 @@ def _apply(controller: Controller, order: Order) -> None:
 def _allowed(connections: Connections, target: TargetHost, order: str) -> tuple[str, ...]:
     """Check on the host whether an order would disturb work; return notes for the operator.
 
-    Raises ``Refused`` if the order would disturb work, or if the host answers but cannot be checked. For a host that
-    does not answer, the order is allowed, with a note.
+    Raises ``Refused`` if it would, or if the host answers but cannot be checked. For a host that does not answer, the
+    order is allowed, with a note.
     """
     try:
         with connections.connect(target) as shell:

@@ -1,4 +1,4 @@
-"""Value types of a rebuild: ways, phases, outcomes, and the record of one rebuild."""
+"""Value types of a rebuild: methods (``Way``), phases, outcomes, and the record of one rebuild."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import AwareDatetime, Field
 
-#: Ways to rebuild a host. nothing: the host is as desired, only return it to service · repair: provision the
-#: differences · relayer: remove all layers in reverse order and provision them again · power cycle: cut and restore the
-#: power, or reboot · power on · reinstall: install a new operating system · trust: record the new host key ·
-#: hand over: lock the host for people, mostly because of broken hardware
+#: Methods to rebuild a host. nothing: return the host to service · repair: provision the differences · relayer: remove
+#: all layers and provision them again · reinstall: install a new operating system · trust: record the new host key ·
+#: hand over: lock the host for people
 Way = Literal["nothing", "repair", "relayer", "power cycle", "power on", "reinstall", "trust", "hand over"]
-#: ways that the option ``--from`` accepts, the least invasive first
+#: methods for the option ``--from``, the least invasive first
 Start = Literal["repair", "relayer", "reinstall"]
 Phase = Literal["diagnose", "drain", "power", "reboot", "install", "remove", "provision", "verify", "prove", "undrain"]
 Outcome = Literal["rebuilt", "as desired", "failed", "handed over"]
@@ -22,7 +21,7 @@ STARTS: tuple[Start, ...] = get_args(Start)
 PHASES: tuple[Phase, ...] = get_args(Phase)  #: all phases, in the order of a rebuild
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-TARGET_S = 600.0  #: target for the duration of a rebuild, in seconds
+TARGET_S = 600.0  #: target duration of a rebuild in seconds
 
 _Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -31,10 +30,10 @@ _Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class Rebuild:
     """Record of one rebuild of one host. ``at`` is its start (aware; UTC by convention).
 
-    ``ways`` are the ways that were carried out, in order, and ``reasons`` the sentences that explain them. ``rules``
-    are the names of the rules that yielded the reasons; later rebuilds compare them to find a recurring failure.
-    ``sentence`` describes the outcome. ``phases`` are pairs of phase and seconds. ``total_s`` is the time from the
-    first diagnosis to the end, without the wait until the rebuilds of other hosts were complete.
+    ``ways`` are the methods that were carried out, in order, and ``reasons`` the sentences that explain them. ``rules``
+    are the names of the rules behind the reasons, by which later rebuilds find a recurring failure. ``sentence``
+    describes the outcome. ``phases`` are pairs of phase and seconds. ``total_s`` is the time from the first diagnosis
+    to the end, without the wait for the rebuilds of other hosts.
     """
 
     host: str
@@ -51,5 +50,5 @@ class Rebuild:
 
     @property
     def way(self) -> str:
-        """The ways in one text, such as ``power cycle + repair``."""
+        """The methods in one text, such as ``power cycle + repair``."""
         return " + ".join(self.ways) or "nothing"

@@ -1,9 +1,7 @@
 """Records of all rebuilds, stored on this machine in ``rebuilds.sqlite`` of the state directory.
 
-The file is an SQLite database of mode 0600 in a directory of mode 0700; several processes may write at the same time. A
-rebuild is one row, written at its end and flushed to disk before ``add`` returns; an interruption leaves a complete row
-or none. Hosts are identified by the path of their inventory and their name: ``gpu01`` of another inventory is another
-host.
+Only this user can read the file; several processes may write at the same time. A rebuild is one row, written at its
+end. Hosts are identified by the path of their inventory and their name.
 """
 
 from __future__ import annotations
@@ -19,8 +17,8 @@ from hostwright.common.places import place_of
 from hostwright.rebuild.rebuild import Rebuild
 
 FILE = "rebuilds.sqlite"
-VERSION = 1  #: version of the database schema, stored as SQLite's user_version
-KEEP = timedelta(days=400)  #: age at which records are deleted, as for the history of audits
+VERSION = 1  #: schema version, stored as SQLite's user_version
+KEEP = timedelta(days=400)  #: age at which records are deleted, as for audits
 
 _FORM = (
     "CREATE TABLE rebuild (id INTEGER PRIMARY KEY, place TEXT NOT NULL, host TEXT NOT NULL, at REAL NOT NULL, "
@@ -32,8 +30,8 @@ _FORM = (
 class Records:
     """Rebuilds of one inventory's hosts. Usable from any thread and process; no file stays open between calls.
 
-    ``root`` is the state directory (``journal.state_root()``). If the file is unusable, methods raise
-    ``HostwrightError`` with a fix. If the file does not exist, reads return nothing and do not create it.
+    ``root`` is the state directory (``journal.state_root()``). An unusable file raises ``HostwrightError`` with a fix;
+    reads do not create a missing file.
     """
 
     def __init__(self, root: Path, inventory: str | Path):
@@ -74,7 +72,7 @@ def _prepare(db: sqlite3.Connection) -> None:
         )
     if version < VERSION:
         _give_form(db)
-    db.execute("PRAGMA synchronous=FULL")  # slow but safe: only a few rows are written per day
+    db.execute("PRAGMA synchronous=FULL")  # slow but safe
 
 
 def _give_form(db: sqlite3.Connection) -> None:

@@ -1,8 +1,7 @@
-"""``rebuild --report``: durations of rebuilds by phase and way, compared with the target of ten minutes.
+"""``rebuild --report``: durations of rebuilds by phase and method, compared with the target of ten minutes.
 
-Only successful rebuilds are included, because early failures would make rebuilds look fast. The median of an even
-number of values is the mean of the middle two. p95 is ``statistics.quantiles`` (inclusive, 20 parts); with fewer than
-20 values it is the slowest value.
+Only successful rebuilds are included, because early failures would make rebuilds look fast. p95 is
+``statistics.quantiles`` (inclusive, 20 parts) or, with fewer than 20 values, the slowest value.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from typing import Any
 
 from hostwright.rebuild.rebuild import OUTCOMES, PHASES, TARGET_S, Outcome, Rebuild
 
-SCHEMA = 1  #: version of the JSON schema of ``document``
-FEW = 20  #: minimum number of values to compute p95; with fewer, it is the slowest value
+SCHEMA = 1
+FEW = 20  #: minimum number of values for p95
 METHOD = "median; p95 by statistics.quantiles (inclusive), with fewer than 20 values the slowest"
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Statistics in seconds of a phase or way, over ``number`` rebuilds. ``slowest`` is the name of a host."""
+    """Statistics in seconds of a phase or method, over ``number`` rebuilds. ``slowest`` is the name of a host."""
 
     name: str
     number: int
@@ -34,14 +33,14 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Summary of a fleet's rebuilds. ``slow`` has, for each way, the hosts whose rebuild took over ten minutes."""
+    """Summary of a fleet's rebuilds. ``slow`` has, for each method, the hosts whose rebuild took over ten minutes."""
 
     outcomes: tuple[tuple[Outcome, int], ...]
     phases: tuple[Times, ...]
     ways: tuple[Times, ...]
     total: Times | None
     slow: tuple[tuple[str, tuple[str, ...]], ...]
-    last: tuple[Rebuild, ...]  #: the last rebuild of each host, sorted by host name
+    last: tuple[Rebuild, ...]  #: last rebuild of each host, sorted by host name
 
 
 def summarise(records: Iterable[Rebuild]) -> Summary:

@@ -76,8 +76,8 @@ def decide(run: Run, start: Start | None) -> Decisions:
 def rebuild(run: Run, start: Start | None, ask: Ask | None, decided: Callable[[Decisions], None]) -> Rebuilt:
     """Diagnose the hosts of a run, decide how to rebuild each, and rebuild them.
 
-    Before any host is changed, ``decided`` receives all decisions, and ``ask`` asks for consent to ways that end work.
-    With ``prove`` in the request, a host returns to service only after the proofs of that level pass.
+    Before any host is changed, ``decided`` receives all decisions, and ``ask`` asks for consent to methods that end
+    work. With ``prove`` in the request, a host returns to service only after the proofs of that level pass.
     """
     refuse_overwriting(run.targets.by_name if start == "reinstall" else (), run.request, ask)
     limits, accept = read_limits(run.request, len(run.targets)), ProofsPass.of(run)
@@ -115,7 +115,7 @@ def rebuild(run: Run, start: Start | None, ask: Ask | None, decided: Callable[[D
 
 @dataclass(frozen=True)
 class _Rebuilds:
-    """The rebuilds of one run, with the values that they share."""
+    """The rebuilds of one run."""
 
     run: Run
     servers: SeedServers
@@ -169,7 +169,7 @@ class _Rebuilds:
             self._finish_installation(self.run.targets.by_name[rebuild.name])
         try:
             self.records.add(done)
-        except HostwrightError as error:  # only the record is missing: the rebuild itself is complete
+        except HostwrightError as error:  # only the record is missing
             self.run.emit(Note(rebuild.name, f"the times of this rebuild were not recorded: {error}"))
         self.run.emit(HostEnded(rebuild.name, ENDED[done.outcome], done.sentence))
         return done
@@ -187,7 +187,7 @@ class _Rebuilds:
     def _trust(self, target: TargetHost, error: HostKeyMismatch) -> None:
         """Record the new host key if the console confirms it. The operator is not asked during a run."""
         if error.offered is None:
-            raise error  # the mismatch is of a jump host, which is not rebuilt
+            raise error  # the key is a jump host's
         before = known(target.host, target.options)
         sources = Sources(console=read_means(target.host).console_command)
         confirmed = confirm(target.host, error.offered, before, sources)
@@ -197,16 +197,15 @@ class _Rebuilds:
 
 
 def _ways(target: TargetHost) -> Ways:
-    """How a host's power can be switched and how the host can be reinstalled, from the inventory."""
     if target.host.local:
-        return Ways(None, "")  # this machine: a power cycle would end the run
+        return Ways(None, "")  # a power cycle of this machine would end the run
     means = read_means(target.host)
     open_: Callable[[], Controller] | None = Opener(means.bmc) if means.bmc is not None else None
     how: Reinstall = "redfish" if means.install else "command" if means.reinstall else ""
     return Ways(open_, how)
 
 
-#: way that needs consent → its effect, with a placeholder for the hosts
+#: method that needs consent → its effect on the hosts
 _WAYS = {
     "reinstall": "installs a new operating system on {}: their disks are overwritten",
     "relayer": "removes all layers from {}, and provisions them again",
@@ -215,7 +214,7 @@ _WAYS = {
 
 
 def consent(decisions: Mapping[str, Decision], request: Request, ask: Ask | None) -> None:
-    """Ask the operator once for consent to ways that end work; not if ``ask`` is ``None`` or ``--yes`` is given.
+    """Ask the operator once for consent to methods that end work; not if ``ask`` is ``None`` or ``--yes`` is given.
 
     Raises the errors of ``ask``, and ``InputError`` if disks may be overwritten without consent.
     """
@@ -235,7 +234,7 @@ def refuse_overwriting(hosts: Iterable[str], request: Request, ask: Ask | None) 
 
 
 def consequences(decisions: Mapping[str, Decision]) -> Iterator[str]:
-    """Sentences for the question: effects of ways that end work, and hosts that may be reinstalled if a way fails."""
+    """Sentences for the question: effects of methods that end work, and hosts that may be reinstalled later."""
     hosts_by_way: dict[str, list[str]] = {}
     for host, decision in decisions.items():
         if decision.refusal:
@@ -248,6 +247,6 @@ def consequences(decisions: Mapping[str, Decision]) -> Iterator[str]:
 
 
 def overwritten(decisions: Mapping[str, Decision]) -> list[str]:
-    """Names of hosts whose disks the decided way, or one that may follow, overwrites."""
+    """Names of hosts whose disks the decided method, or one that may follow, overwrites."""
     ways = {host: (each.way, *each.escalation) for host, each in decisions.items() if not each.refusal}
     return [host for host, each in ways.items() if "reinstall" in each]

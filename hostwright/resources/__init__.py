@@ -1,6 +1,6 @@
 """States, conditions, the types of their fields, and shared probes: everything that authors of roles import.
 
-docs/resources.md describes each state with an example. A state that only one layer needs is in the folder of its role.
+A state that only one layer needs is in the folder of its role.
 """
 
 from __future__ import annotations

@@ -15,9 +15,8 @@ from hostwright.resources.files.files import Absent
 class When(Resource):
     """A resource is in the wanted state on hosts where a condition holds; other hosts are left unchanged.
 
-    With ``When``, a role branches on the host and stays a pure function of its variables. The probes of the condition
-    and of the resource run on every host. When the role is removed, the resource is removed even if the condition no
-    longer holds.
+    The probes of the condition and of the resource run on every host. When the role is removed, the resource is removed
+    even if the condition no longer holds.
 
     >>> nouveau = When(Answers(Probe("lsmod | grep -q nouveau")), Absent("/etc/modules-load.d/nouveau.conf"))
     >>> print(plan_text(nouveau, {"lsmod": "", "test -e": ""}))
@@ -27,7 +26,7 @@ class When(Resource):
     """
 
     condition: Condition  #: condition that a host must meet
-    resource: Resource  #: state that is planned on hosts that meet the condition
+    resource: Resource  #: state of hosts that meet the condition
 
     def probes(self) -> tuple[Probe, ...]:
         return (*self.condition.probes(), *self.resource.probes())
@@ -46,7 +45,7 @@ class When(Resource):
         return software if software and self.condition.holds(facts) else ()
 
     def removal(self) -> tuple[Resource, ...]:
-        return self.resource.removal()  # without the condition, which may no longer hold
+        return self.resource.removal()  # whether the condition holds or not
 
     def takes(self) -> frozenset[str]:
         return self.resource.takes()
@@ -65,7 +64,7 @@ class Answers(Condition):
     True
     """
 
-    probe: Probe  #: probe whose script exits with 0 if the condition holds
+    probe: Probe  #: exits with 0 if the condition holds
 
     def probes(self) -> tuple[Probe, ...]:
         return (self.probe,)
@@ -83,7 +82,7 @@ class Differs(Condition):
     True
     """
 
-    resources: tuple[Resource, ...]  #: states of which at least one must plan a change
+    resources: tuple[Resource, ...]  #: states of which one must plan a change
 
     def probes(self) -> tuple[Probe, ...]:
         return tuple(probe for resource in self.resources for probe in resource.probes())
@@ -96,8 +95,8 @@ class Differs(Condition):
 class Script(Resource):
     """Runs commands when a probe reports that they are needed. Use it only if no other resource fits.
 
-    The plan warns that only the probe can verify the result. If the probe still fails after the commands, they are
-    planned again. When the role is removed, the files in ``leaves`` are removed; other effects of the commands remain.
+    If the probe still fails after the commands, they are planned again. When the role is removed, the files in
+    ``leaves`` are removed; other effects of the commands remain.
 
     >>> from hostwright.plan.model import Answer
     >>> firmware = Script("firmware", "version 1.2", Probe("bmc-firmware is 1.2"), "bmc-firmware flash 1.2")
@@ -108,14 +107,14 @@ class Script(Resource):
 
     what: str  #: name of the state in the plan
     want: str = field(metadata=NO_IDENTITY)  #: the wanted state, as the plan shows it
-    probe: Probe  #: exits with 0 if no commands are needed; otherwise its first line is the current state
-    #: the commands, run as root by POSIX sh with ``set -eu``; repeating them after an interruption must be safe
+    probe: Probe  #: exits with 0 if no commands are needed; the first line is the current state
+    #: commands for root's POSIX sh with ``set -eu``, safe to repeat
     script: str
-    #: lock to hold on the host while the commands run: ``dpkg`` if they use dpkg, default: none
+    #: lock during the commands: ``dpkg`` if they use dpkg
     lock: str = field(default="", metadata=NO_IDENTITY)
-    timeout_s: float = field(default=1800.0, metadata=NO_IDENTITY)  #: time limit of the commands, in seconds
-    artifacts: tuple[str, ...] = ()  #: names of the stack's artifacts that the commands read on the host
-    #: files that the commands create and no other program writes
+    timeout_s: float = field(default=1800.0, metadata=NO_IDENTITY)  #: time limit of the commands in seconds
+    artifacts: tuple[str, ...] = ()  #: names of the stack's artifacts that the commands read
+    #: files that only the commands write
     leaves: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -151,8 +150,8 @@ class Require(Resource):
     """
 
     what: str  #: name of the requirement in the plan
-    probe: Probe  #: exits with 0 if the requirement is met; otherwise its output is the current state in the plan
-    #: text of the refusal: what is wrong, then what to do. The plan adds the probe's output in parentheses.
+    probe: Probe  #: exits with 0 if the requirement is met; the output is the current state
+    #: what is wrong, then what to do; the probe's output is added
     otherwise: str = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:

@@ -1,7 +1,6 @@
 """Generator of docs/resources.md, from the docstrings of states. Run ``python -m hostwright.resources.document``.
 
-Walks this package for states; a class whose name begins with ``_`` is not for roles and is left out. Each state has a
-section: its name as the heading, the import, the meaning, the fields, and an example that is run as a test.
+Each public state of this package has a section: the import, the meaning, the fields, and an example that is a test.
 """
 
 from __future__ import annotations
@@ -83,7 +82,6 @@ def _title(family: str) -> str:
 
 
 def _about(family: str) -> str:
-    """First line of the docstring of a family."""
     return (inspect.getdoc(import_module(f"{package.__name__}.{family}")) or "").partition("\n")[0]
 
 
@@ -92,7 +90,6 @@ def _link(entry: CatalogueEntry) -> str:
 
 
 def _section(entry: CatalogueEntry) -> str:
-    """Section of one state or condition: import, meaning, fields and example."""
     parts = [
         f"### `{entry.name}`",
         f"```python\nfrom {package.__name__} import {entry.name}\n```",
@@ -131,7 +128,6 @@ def _literal(default: Any) -> str:
 
 
 def _example(example: doctest.Example) -> Iterator[str]:
-    """A line of an example as typed, then its output."""
     first, *more = example.source.splitlines()
     yield f">>> {first}"
     yield from (f"... {line}" for line in more)
@@ -165,7 +161,7 @@ class CatalogueEntry:
 
     @property
     def family(self) -> str:
-        """The part of the package that contains the class: ``files``, ``conditions``."""
+        """Part of the package that contains the class: ``files``, ``conditions``."""
         return self.module.removeprefix(f"{package.__name__}.").partition(".")[0]
 
     @property
@@ -180,7 +176,7 @@ class CatalogueEntry:
 
     @property
     def of_a_removal(self) -> bool:
-        """Whether roles never use this state: only the ``removal()`` of other states returns it."""
+        """Whether only the ``removal()`` of other states returns this state."""
         return issubclass(self.cls, RemovalState)
 
     @cached_property
@@ -209,7 +205,7 @@ class CatalogueEntry:
         return tuple((field, known.get(field.name, "")) for field in fields(self.cls))
 
     def values(self) -> Iterator[CatalogueEntry]:
-        """Dataclasses of this package that are types of the fields, without duplicates, states and conditions."""
+        """Dataclasses of this package, other than states and conditions, that are types of the fields."""
         hints = typing.get_type_hints(self.cls)
         named = (cls for field in fields(self.cls) for cls in _classes(hints[field.name]))
         for cls in dict.fromkeys(named):
@@ -239,7 +235,6 @@ def entries() -> tuple[CatalogueEntry, ...]:
 
 
 def _is_of(value: object, module: ModuleType) -> bool:
-    """Whether the value is a public dataclass that the module itself defines."""
     if not isinstance(value, type) or not is_dataclass(value):
         return False
     return value.__module__ == module.__name__ and not value.__name__.startswith("_")

@@ -6,10 +6,9 @@ installed, and ``brought`` the dependencies that apt installed for them.
 
 Below ``files``, each path that Hostwright wrote has a mark, ``PATH.written``, and a copy of its former content,
 ``PATH.kept``. ``PATH.made`` marks a directory that did not exist. ``PATH.changed`` marks another owner's file from
-which Hostwright's part was removed. There is one mark per path, because roles run in parallel.
+which Hostwright's part was removed. One mark per path allows roles to run in parallel.
 
-A host that an earlier version provisioned has no such record. On such a host only files that are certainly Hostwright's
-can be removed.
+Without a record, only files that are certainly Hostwright's can be removed.
 """
 
 from __future__ import annotations
@@ -25,33 +24,33 @@ FILES = f"{ORIGIN}/files"
 UNITS = f"{ORIGIN}/units"
 BROUGHT = f"{ORIGIN}/brought"
 INSTALLED = f"{ORIGIN}/installed"
-MARK = ".changed"  #: suffix of the paths that ``changed`` returns
+MARK = ".changed"
 
 #: succeeds if the original state is recorded
 RECORDED = Probe(f"test -e {ORIGIN}/packages", root=True)
-#: dpkg's rows before the first change, in the format of ``resources.dpkg.DPKG``
+#: dpkg's rows before the first change, in the format of ``dpkg.DPKG``
 PACKAGES_BEFORE = Probe(f"cat {ORIGIN}/packages", root=True, cap_bytes=1024 * 1024)
-#: names of the packages that were marked as manually installed before the first change
+#: packages that were marked as manually installed before the first change
 MANUAL_BEFORE = Probe(f"cat {ORIGIN}/manual", root=True, cap_bytes=256 * 1024)
-#: names of the packages that Hostwright installed; other packages that are new since the first change are of people
+#: packages that Hostwright installed; people installed all other new packages
 INSTALLED_BY_US = Probe(f"cat {INSTALLED}", root=True, cap_bytes=256 * 1024)
-#: users and groups before the first change: lines ``user NAME``, then lines ``group NAME``
+#: accounts before the first change: lines ``user NAME``, then lines ``group NAME``
 ACCOUNTS_BEFORE = Probe(
     sh("cd %s && sed 's/:.*//; s/^/user /' passwd && sed 's/:.*//; s/^/group /' group", ORIGIN), root=True
 )
 
-#: Shell function ``automatic``: print the packages that apt marks as automatically installed.
+#: ``automatic``: print the packages that apt marks as automatically installed
 _AUTOMATIC = sh_file(__file__, "sh/automatic.sh")
-#: Root script that records the original state of a host; it does nothing if a record exists.
+#: root script that records the original state, once
 RECORD = _AUTOMATIC + sh_file(__file__, "sh/record.sh", origin=ORIGIN, installed=INSTALLED)
-#: Shell function ``made PATH``: mark a directory and its missing parents as made by Hostwright, before ``mkdir``.
+#: ``made PATH``: mark a directory and its missing parents as made by Hostwright
 _MADE = sh_file(__file__, "sh/made.sh", origin=ORIGIN)
-#: Shell function ``keep PATH``: copy the file or link at a path, once, before Hostwright first writes it.
+#: ``keep PATH``: copy a file or link, once, before Hostwright first writes it
 _KEEP = _MADE + sh_file(__file__, "sh/keep.sh", origin=ORIGIN)
-#: Shell functions. ``forget PATH``: delete the marks and the copy of the path. ``tidy PATH``: remove this directory and
-#: its parents, as long as they are empty and Hostwright made them.
+#: ``forget PATH``: delete the marks and the copy. ``tidy PATH``: remove this directory and its parents that are empty
+#: and made by Hostwright.
 FORGET = sh_file(__file__, "sh/forget.sh", origin=ORIGIN)
-#: Shell function ``note PACKAGE...``: record those that are not installed yet as installed by Hostwright.
+#: ``note PACKAGE...``: record those that are not installed yet as Hostwright's
 _NOTE = _AUTOMATIC + sh_file(__file__, "sh/note.sh", installed=INSTALLED)
 
 
@@ -75,7 +74,7 @@ def note_installed(packages: tuple[str, ...]) -> str:
 def keep_original(path: str) -> str:
     """Commands that copy the file or link at ``path``, once, before Hostwright first writes it.
 
-    Run them before any command that creates the path's directory. ``Original`` restores the copy.
+    Run them before any command that creates the path's directory.
     """
     return _KEEP + sh("keep %s", path)
 
@@ -98,7 +97,7 @@ def kept(path: str) -> str:
 def changed(path: str) -> str:
     """Path of the mark for another owner's file from which Hostwright's part was removed.
 
-    The mark's mtime is the time of the removal.
+    Its mtime is the time of the removal.
     """
     return f"{FILES}{path}{MARK}"
 

@@ -1,8 +1,7 @@
-"""Advisories about software: ends of life of version series, and the oldest safe versions (floors) according to
-security bulletins.
+"""Advisories about software: ends of life of version series, and oldest safe versions (floors) from security bulletins.
 
-A role may have an ``advisories.json``. ``invoke mirror --advisories`` adds the floors of newer bulletins
-(``hostwright.stack.bulletins``). Products have the same names as in ``Stack.versions``.
+They are in a role's ``advisories.json``; ``invoke mirror --advisories`` adds floors of newer bulletins. Products have
+the same names as in ``Stack.versions``.
 """
 
 from __future__ import annotations
@@ -22,30 +21,28 @@ from hostwright.common.errors import InputError
 from hostwright.common.input.adapter import adapter
 from hostwright.stack.stackvalues import StackPart
 
-FILE = "advisories.json"  #: name of the file with advisories, in a role's folder and in this machine's state folder
+FILE = "advisories.json"  #: file in a role's folder and in the state folder
 
-#: date as a year, a month or a day, as precise as in the source
+#: date: a year, month or day, as precise as in the source
 When = Annotated[str, Field(pattern=r"^20[0-9]{2}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$")]
-#: version that consists of numbers, or the first numbers of such a version
+#: version that consists of numbers, or its first numbers
 Numbers = Annotated[str, Field(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9}){0,7}$")]
-# Pattern for the leading numbers of a version, which may follow an epoch.
+# leading numbers of a version, which may follow an epoch
 _NUMBERS = re.compile(r"(?:[0-9]{1,4}:)?([0-9]{1,9}(?:\.[0-9]{1,9}){0,7})")
 
 
 class End(StackPart):
-    """The end of life of a series: afterwards, no fixes are published. ``end`` is ``None`` for a series that ended on
-    an unknown date.
-    """
+    """The end of life of a series: afterwards, no fixes are published. ``end`` is ``None`` for an unknown past date."""
 
     series: Numbers
     end: When | None = None
     source: str
-    kind: str = ""  #: kind of series as the vendor names it, such as LTS
-    of: str = ""  #: text for messages about what ends, if not the series itself: "the maker's container images with"
+    kind: str = ""  #: kind of series in the vendor's words, such as LTS
+    of: str = ""  #: what ends, if not the series itself: "the maker's container images with"
 
 
 class Newest(StackPart):
-    """The newest series of a product whose vendor publishes no ends of life: only the newest series gets fixes.
+    """The newest series of a product whose vendor publishes no ends of life: only this series gets fixes.
 
     ``next`` is the date on which the next series is expected.
     """
@@ -57,8 +54,8 @@ class Newest(StackPart):
 
 
 class Floor(StackPart):
-    """The oldest version in a series without the vulnerabilities that a bulletin describes. If ``series`` is ``None``,
-    this holds for all series.
+    """The oldest version without the vulnerabilities in a bulletin, for one series or, if ``series`` is ``None``, for
+    all.
     """
 
     version: Numbers
@@ -116,8 +113,8 @@ def aged(advisories: Advisories, versions: Mapping[str, str], today: date) -> tu
 
 
 def _known(advisories: Advisories, versions: Mapping[str, str]) -> Iterator[tuple[str, str, Product]]:
-    """Yield product name, version and advisories for each version whose product has advisories. A key of ``versions``
-    may be a product's name with an appended word, for a second version.
+    """Yield product name, version and advisories for each version whose product has advisories. For a second version, a
+    key of ``versions`` is the product's name with an appended word.
     """
     for named, version in versions.items():
         name = named.partition(" ")[0]
@@ -143,9 +140,7 @@ def _against(name: str, version: str, product: Product, today: date) -> Iterator
 
 
 def series_of(product: Product, version: str) -> End | None:
-    """Return the series to which a version belongs, the narrowest if several match; ``None`` if no known series
-    matches.
-    """
+    """Return the series of a version, the narrowest if several match; ``None`` if no known series matches."""
     fitting = [end for end in product.ends if _of_series(end.series, numbers(version))]
     return max(fitting, key=lambda end: len(numbers(end.series)), default=None)
 
@@ -156,9 +151,7 @@ def _of_series(series: str | None, version: tuple[int, ...]) -> bool:
 
 @cache
 def numbers(text: str) -> tuple[int, ...]:
-    """Return the leading numbers of a version, without a package's epoch; empty if the version does not begin with a
-    number.
-    """
+    """Return the leading numbers of a version, without a package's epoch; empty if there are none."""
     match = _NUMBERS.match(text)
     return tuple(map(int, match[1].split("."))) if match else ()
 

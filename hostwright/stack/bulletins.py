@@ -1,8 +1,7 @@
-"""Reads security bulletins in CSAF 2.0 from a directory that an operator downloaded.
+"""Reads security bulletins in CSAF 2.0 (docs.oasis-open.org/csaf) from a directory that an operator downloaded.
 
-Each fixed version in a bulletin becomes the floor of the series to which the version belongs. The directory is
-untrusted: file sizes are limited, files are parsed strictly, and only names and numbers are used
-(docs.oasis-open.org/csaf).
+Each fixed version in a bulletin becomes the floor of its series. The directory is untrusted: file sizes are limited,
+files are parsed strictly, and only names and numbers are used.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from hostwright.common.text import printable
 from hostwright.common.untrusted import json_object
 from hostwright.stack.ages import Advisories, Floor, Product, numbers
 
-MAX_FILES = 20_000  #: maximum number of files in a directory tree; one vendor publishes 8,000 bulletins in ten years
-MAX_BYTES = 4 * 1024 * 1024  #: maximum size of a file; the largest known bulletin has 0.6 MB
+MAX_FILES = 20_000  #: maximum number of files below a directory; one vendor publishes 8,000 bulletins in ten years
+MAX_BYTES = 4 * 1024 * 1024  #: maximum number of bytes of a file; the largest known has 0.6 MB
 MAX_PRODUCTS = 20_000  #: maximum number of products in a bulletin
-MAX_DEPTH = 12  #: maximum number of levels in a bulletin's product tree; known bulletins have 4
+MAX_DEPTH = 12  #: maximum number of levels in a product tree; known bulletins have 4
 
 _DAY = re.compile(r"(20[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]))(?:T[0-9:.Z+-]{1,32})?")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,79}")
 _CVE = re.compile(r"CVE-[0-9]{4}-[0-9]{4,9}")
 _VERSION = re.compile(r"[vV]?([0-9]{1,9}(?:\.[0-9]{1,9}){1,7})")
 _SERIES = re.compile(r"[^()]{1,80}\(R([0-9]{1,5})\)")
-#: pattern for names of platforms that Hostwright does not support
+#: platforms that Hostwright does not support
 _WINDOWS = re.compile(r"(?i)windows|vgpu|cloud gaming|virtual gpu")
 
 
@@ -98,7 +97,7 @@ def _unreadable(error: OSError) -> None:
 
 
 def _document(path: Path) -> dict[str, Any] | None:
-    """Return the JSON object in a file; ``None`` if the file is not regular, is too large, or has other content."""
+    """JSON object in a file; ``None`` if the file is not regular, is too large, or has other content."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123 - flags
             if not S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -121,7 +120,7 @@ def _is_bulletin(document: Mapping[str, Any]) -> bool:
 
 def floors_of(document: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[tuple[str, Floor]]:
     """Yield the floors of one bulletin, each with the product's name. ``names`` maps product names in bulletins to
-    product names in ``Advisories``.
+    those in ``Advisories``.
     """
     tracking = _mapping(_mapping(document.get("document")).get("tracking"))
     day, number = _whole(_DAY, tracking.get("current_release_date")), _whole(_ID, tracking.get("id"))
@@ -147,8 +146,8 @@ def floors_of(document: Mapping[str, Any], names: Mapping[str, str]) -> Iterator
 def _versions(tree: Mapping[str, Any]) -> Iterator[tuple[str, _Version]]:
     """Yield the versions in a product tree, with the product IDs that the bulletin uses.
 
-    A version is a branch of the category ``product_version``. The name of the branch is the product or the version; the
-    name of the branch's product is the version. The parent branch has the platform and series (``Linux(R580)``).
+    A version is a branch of the category ``product_version``, whose name is the product or the version. The name of the
+    branch's product is the version. The parent branch has the platform and series (``Linux(R580)``).
     """
     left: list[tuple[Any, str, str, int]] = [(branch, "", "", 1) for branch in _list(tree.get("branches"))]
     while left:
@@ -173,9 +172,7 @@ def _versions(tree: Mapping[str, Any]) -> Iterator[tuple[str, _Version]]:
 
 
 def _whole(pattern: re.Pattern[str], value: object) -> str:
-    """Return the pattern's first group, or the whole text if the pattern has no group; empty unless the pattern matches
-    all of a short text.
-    """
+    """Return the pattern's first group, else the whole text; empty unless the pattern matches all of a short text."""
     match = pattern.fullmatch(value.strip()) if isinstance(value, str) and len(value) <= 200 else None
     return (match[1] if match.re.groups else match[0]) if match else ""
 

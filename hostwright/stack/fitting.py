@@ -1,6 +1,6 @@
 """The compatibility engine: evaluates rules over named parts, and searches the nearest versions that break no rule.
 
-This module is independent of roles. A role's ``roles/NAME/rules.py`` may define:
+A role's ``roles/NAME/rules.py`` may define:
 
 ``RULES``
     functions of named parts that return a misfit: ``def floor(toolkit: str, driver: str) -> Misfit | None``
@@ -33,7 +33,7 @@ class Misfit:
     """An incompatibility: the name of the broken rule, a sentence for the operator, and the source of the rule.
 
     ``nearest`` is a text with the nearest combination of versions that works. A rule about versions leaves it empty,
-    and the engine then searches the choices for this combination.
+    and the engine searches this combination.
     """
 
     rule: str
@@ -53,8 +53,8 @@ class Choice:
     """A piece of software of which a stack chooses a version, with all known versions.
 
     ``title`` is the software's name in messages. Messages list choices by ``rank``, lowest first. Of equally near
-    combinations, the engine suggests the combination with ``usual`` versions. ``wanted`` returns the versions that a
-    section of the stack accepts; by default, the section's version of this name.
+    combinations, the engine suggests the one with ``usual`` versions. ``wanted`` returns the versions that a section of
+    the stack accepts; by default, the section's version of this name.
     """
 
     name: str
@@ -114,15 +114,13 @@ def nearest_fit(roles: Sequence[RoleRules], wanted: Combination, parts: Parts) -
 
 @dataclass(frozen=True, slots=True)
 class _Others:
-    """The parts that are not versions, as a key for a cache. Some parts are not hashable, so ``key`` has their
-    ``repr``.
-    """
+    """The parts that are not versions, as a cache key. Some are not hashable, so ``key`` has their ``repr``."""
 
     key: tuple[str, ...]
     parts: Parts = field(compare=False)
 
 
-@lru_cache(maxsize=256)  # cached because a fleet has few kinds of hosts, and a search takes 5 ms
+@lru_cache(maxsize=256)  # a search takes 5 ms
 def _nearest_fit(roles: tuple[RoleRules, ...], wanted: tuple[tuple[str, str], ...], others: _Others) -> str:
     before, parts = dict(wanted), dict(others.parts)
     choices = sorted(
@@ -151,8 +149,8 @@ class _Search:
     rules: tuple[Rule, ...]
 
     def best(self, parts: Parts) -> Combination | None:
-        """Return the nearest combination that breaks no rule; ``None`` if every combination does. Combinations with
-        fewer changes are tried first, because usually one or two changes suffice.
+        """Return the nearest combination that breaks no rule, or ``None``. Combinations with fewer changes are tried
+        first.
         """
         for changes in range(len(self.choices) + 1):
             if found := min(self._fitting({}, parts, changes), key=self._distance, default=None):
@@ -160,8 +158,8 @@ class _Search:
         return None
 
     def _fitting(self, chosen: Combination, parts: Parts, changes: int) -> Iterator[Combination]:
-        """Yield the combinations that contain the versions ``chosen`` and change at most ``changes`` of the other
-        versions. Each rule is evaluated as soon as all versions that it takes are chosen.
+        """Yield the combinations that contain the versions ``chosen`` and change at most ``changes`` of the others.
+        Each rule is evaluated as soon as all versions that it takes are chosen.
         """
         if len(chosen) == len(self.choices):
             yield chosen
@@ -179,8 +177,8 @@ class _Search:
         return [choice for choice in self.choices if combination[choice.name] != self.wanted[choice.name]]
 
     def _distance(self, combination: Combination) -> tuple[object, ...]:
-        """Return a sort key for combinations: fewest changed versions first, then fewest unusual versions among the
-        changed ones, then the smallest version steps.
+        """Sort key: fewest changed versions first, then fewest unusual versions among them, then the smallest version
+        steps.
         """
         changed = self._changed(combination)
         strange = [choice for choice in changed if combination[choice.name] != choice.usual]
@@ -211,7 +209,6 @@ def _parameters(rule: Callable[..., Any]) -> Mapping[str, bool]:
 
 
 def _called(rule: Callable[..., Any], parts: Parts) -> Any:
-    """Call a rule with the parts that it takes; return ``None`` if a required part is missing."""
     asked = _parameters(rule)
     if any(needed and name not in parts for name, needed in asked.items()):
         return None

@@ -1,8 +1,7 @@
 """Checks whether a stack is consistent, and whether a host can have it, before any change to the host.
 
-``check_stack`` needs no host; ``check_host`` needs ``HostFacts``. Both return misfits: the rule, a sentence, its
-source, and the nearest combination that works. The rules come from the host's roles; two further rules apply to every
-host.
+``check_stack`` needs no host; ``check_host`` needs ``HostFacts``. The rules come from the host's roles; two further
+rules apply to every host.
 """
 
 from __future__ import annotations
@@ -68,8 +67,7 @@ def check_stack(stack: Stack, roles: Sequence[RoleRules]) -> list[Misfit]:
 
 
 def never_applied(rule: Rule, roles: Sequence[RoleRules], sections: Collection[str]) -> Iterator[InputError]:
-    """Yield an error for each part that a rule requires but that neither a host nor a stack can have. Such a rule would
-    always be skipped.
+    """Yield an error for each part that a rule requires but that neither a host nor a stack can have.
 
     ``sections`` are the names of the roles that have a section in stack files.
     """
@@ -91,9 +89,9 @@ def check_host(
 ) -> list[Misfit]:
     """Return the reasons why this host, with these roles, cannot have this stack; empty if it can.
 
-    ``looked_at`` are the names of the roles to plan, by default all roles. Only rules about these roles are evaluated.
-    ``suggest=False`` skips the search for a working combination of versions, which takes a second if none exists. Call
-    ``check_stack`` first: this function requires a consistent stack.
+    ``looked_at`` are the names of the roles to plan, by default all. Only rules about these roles are evaluated.
+    ``suggest=False`` skips the search for a working combination of versions, which takes a second if none exists. The
+    stack must be consistent: call ``check_stack`` first.
     """
     wanted = _first_that_fits(stack, roles)
     parts = {**_parts(stack, roles), **facts.parts()}
@@ -103,9 +101,7 @@ def check_host(
 
 
 def _asked(roles: Sequence[RoleRules], looked_at: Collection[str] | None) -> Iterator[Rule]:
-    """Yield the rules of the roles ``looked_at``, and the rules of other roles that take a version which these roles
-    choose.
-    """
+    """Yield the rules of the roles ``looked_at``, and other roles' rules about a version that these roles choose."""
     here = {role.role for role in roles} if looked_at is None else set(looked_at)
     chosen = {choice.name for role in roles if role.role in here for choice in role.choices}
     for role in roles:
@@ -132,8 +128,8 @@ def _combinations(stack: Stack, roles: Iterable[RoleRules]) -> list[Combination]
 
 
 def _first_that_fits(stack: Stack, roles: Sequence[RoleRules]) -> Combination:
-    """Return the combination with the fewest misfits among the combinations that the stack accepts, so that a
-    suggestion changes as little as possible.
+    """Return the combination with the fewest misfits among those that the stack accepts, so that a suggestion changes
+    little.
     """
     combinations, names = _combinations(stack, roles), {choice.name for role in roles for choice in role.choices}
     rules = [rule for role in roles for rule in role.rules if names_of(rule) <= names]
@@ -162,16 +158,12 @@ _OF_EVERY_HOST: tuple[Rule, ...] = (distribution_is_of_the_stack, machine_is_of_
 
 
 def memory_is_enough(memory_bytes: int, stack: Stack) -> Misfit | None:
-    """Return a misfit unless the host has the memory that the stack requires. Roles that compile, or load much data,
-    list this rule.
-    """
+    """Return a misfit unless the host has the memory that the stack requires."""
     return _room("memory", "memory", memory_bytes, stack.requirements.memory_bytes)
 
 
 def disk_is_enough(free_bytes: int, stack: Stack) -> Misfit | None:
-    """Return a misfit unless the host has the free disk space that the stack requires. Roles that install much data
-    list this rule.
-    """
+    """Return a misfit unless the host has the free disk space that the stack requires."""
     return _room("disk", "free disk space on /, /var or /tmp", free_bytes, stack.requirements.free_bytes)
 
 

@@ -1,8 +1,7 @@
 """The stack: all versions and files for a host, read from ``inventory/stacks/NAME.yml``.
 
-A stack is a frozen value. ``load_stack`` reads and validates a stack and the stacks that it extends, and reports all
-errors in their files at once. ``hostwright.stack.rules`` checks whether the versions are compatible with each other and
-with hosts.
+``load_stack`` reads a stack and the stacks that it extends, and reports all errors at once. ``hostwright.stack.rules``
+checks compatibility.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ class Artifact(StackPart):
     """One file of the stack: its addresses and its checksum.
 
     ``sha256`` and ``size`` (bytes) are ``None`` if the vendor does not publish them; the values of the first download
-    are then pinned. ``stand_in`` marks a file that replaces the vendor's file; if it is a text, the text appears in
-    every report. A ``private`` file is sent to hosts over SSH only, never over HTTP.
+    are then pinned. ``stand_in`` marks a replacement of the vendor's file; a text appears in every report. A
+    ``private`` file is sent to hosts over SSH only, never over HTTP.
     """
 
     name: Name
@@ -45,10 +44,9 @@ class Artifact(StackPart):
 
 
 class RoleFile(Artifact):
-    """A file that a role's desired states need and that no stack file lists; its sha256 is known. It is fetched from
-    its addresses, or by its own method ``bring`` (``IndexFile``).
+    """A file that a role's desired states need, outside of the stored stack and its digest; its sha256 is known.
 
-    The file is not part of the stored stack or of the stack's digest.
+    It is fetched from its addresses, or by its own method ``bring`` (``IndexFile``).
     """
 
 
@@ -97,10 +95,9 @@ class AptRepository(StackPart):
         return f"/usr/share/keyrings/{self.name}-keyring.gpg"
 
 
-#: value of ``Share.directory`` that stands for the host's working directory for jobs
+#: value of ``Share.directory`` for the host's working directory for jobs
 WORK = "work"
-#: value of ``Share.directory`` that requires space for one more initramfs instead of a percentage. A new initramfs is
-#: written next to the old one.
+#: value of ``Share.directory`` for the space of one more initramfs
 BOOT = "/boot"
 
 
@@ -110,7 +107,7 @@ class Share:
     the path ``unless`` exists on the host, the part is installed and needs no space.
 
     ``directory`` is the real location (``/usr/local/tool``, not ``/usr``), because any directory may be a mount point
-    or a link. A directory that does not exist yet counts for the file system on which it will be created.
+    or a link.
     """
 
     part: str
@@ -123,7 +120,7 @@ def taken(part: str, unless: str, percents: Mapping[str, int]) -> tuple[Share, .
     """Return a ``Share`` of one part for each directory. ``percents`` maps directories to percent of the stack's
     ``free_bytes``, measured or estimated after unpacking.
 
-    The space for downloaded archives is below ``hostcache.CACHE``.
+    Downloaded archives need space below ``hostcache.CACHE``.
     """
     return tuple(Share(part, unless, directory, percent) for directory, percent in percents.items())
 
@@ -131,24 +128,20 @@ def taken(part: str, unless: str, percents: Mapping[str, int]) -> tuple[Share, .
 class Section(StackPart):
     """A role's part of a stack, under the role's name in the stack file.
 
-    The section's artifacts and text files are found by the marks on its fields (``stackvalues``). ``vendor`` is the
-    supplier of the artifacts and of the packages in the section's repositories.
+    Marks on fields (``stackvalues``) identify artifacts and text files. ``vendor`` is the supplier of the artifacts and
+    of the packages in the section's repositories.
     """
 
     vendor: ClassVar[str] = ""
 
     @property
     def opens(self) -> tuple[str, ...]:
-        """Names of layers whose software this layer loads at run time, in addition to the layers that its role
-        needs.
-        """
+        """Names of further layers, not needed by the role, whose software this layer loads at run time."""
         return ()
 
     @property
     def spare(self) -> tuple[str, ...]:
-        """Names of fields that no host needs, given the section's other values; artifacts of these fields are not
-        fetched.
-        """
+        """Names of fields that no host needs, given the section's other values; their artifacts are not fetched."""
         return ()
 
     def versions(self) -> Mapping[str, str]:
@@ -168,8 +161,8 @@ class Section(StackPart):
         return tuple(_repositories(self))
 
     def never_unattended(self) -> tuple[str, ...]:
-        """Return the packages of this layer that unattended-upgrades must not change, in the form of its configuration:
-        regular expressions for the beginning of a name.
+        """Return the packages of this layer that unattended-upgrades must not change: regular expressions for the
+        beginning of a name.
         """
         return ()
 
@@ -246,33 +239,25 @@ class Stack(StackHead):
         return next((section for section in self.sections.values() if isinstance(section, kind)), None)
 
     def artifact(self, name: str) -> Artifact:
-        """Return the artifact with this name. Raises ``InputError``, which suggests the nearest valid name, for an
-        unknown name.
-        """
+        """Return the artifact with this name. Raises ``InputError``, which suggests the nearest valid name."""
         if name not in self.artifacts:
             raise InputError(f"the stack {self.name} has no artifact {name!r}; {suggestion(name, self.artifacts)}")
         return self.artifacts[name]
 
     def with_files(self, files: Iterable[RoleFile]) -> Stack:
-        """Return the stack with these role files added to its artifacts; of two with one name, the stack's own artifact
-        is used.
-        """
+        """Return the stack with these role files as further artifacts, except files with the name of an artifact."""
         more = {file.name: file for file in files}
         return self.model_copy(update={"artifacts": {**more, **self.artifacts}}) if more else self
 
     def used_by(self, roles: Iterable[str]) -> tuple[Artifact, ...]:
-        """Return the artifacts that a host with these roles may need. Artifacts of fields in ``Section.spare`` are left
-        out.
-        """
+        """Return the artifacts that a host with these roles may need, without those of fields in ``Section.spare``."""
         here = set(roles)
         sections = [section for name, section in self.sections.items() if name in here]
         names = [name for section in sections for way, name in section.artifact_uses() if way[0] not in section.spare]
         return tuple(self.artifact(name) for name in dict.fromkeys(names))
 
     def stand_ins(self, roles: Iterable[str]) -> tuple[str, ...]:
-        """Return the names of stand-in files that a host with these roles may need, each with its text
-        (``Artifact.labelled``).
-        """
+        """Return the names of stand-in files that a host with these roles may need, each with its text."""
         return tuple(one.labelled(one.file) for one in self.used_by(roles) if one.stand_in)
 
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
@@ -300,5 +285,5 @@ class Stack(StackHead):
 
 
 def safe_stack_name(name: str) -> bool:
-    """Return whether a stack's name is safe as a file name: a path made with it stays in the directory of stacks."""
+    """Return whether a path made with a stack's name stays in the directory of stacks."""
     return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) is not None

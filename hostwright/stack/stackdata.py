@@ -1,7 +1,7 @@
 """Converts a stack to plain data in the form of stack files, for storage and for the stack's digest.
 
-Digests identify stacks in hosts' release records and on this machine. A digest does not depend on file addresses, on
-the description, or on how the models are written.
+Digests identify stacks in hosts' release records and on this machine. They do not depend on file addresses, on the
+description, or on how the models are written.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from pydantic import BaseModel
 
 from hostwright.common.canonical import hash_of
 
-SCHEMA = 2  #: schema number of the data for a digest; schema 1 was a dump of the model in the order of its fields
+SCHEMA = 2
 
 
 def plain(stack: BaseModel) -> dict[str, Any]:
-    """Return a stack as JSON values with the keys of stack files: the merged and validated content of the stack's
-    files.
+    """Return a stack as JSON values with the keys of stack files.
 
     Default values are omitted, so that a later Hostwright with more keys returns the same data.
     """
@@ -32,8 +31,7 @@ def plain(stack: BaseModel) -> dict[str, Any]:
 def digest_of(data: Mapping[str, Any]) -> str:
     """Return the digest of a stack's plain data.
 
-    The digest does not depend on the order of keys, or on files' addresses or transfer methods. It does not depend on
-    the default roles either, because a host's record contains the host's roles.
+    It does not depend on the order of keys, on files' addresses or transfer methods, or on the default roles.
     """
     kept = {key: value for key, value in data.items() if key not in {"description", "roles"}}
     kept["artifacts"] = {

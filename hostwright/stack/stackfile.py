@@ -16,8 +16,8 @@ from hostwright.common.input.yamlfile import Document, Origin, Where, load_docum
 from hostwright.stack.stack import Section, Stack, StackHead, safe_stack_name
 from hostwright.stack.stackvalues import TextFile, marked
 
-DEFAULT_FILE = "default.txt"  #: name of the file in a folder of stacks that contains the name of the default stack
-#: role name → model of the role's section; ``None`` for a role without a section
+DEFAULT_FILE = "default.txt"  #: file in a folder of stacks with the name of the default stack
+#: role name → model of the role's section, if any
 Kinds = Mapping[str, type[Section] | None]
 
 
@@ -83,9 +83,8 @@ def _wrong_roles(data: Mapping[str, Any], kinds: Kinds, document: Document) -> I
 
 
 def default_stack(search_dirs: Sequence[Path]) -> str:
-    """Return the name of the default stack, from the first ``default.txt`` in these directories.
-
-    Raises ``InputError`` if no directory has this file.
+    """Return the name of the default stack, from the first ``default.txt`` in these directories, else raise
+    ``InputError``.
     """
     files = (directory / DEFAULT_FILE for directory in search_dirs)
     file = next((file for file in files if file.is_file()), None)
@@ -146,8 +145,8 @@ def _without(document: Document, *keys: str) -> Document:
 
 
 def _fragment(name: str, folders: Iterable[Path], place: str | None) -> Document:
-    """Read an included file from the first of these folders that has it. ``place`` is the file position of the file's
-    name in the stack file.
+    """Read an included file from the first of these folders that has it. ``place`` is the position of its name in the
+    stack file.
     """
     path = next((path for path in (folder / name for folder in folders) if path.is_file()), None)
     if path is None:
@@ -194,7 +193,7 @@ def _merge(base: Any, top: Any, where: Where, origins: dict[Where, Origin]) -> A
 
 def _read_texts(data: dict[str, Any], model: type[StackHead], document: Document) -> Iterator[InputError]:
     """Replace the names of text files in a stack's data by the content of the files; yield an error for each unreadable
-    file. A name is relative to the file that contains the name.
+    file. A name is relative to the file that contains it.
     """
     for way, name in marked(model, data, TextFile):
         origin = document.at(way)
@@ -207,8 +206,8 @@ def _read_texts(data: dict[str, Any], model: type[StackHead], document: Document
 
 
 def _put(data: dict[str, Any], way: Where, text: str) -> None:
-    """Put a text into nested mappings at the path ``way``. Mappings on the path are copied before the change, because
-    they may belong to a document.
+    """Put a text into nested mappings at the path ``way``. Mappings on the path are copied first, because they may
+    belong to a document.
     """
     here: Any = data
     for part in way[:-1]:
@@ -233,7 +232,7 @@ def _unknown_artifacts(stack: Stack, document: Document) -> list[InputError]:
 
 
 def _unlike_repositories(stack: Stack, document: Document) -> Iterator[InputError]:
-    """Yield an error for each repository that has the name or address of another role's repository but differs from it
+    """Yield an error for each repository that has the name or address of another role's repository but differs
     otherwise. apt rejects one address with two keys.
     """
     named = [(role, one) for role, section in stack.sections.items() for one in section.repositories()]

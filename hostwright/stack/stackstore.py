@@ -1,8 +1,8 @@
-"""Stores, on this machine, the stacks with which hosts were verified. A rollback uses a stored stack, because the
-stack's files may have changed.
+"""Stores, on this machine, the stacks with which hosts were verified, for rollbacks after the stack's files have
+changed.
 
-A host's record contains only the digest of its stack, and a rollback installs the stored stack with this digest. So a
-compromised host can choose only among verified stacks, and cannot set an address or a checksum.
+A host's record contains only the digest of its stack. Therefore a compromised host can choose only among verified
+stacks, and cannot set an address or a checksum.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from hostwright.stack.stackdata import digest_of, plain
 from hostwright.stack.stackfile import Kinds, read_stack
 
 FOLDER = "stacks"
-#: schema number of a file. Files of schema 1 contain only a dump of a stack's model, and their names are digests of
-#: that dump.
+#: schema number of a file; files of schema 1 are named by the digest of a stack's model
 SCHEMA: Literal[2] = 2
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -41,8 +40,7 @@ class _Kept(BaseModel):
 def keep(stack: Stack, root: Path | None = None) -> str:
     """Store a verified stack; return an error text if that fails, else an empty text.
 
-    A failure is not raised, because a full disk on this machine must not make a healthy host fail. The default ``root``
-    is ``places.state_root()``.
+    A full disk on this machine must not make a healthy host fail. The default ``root`` is ``places.state_root()``.
     """
     digest = stack.digest()
     path = _path(digest, root)
@@ -60,8 +58,7 @@ def keep(stack: Stack, root: Path | None = None) -> str:
 
 
 def find(digest: str, kinds: Kinds, root: Path | None = None) -> Stack | None:
-    """Return the stack with this digest; ``None`` if the stack is not stored on this machine, or if its file is
-    damaged.
+    """Return the stack with this digest; ``None`` if its file is missing or damaged on this machine.
 
     ``kinds`` are the models of the sections of all known roles. Raises ``InputError`` if the stack cannot be read
     because a Hostwright of another version, or with other roles, stored it.
@@ -74,7 +71,7 @@ def find(digest: str, kinds: Kinds, root: Path | None = None) -> Stack | None:
         return None
     if _newer(data):
         raise InputError("a newer Hostwright stored this stack; upgrade Hostwright on this machine", str(path))
-    # a file of schema 1: this version cannot compute the digest, so the file's name is trusted
+    # schema 1: this version cannot compute the digest, so it trusts the file's name
     if "schema" not in data:
         return _read(data, kinds, path, "was stored by an earlier Hostwright in an unsupported form")
     stack = _said(data, digest)
@@ -94,7 +91,7 @@ def _newer(data: dict[str, Any]) -> bool:
 
 
 def _said(data: dict[str, Any], digest: str) -> dict[str, Any] | None:
-    """Return the stack in a file of schema 2, as plain data; ``None`` if the digest of this data is not ``digest``."""
+    """Return the plain data of the stack in a file of schema 2; ``None`` if its digest is not ``digest``."""
     try:
         stack = adapter(_Kept).validate_python(data).stack
         return stack if digest_of(stack) == digest else None
@@ -111,8 +108,8 @@ def _read(stack: dict[str, Any], kinds: Kinds, path: Path, fault: str) -> Stack:
 
 
 def _has(digest: str, stack: Stack, root: Path | None) -> bool:
-    """Return whether the stored stack equals ``stack``. A stack with new file addresses has the old digest, but must be
-    stored again.
+    """Return whether the stored stack equals ``stack``. New file addresses do not change the digest, but must be
+    stored.
     """
     data = _data(_path(digest, root)) or {}
     kinds = {name: type(section) for name, section in stack.sections.items()}

@@ -1,8 +1,8 @@
 """Types of values in a stack file: names, versions, paths and addresses.
 
-Two marks in annotations give a text a special meaning. ``Annotated[str, ArtifactName]`` is the name of one of the
-stack's artifacts. ``Annotated[str, TextFile]`` is the content of a text file; the stack file contains its name. Marks
-may be anywhere in a field's annotation: ``Mapping[PythonVersion, Annotated[str, ArtifactName]]``.
+``Annotated[str, ArtifactName]`` is the name of one of the stack's artifacts. ``Annotated[str, TextFile]`` is the
+content of a text file, whose name is in the stack file. These marks may be anywhere in a field's annotation:
+``Mapping[PythonVersion, Annotated[str, ArtifactName]]``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _without_nulls(value: Any) -> Any:
     return {name: entry for name, entry in value.items() if entry is not None} if isinstance(value, Mapping) else value
 
 
-#: validator for mappings: a null value removes the entry that the extended stack has
+#: a null value removes the extended stack's entry
 WithoutNulls = BeforeValidator(_without_nulls)
 
 

@@ -1,5 +1,4 @@
-"""Records of tests of stacks, in the file ``tried.json`` in a folder of stacks: which roles were tested on which
-distribution releases.
+"""Records of tests of stacks (``tried.json`` in a folder of stacks): roles tested on a distribution release.
 
 A record applies to a stack as long as the stack pins the same versions.
 """
@@ -28,9 +27,9 @@ State = Literal["tried", "planned", "not tried"]
 class Trial(StackPart):
     """The record of commands (verbs) that succeeded with some roles of a stack on hosts with one distribution release.
 
-    ``host`` is ``lab`` for hosts in a lab. It is ``facts`` if the test had only facts, recorded or made up, so that
-    only planning was possible. ``stand_ins`` are the artifacts that were not the vendor's. ``tests`` are the test
-    files. ``date`` is the day of the last recorded run; ``None`` if the tests exist but no run was recorded.
+    ``host`` is ``lab`` for hosts in a lab, and ``facts`` if the test had only facts, so that only planning was
+    possible. ``stand_ins`` are the artifacts that were not the vendor's. ``tests`` are the test files. ``date`` is the
+    day of the last recorded run; ``None`` if the tests exist but no run was recorded.
     """
 
     stack: str
@@ -55,9 +54,7 @@ class Trial(StackPart):
         return self.stack, self.distribution, self.release, self.host, tuple(sorted(self.roles)), self.stand_ins
 
     def covers(self, other: Trial) -> bool:
-        """Return whether ``other`` adds nothing to this record: all its roles and verbs are also in this record, and
-        all else is equal.
-        """
+        """Return whether all roles and verbs of ``other`` are also in this record, and all else is equal."""
         alike = all(getattr(self, name) == getattr(other, name) for name in _ALIKE)
         return alike and {*other.roles} <= {*self.roles} and {*other.verbs} <= {*self.verbs}
 
@@ -96,9 +93,7 @@ class TriedRole:
 
 
 def read_trials(file: Path) -> tuple[Trial, ...]:
-    """Read the records in a file ``tried.json``; empty for a missing file. Raises ``InputError`` for an unusable
-    file.
-    """
+    """Read the records in ``tried.json``; empty for a missing file. Raises ``InputError`` for an unusable file."""
     try:
         return adapter(tuple[Trial, ...]).validate_json(file.read_bytes())
     except FileNotFoundError:
@@ -109,9 +104,7 @@ def read_trials(file: Path) -> tuple[Trial, ...]:
 
 def trials_text(trials: Iterable[Trial]) -> str:
     """Return the content of a file ``tried.json`` with these records: merged, sorted, and one record per line for
-    readable diffs.
-
-    A record that another record covers is omitted.
+    readable diffs. A record that another record covers is omitted.
     """
     by_key: dict[tuple[object, ...], Trial] = {}
     for trial in trials:
@@ -126,9 +119,7 @@ def trials_text(trials: Iterable[Trial]) -> str:
 
 
 def cells(stack: Stack, trials: Sequence[Trial]) -> tuple[TriedRole, ...]:
-    """Return the cells of a stack's test matrix: one for each of its releases and each role, where roles are its
-    default roles and other roles with records.
-    """
+    """Return the cells of a stack's test matrix: each release, with each role that is a default or has records."""
     versions = stack.versions()
     counted = [trial for trial in trials if trial.stack == stack.name and dict(trial.versions) == versions]
     roles = dict.fromkeys((*stack.roles, *(role for trial in counted for role in trial.roles)))

@@ -10,7 +10,7 @@ from packaging.version import Version
 
 @cache
 def version(text: str) -> Version:
-    """Parse a version. Results are cached, because rules compare the same versions for many hosts."""
+    """Parse a version; cached, because rules compare the same versions for many hosts."""
     return Version(text)
 
 
@@ -24,8 +24,7 @@ def series(text: str) -> str:
 
 
 def kernel_version(release: str) -> Version | None:
-    """Return the version at the beginning of a kernel release (the output of ``uname -r``); ``None`` if the release has
-    none.
+    """Return the version at the beginning of a kernel release (the output of ``uname -r``), or ``None``.
 
     >>> str(kernel_version("5.15.0-91-generic"))
     '5.15.0'

@@ -1,7 +1,7 @@
 """Connections to hosts: opens a session, runs commands in the session, reports why a connection failed.
 
-A host is reached over SSH, or is the machine that runs Hostwright (``local``). No other package imports Fabric and
-paramiko; this package imports them at the first connection.
+A host is reached over SSH, or is the machine that runs Hostwright (``local``). Only this package imports Fabric and
+paramiko, at the first connection.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ __all__ = ["LOCAL", "Allowance", "Options", "Output", "Readable", "Session", "Ta
 def connect(target: Target, options: Options, allowance: Allowance | None = None) -> Session:
     """Open a session on ``target``. Close the session, or use it as a context manager.
 
-    All connections of a run to one host share an ``allowance``. Raises ``ProtocolError`` if the allowance is spent.
-    Otherwise, raises ``Unreachable`` if the connection fails (``HostKeyMismatch`` for a changed host key), at the
-    latest after the connect timeout.
+    All connections of a run to one host share an ``allowance``. Raises ``ProtocolError`` if it is spent, and
+    ``Unreachable`` if the connection fails within the connect timeout (``HostKeyMismatch`` for a changed host key).
     """
     if target.connection == LOCAL:
         from hostwright.transport.local import open_local

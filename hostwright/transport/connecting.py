@@ -1,6 +1,4 @@
-"""Opens a session in four steps under one deadline: determine the route, open the socket, verify the host key, log
-in.
-"""
+"""Opens a session in four steps under one deadline: route, socket, host key, login."""
 
 from __future__ import annotations
 
@@ -37,12 +35,12 @@ _CURES = {
     errno.EADDRNOTAVAIL: ONLINE,
     errno.EHOSTUNREACH: f"{_IS_IT_ON}?",
 }
-#: suggested fixes for host names that cannot be resolved
+#: suggested fixes for a name that cannot be resolved
 _OF_HOST = "is ansible_host right in the inventory?"
 _NO_ADDRESS_ONLINE = "is this machine online, and does the inventory set the host's address (ansible_host)?"
 _NO_ADDRESS = "set its address in the inventory (ansible_host), or make the name known to this machine"
 _OF_JUMP = "is it right in the inventory (ansible_ssh_common_args) or in ssh_config?"
-#: Exceptions that the network or the server may cause before the login.
+#: exceptions caused by the network or the server before the login
 FAILURES = (OSError, EOFError, paramiko.SSHException)
 
 
@@ -151,7 +149,7 @@ class Opening:
             _sentence(error, endpoint, self.deadline, where),
             _CURES.get(getattr(error, "errno", 0)) == ONLINE,
         )
-        # The fault is in this machine's resolver or network, not in the host.
+        # the fault of this machine's resolver or network
         lead = "" if ours or isinstance(error, socket.gaierror) else None
         return Unreachable(self._host.name, sentence, passing=_passes(error), lead=lead)
 
@@ -187,8 +185,7 @@ class Opening:
             endpoint.address,
             user=endpoint.user,
             port=endpoint.port,
-            # Fabric must not load files: ssh_config was already read, once for all hosts. Each connection needs its own
-            # object, because it modifies the object.
+            # Fabric must not load files; it modifies the object, so connections cannot share one
             config=fabric.Config(lazy=True, ssh_config=paramiko.SSHConfig()),
             connect_kwargs={
                 "sock": sock,
@@ -202,17 +199,13 @@ class Opening:
 
 
 def _peer(sock: socket.socket | paramiko.Channel) -> str:
-    """Return the server's IP address for a direct TCP connection; empty for a connection through a jump host or a
-    command.
-    """
+    """Return the server's IP address for a direct TCP connection; else empty."""
     straight = isinstance(sock, socket.socket) and sock.family in (socket.AF_INET, socket.AF_INET6)
     return str(sock.getpeername()[0]) if straight else ""
 
 
 def _passes(error: Exception) -> bool:
-    """Return whether a retry may succeed after this error. A retry does not help if a name is unknown, or if client and
-    server have no algorithm in common.
-    """
+    """Return whether a retry may succeed after this error: not for an unknown name, or without a common algorithm."""
     return not isinstance(error, IncompatiblePeer) and getattr(error, "errno", None) != socket.EAI_NONAME
 
 

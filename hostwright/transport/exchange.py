@@ -15,9 +15,9 @@ from typing import Protocol, Self
 
 from hostwright.common.secret import Secret
 
-LOCAL = "local"  #: value of ``Target.connection`` for the machine that runs Hostwright
-TOO_MUCH = "it sent far more data than requested"  #: error text for a host that exceeded a limit of its ``Allowance``
-UNKNOWN_STATUS = -1  #: exit status of a command that a signal or the output limit ended
+LOCAL = "local"  #: connection to the machine that runs Hostwright
+TOO_MUCH = "it sent far more data than requested"  #: error text for a host that exceeded a limit
+UNKNOWN_STATUS = -1  #: exit status after a signal, or at the output limit
 
 
 class Target(Protocol):
@@ -31,8 +31,8 @@ class Target(Protocol):
 
     @property
     def connection(self) -> str:
-        """``ssh``, or ``local`` for the machine that runs Hostwright. With ``local``, all properties except ``name``
-        and ``address`` are ignored.
+        """``ssh``, or ``local`` for the machine that runs Hostwright. With ``local``, only ``name`` and ``address``
+        matter.
         """
 
     @property
@@ -78,8 +78,8 @@ class Target(Protocol):
 class Output:
     """The result of a command.
 
-    ``status`` is the exit status, or ``UNKNOWN_STATUS``. ``truncated`` is whether the output reached its limit and the
-    command was cut off. ``duration_s`` counts from the request of a channel to the exit status.
+    ``status`` is the exit status, or ``UNKNOWN_STATUS``. ``truncated`` is whether the command was cut off at the output
+    limit. ``duration_s`` counts from the request of a channel to the exit status.
     """
 
     status: int
@@ -91,8 +91,8 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The endpoints of a connection. ``local`` is this machine's address. ``remote`` is the host's address or name, by
-    which other hosts may also reach the host. Unknown endpoints are empty.
+    """The endpoints of a connection, empty if unknown: ``local`` is this machine's address. ``remote`` is the host's
+    address or name, by which other hosts may also reach it.
     """
 
     local: str = ""
@@ -116,8 +116,8 @@ class Ends:
 
 
 def plain_address(text: str) -> str:
-    """Return an IP address in its canonical form. Returns an empty text for any other text, and for link-local
-    (``fe80::1``), multicast and unspecified addresses.
+    """Return an IP address in its canonical form; empty for other text, and for link-local (``fe80::1``), multicast and
+    unspecified addresses.
 
     >>> [plain_address(text) for text in ("::ffff:10.0.0.7", "FD00::0:5", "fe80::1%eth0", "0.0.0.0", "gpu01")]
     ['10.0.0.7', 'fd00::5', '', '', '']
@@ -151,40 +151,36 @@ class Deadline:
 class Allowance:
     """Limits of SSH messages and bytes that one host may send in one run, over all of its connections.
 
-    A timeout limits how long a host keeps us waiting, not how much work it causes: an SSH server may send unsolicited
-    messages of one byte each. So each connection and each command raises the limits by many times the need of an honest
-    host. When the connection or command ends, the unused part is removed. Sent data and elapsed time also raise the
-    limits, because they cause messages from the host.
+    Timeouts are not enough, because a server may send unsolicited messages of one byte each. Each connection and each
+    command raises the limits by many times the need of an honest host, until its end. Sent data and elapsed time also
+    raise the limits, because the host answers them.
     """
 
-    #: messages and bytes allowed for opening a connection: key exchange, login, banner
+    #: messages and bytes for opening a connection
     CONNECTION = (2_000, 2 << 20)
-    #: messages and bytes allowed for a command, in addition to its output limit. They cover keepalives, errors, and
-    #: data that arrives after the command was cut off.
+    #: messages and bytes for a command, in addition to its output limit
     COMMAND = (20_000, 5 << 20)
-    #: assumed minimum of the average bytes of output in a message; sshd sends a message for each write of a program
+    #: assumed minimum of the average number of output bytes in a message
     MESSAGE_BYTES = 256
-    SENT_BYTES = 2048  #: number of bytes sent to the host for which the host may send one window adjustment
-    PER_SECOND = (2.0, 256.0)  #: messages and bytes allowed for each second, for the host's replies to keepalives
-    #: messages and bytes allowed for a whole run. The largest known output, logs of nine layers, has 108 MiB.
+    SENT_BYTES = 2048  #: number of bytes sent to the host for each window adjustment that it may send
+    PER_SECOND = (2.0, 256.0)  #: messages and bytes for each second, for replies to keepalives
+    #: messages and bytes for a whole run; the largest known output has 108 MiB
     RUN = (3_000_000, 512 << 20)
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self._clock = clock
         self._lock = threading.Lock()
         self._seen_s = clock()
-        #: messages and bytes granted for the open connections and running commands
+        #: messages and bytes granted for open connections and running commands
         self._open_messages = self._open_bytes = 0
-        self._messages = self._bytes = 0.0  #: messages and bytes left of these grants
+        self._messages = self._bytes = 0.0  #: messages and bytes left of the grants
         self._run_messages, self._run_bytes = map(float, self.RUN)
-        self.fault = ""  #: error text after the host exceeded a limit; empty before
-        #: creation time of this object; ``None`` after the first message from the host
+        self.fault = ""  #: error text after the host exceeded a limit
+        #: creation time; ``None`` after the first message from the host
         self._begun_s: float | None = self._seen_s
 
     def silent_s(self) -> float:
-        """Seconds since creation of this object, if the host has not sent any message yet; 0 after the first
-        message.
-        """
+        """Seconds since creation of this object without any message from the host; 0 after the first message."""
         begun_s = self._begun_s
         return 0.0 if begun_s is None else self._clock() - begun_s
 
@@ -218,7 +214,7 @@ class Allowance:
                 self._bytes = min(self._bytes, self._open_bytes)
 
     def sent(self, size: int) -> None:
-        """Raise the limits after ``size`` bytes were sent to the host, which the host may acknowledge with window
+        """Raise the limits after ``size`` bytes were sent to the host, which it may acknowledge with window
         adjustments.
         """
         with self._lock:

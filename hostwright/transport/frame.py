@@ -1,11 +1,10 @@
 """Frames a command: any login shell passes the command to ``/bin/sh`` unchanged, and its output is separated from the
 shell's.
 
-sshd passes a command to the user's login shell. That shell may not be a POSIX shell, and its start files may print
-something, wait for input or start another shell. So the command line is a constant that all shells parse alike (in
-single quotes, without quote, backslash, ``!`` and line break). The program is sent over standard input after
-``/bin/sh`` has printed the begin mark, so nothing else reads it. Output before the begin mark and after the end mark is
-not output of the command.
+sshd passes a command to the user's login shell, which may not be a POSIX shell, and whose start files may print
+something, wait for input or start another shell. Therefore the command line is a constant that all shells parse alike
+(in single quotes, without quote, backslash, ``!`` and line break). The program is sent over standard input after the
+begin mark of ``/bin/sh``. Output before the begin mark and after the end mark is not output of the command.
 """
 
 from __future__ import annotations
@@ -13,16 +12,13 @@ from __future__ import annotations
 import re
 import secrets
 
-#: Environment variables to unset, because they change the output of tools: start files for bash, shell traces,
-#: directories that cd prints, colours, block sizes. (``bash -c`` reads ~/.bashrc if sshd's variables are set and SHLVL
-#: is below 2.)
+#: environment variables that change the output of tools
 _UNSET = (
     *("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "CDPATH", "POSIXLY_CORRECT", "BLOCK_SIZE", "DF_BLOCK_SIZE"),
     *("DU_BLOCK_SIZE", "LS_BLOCK_SIZE", "TIME_STYLE", "QUOTING_STYLE", "GREP_OPTIONS", "CLICOLOR_FORCE"),
 )
-#: The command line for the login shell. Each mark is printed from two parts, so a shell that echoes its command line
-#: does not print a mark. An incomplete program is not run. The program runs in a subshell, so that ``exit`` does not
-#: skip the end mark.
+#: Command line for the login shell. Each mark is printed from two parts, for shells that echo their command line. An
+#: incomplete program is not run. The subshell keeps ``exit`` from skipping the end mark.
 _LINE = (
     "/usr/bin/env {unset} SHLVL=2 /bin/sh -c '"
     "printf %s%s hwbegin- {nonce}; printf %s%s hwbegin- {nonce} >&2; "
@@ -30,11 +26,11 @@ _LINE = (
     '(eval "$program"); end="{nonce} $?."; '
     'printf %s%s hwend- "$end"; printf %s%s hwend- "$end" >&2\''
 )
-NOISE_KEPT_BYTES = 4096  #: maximum bytes kept of a login shell's own output, for a note to the operator
-#: our choice: maximum bytes of a login shell's own output; a login shell that prints more probably never ends
+NOISE_KEPT_BYTES = 4096  #: maximum number of bytes kept of a login shell's own output, for a note
+#: maximum number of bytes of a login shell's own output (our choice)
 NOISE_CAP_BYTES = 1 << 20
 
-UNREADABLE = 255  #: exit status of a command whose end mark contains no status; only a malicious host sends such a mark
+UNREADABLE = 255  #: exit status if the end mark contains none, from a malicious host
 _STATUS, _DIGITS = re.compile(rb"([0-9]{1,3})\."), re.compile(rb"[0-9]{0,3}")
 
 
@@ -49,12 +45,12 @@ class Stream:
         self.noise_bytes = 0
         self.after_bytes = 0  #: number of bytes received after the end mark
         self.begun = False
-        #: exit status of the command; ``None`` until the end mark has arrived on this stream
+        #: exit status of the command, after the end mark has arrived
         self.status: int | None = None
 
     def feed(self, data: bytes) -> bytes:
-        """Return the command's own output in the next piece of received data. Bytes at the end that may begin a mark
-        are held back until the next call.
+        """Return the command's own output in received data. Bytes at the end that may begin a mark are held back until
+        the next call.
         """
         if self.status is not None:
             self.after_bytes += len(data)
@@ -121,7 +117,5 @@ class Frame:
         return sum(stream.noise_bytes + stream.after_bytes for stream in (self.stdout, self.stderr))
 
     def rest(self) -> tuple[bytes, bytes]:
-        """Return the bytes that were held back for standard output and error. Call this when the connection has
-        ended.
-        """
+        """Return the bytes held back for standard output and error. Call this when the connection has ended."""
         return self.stdout.rest(), self.stderr.rest()

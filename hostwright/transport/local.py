@@ -1,9 +1,7 @@
-"""Sessions on the machine that runs Hostwright (``ansible_connection: local``): each command is a process instead of an
-SSH channel.
+"""Sessions on the machine that runs Hostwright (``ansible_connection: local``): each command is a process.
 
-The frame around each command and the use of sudo are the same as over SSH. Commands have the environment of a login,
-not of the shell that started Hostwright. Each command runs in its own session (setsid) without a terminal, so Ctrl-C
-does not end jobs.
+Commands have the environment of a login, not of the shell that started Hostwright. Each command runs in its own session
+(setsid) without a terminal, so that Ctrl-C does not end jobs.
 """
 
 from __future__ import annotations
@@ -23,8 +21,8 @@ from hostwright.transport.root.become import PATH, PROXIES
 from hostwright.transport.session import ChannelSession
 from hostwright.transport.streams import Channel
 
-_PIPE_BYTES = 16 * 1024  #: minimum capacity of a pipe: 16 KiB on macOS, 64 KiB on Linux
-_PIECE_BYTES = 64 * 1024  #: maximum bytes of one write: the usual capacity of a pipe on Linux
+_PIPE_BYTES = 16 * 1024  #: minimum number of bytes in a pipe: 16 KiB on macOS, 64 KiB on Linux
+_PIECE_BYTES = 64 * 1024  #: maximum number of bytes of one write: the usual capacity of a pipe on Linux
 
 
 def open_local(target: Target) -> LocalSession:
@@ -88,7 +86,7 @@ class Process:
             bufsize=0, env=_environment(account), cwd=_home(account), umask=0o022, start_new_session=True,
         )  # fmt: skip
         self.closed = False
-        self.lost = False  #: whether ``cut`` was called
+        self.lost = False
         self.status_event = self
         self.out_max_packet_size = _PIECE_BYTES
         self._in, self._out, self._err = (
@@ -96,7 +94,7 @@ class Process:
         )
         self.out_window_size = _PIPE_BYTES
         os.set_blocking(self._in, False)
-        self._open = {self._out, self._err}  #: descriptors of the outputs that have not ended
+        self._open = {self._out, self._err}  #: outputs that have not ended
         self._wake, self._waker = os.pipe()
         os.set_blocking(self._waker, False)
         self._some = selectors.DefaultSelector()
@@ -114,8 +112,7 @@ class Process:
     def exit_status(self) -> int:
         """The exit status, or ``UNKNOWN_STATUS`` while the process runs, after a signal and after ``cut``.
 
-        After ``cut``, the process's own status is ignored: the shell reads the end of its input, and may exit with 0
-        without having run the command.
+        The shell may exit with 0 after ``cut`` without having run the command.
         """
         status = self._process.poll()
         return UNKNOWN_STATUS if self.lost or status is None or status < 0 else status
@@ -216,7 +213,6 @@ class Process:
 
 
 def _environment(account: pwd.struct_passwd) -> dict[str, str]:
-    """Return the environment variables of a login, and the proxy variables of Hostwright's own environment."""
     kept = {name: os.environ[name] for name in PROXIES if name in os.environ}
     user, home = account.pw_name, account.pw_dir
     return {**kept, "HOME": home, "USER": user, "LOGNAME": user, "SHELL": account.pw_shell or "/bin/sh", "PATH": PATH}
@@ -227,9 +223,7 @@ def _home(account: pwd.struct_passwd) -> str:
 
 
 def _is_own(address: str) -> bool:
-    """Return whether a host name or an address belongs to this machine. The test binds a socket, which is only possible
-    for own addresses.
-    """
+    """Return whether a host name or an address belongs to this machine: only then a socket can be bound to it."""
     with suppress(OSError, UnicodeError):
         for family, _, _, _, place in socket.getaddrinfo(address, None, type=socket.SOCK_DGRAM):
             with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as sock:

@@ -38,7 +38,7 @@ class Options:
     ``host_keys``: ``strict`` refuses a host with an unknown key; ``accept-new`` records an unknown key and continues.
     Both refuse a changed key. ``ssh_config`` replaces ``~/.ssh/config`` and ``/etc/ssh/ssh_config``.
     ``connect_timeout_s`` limits the seconds from the start to the end of the login. ``keepalive_s`` is the interval of
-    keepalive messages. Both apply unless the inventory or ``ssh_config`` set other values.
+    keepalive messages. The inventory and ``ssh_config`` take precedence over both.
     """
 
     host_keys: Literal["strict", "accept-new"] = "strict"

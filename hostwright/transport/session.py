@@ -1,8 +1,7 @@
 """A session on one host: runs commands, each with a deadline and an output limit, over raw SSH channels.
 
 ``Session`` is the interface for all other packages. ``SshSession`` starts commands over SSH, ``local.LocalSession`` on
-this machine. Fabric's ``run`` sends 100 bytes/s to a command and receives 1 MB/s from it; a raw channel of the same
-connection transfers 450 MB/s.
+this machine. A raw channel transfers 450 MB/s; Fabric's ``run`` receives 1 MB/s.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
     import paramiko
 
 CAP_BYTES = 16 * 1024 * 1024
-_GRACE_S = 0.25  #: seconds after a deadline until the session is closed to abort a call that hangs inside paramiko
-_SHOWN = 200  #: maximum characters of a login shell's output in an error text
-_LOST_S = 0.05  #: seconds to wait for paramiko's report of a lost connection, after it has closed the channels
+_GRACE_S = 0.25  #: seconds after a deadline until the session is closed to abort a hanging call
+_SHOWN = 200  #: maximum number of characters of a login shell's output in an error text
+_LOST_S = 0.05  #: seconds to wait for paramiko's report of a lost connection
 
 
 class Session(ABC):
@@ -47,8 +46,8 @@ class Session(ABC):
         self.ends = Ends()
         self.execs = 0  #: number of commands started in this session
         self.noise = b""  #: first bytes that the login shell printed before a command; see ``frame``
-        self.noise_note = ""  #: note for the operator from ``login.startfiles`` about ``noise``
-        #: functions that close an idle channel each, called if the host refuses another channel
+        self.noise_note = ""  #: note for the operator about ``noise``
+        #: functions that each close an idle channel, for a host that refuses another
         self.idle: list[Callable[[], None]] = []
         self._on_close = on_close
         self._allowance = allowance or Allowance()
@@ -88,7 +87,7 @@ class Session(ABC):
 
     @abstractmethod
     def _end(self) -> None:
-        """Shut down the session. Any thread may call this; for running commands, the connection then counts as lost."""
+        """Shut down the session. Any thread may call this; running commands then report a lost connection."""
 
     def close(self) -> None:
         """Close the session. Closing twice does nothing."""
@@ -115,9 +114,7 @@ class ChannelSession(Session):
 
     @abstractmethod
     def _lost(self, channel: Channel) -> bool:
-        """Return whether the connection was lost. If it was not, a command without exit status was ended by a
-        signal.
-        """
+        """Return whether the connection was lost. If not, a signal ended a command without exit status."""
 
     def run(
         self,
@@ -187,9 +184,7 @@ class ChannelSession(Session):
         return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=not (in_time or text))
 
     def _failure(self, sentence: str) -> HostError:
-        """Return the error for a failed connection. If the host exceeded its allowance, return an error about that
-        instead, because a retry does not help.
-        """
+        """Return the error for a failed connection, or for an allowance that the host has exceeded."""
         if self._allowance.fault:
             return ProtocolError(self.host.name, f"{self._allowance.fault} ({self.endpoint})")
         return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=True)
@@ -273,6 +268,5 @@ def _close(channel: Channel) -> None:
 
 
 def _short(command: str) -> str:
-    """Return a command on one line of at most 60 characters, for error texts."""
     line = " ".join(command.split())
     return f"{line[:57]}..." if len(line) > 60 else line

@@ -11,15 +11,14 @@ from typing import Protocol
 from hostwright.transport.exchange import Deadline
 from hostwright.transport.frame import NOISE_CAP_BYTES, Frame, Stream
 
-#: our choice: maximum seconds until the begin mark. Start files that load conda or nvm from a network disk may take
-#: many seconds.
+#: seconds until the begin mark (our choice), for slow start files
 START_S = 60.0
-#: maximum bytes of one read: the size of paramiko's receive window, to take all available data at once
+#: maximum number of bytes of one read: paramiko's receive window
 _RECV_BYTES = 2 * 1024 * 1024
 _PACKET_ROOM = 64  #: bytes that paramiko reserves for headers in a packet
-#: maximum bytes of standard error kept in memory, also if standard output has a callback
+#: maximum number of bytes of standard error kept in memory
 _STDERR_CAP_BYTES = 16 * 1024 * 1024
-_FREED_S = 0.25  #: our choice: maximum seconds to wait until the host frees the channel of a command that has ended
+_FREED_S = 0.25  #: seconds to wait until the host frees the channel of an ended command (our choice)
 
 
 class Readable(Protocol):
@@ -116,8 +115,8 @@ class Exchange:
     def run(self, deadline: Deadline, idle_s: float | None) -> bool:
         """Send input and receive output until the command ends or is cut off; return ``False`` on a timeout.
 
-        The command counts as ended after the end marks of its frame, because a background process of a start file may
-        keep the channel open.
+        The command ends at the end marks of its frame, because a start file's background process may keep the channel
+        open.
         """
         poll = select.poll()
         poll.register(self._channel.fileno(), select.POLLIN)
@@ -151,7 +150,7 @@ class Exchange:
         stdin = self._stdin or b""
         room = self._channel.out_window_size - len(self._frame.program)
         if isinstance(stdin, bytes) and len(stdin) <= room:
-            self._send()  # the program fits into the send window, so this cannot block
+            self._send()  # the program fits into the send window: this cannot block
         else:
             threading.Thread(target=self._send, name="stdin", daemon=True).start()
 
@@ -202,9 +201,7 @@ class Exchange:
             self._moved = time.monotonic()
 
     def _chunks(self, size: int) -> Iterator[bytes]:
-        """Yield standard input in pieces of ``size`` bytes, the size of a packet. For a longer piece, ``sendall`` would
-        copy the rest again for each packet.
-        """
+        """Yield standard input in pieces of ``size`` bytes, the size of a packet, so that ``sendall`` copies little."""
         known = self._frame.program + (self._stdin if isinstance(self._stdin, bytes) else b"")
         yield from (known[start : start + size] for start in range(0, len(known), size))
         if self._stdin is not None and not isinstance(self._stdin, bytes):

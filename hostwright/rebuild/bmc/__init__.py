@@ -1,9 +1,11 @@
-"""Management controller (BMC) of a host, over Redfish: power, next boot, and status of the machine.
+"""Management controller (BMC) of a host, over Redfish: power, next boot, and status.
 
-bmc = read_bmc(host)
-with open_bmc(bmc) as controller:
-    controller.boot_once("network")
-    controller.cycle()
+Example:
+
+    bmc = read_bmc(host)
+    with open_bmc(bmc) as controller:
+        controller.boot_once("network")
+        controller.cycle()
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import the names that need sushy at their first use, because most commands only read a BMC's settings."""
+    """Import names that need sushy at their first use, because most commands only read a BMC's settings."""
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

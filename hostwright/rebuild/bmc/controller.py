@@ -1,7 +1,6 @@
 """Requests and orders to a BMC: power, next boot, and status of the machine.
 
-After every order, the BMC's state is read until the order has taken effect, up to a time limit. If the ordered state is
-already reached, no order is sent.
+After an order, the BMC is queried until the ordered state is reached. If it already is, no order is sent.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from hostwright.rebuild.bmc.explaining import explained
 from hostwright.rebuild.bmc.link import CONNECT_S, BmcLink
 from hostwright.rebuild.bmc.settings import Bmc
 
-POLL_S = 2.0  #: seconds between two queries of the BMC while waiting for a state
-NAMED = 8  #: maximum number of systems or boot sources that a message lists
+POLL_S = 2.0  #: seconds between two queries of the BMC
+NAMED = 8  #: maximum number of systems or boot sources in a message
 _NO_OVERRIDE = (sushy.BootSource.NONE, sushy.BootSource.HDD, None)
 
 
@@ -48,20 +47,20 @@ _POWER = {
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Status of a host for display, as its BMC reports it; fields that the BMC does not report are empty."""
+    """Status of a host for display, as its BMC reports it; unreported fields are empty."""
 
     power: Power
     model: str = ""
     manufacturer: str = ""
     serial: str = ""
     bios: str = ""
-    health: str = ""  #: health of the machine with all its parts: OK, Warning or Critical
-    boot_override: str = ""  #: source of the next boot (``Pxe (Once)``); empty: the firmware's setting
-    media: tuple[str, ...] = ()  #: names of the images in the virtual drives
+    health: str = ""  #: ``OK``, ``Warning`` or ``Critical``
+    boot_override: str = ""  #: source of the next boot (``Pxe (Once)``); empty for the firmware's setting
+    media: tuple[str, ...] = ()  #: names of the images in the BMC's virtual drives
 
 
 class Controller:
-    """Session with a BMC. Methods raise ``BmcError``; each order of a method has the time limit ``Bmc.timeout_s``."""
+    """Session with a BMC. Methods raise ``BmcError``; ``Bmc.timeout_s`` limits each order."""
 
     def __init__(self, bmc: Bmc, link: BmcLink, system: Any, clock: Clock):
         self.bmc = bmc
@@ -79,11 +78,11 @@ class Controller:
 
     @property
     def console_hint(self) -> str:
-        """Text from the inventory on how to access the host's console; empty if the inventory has none."""
+        """Text from the inventory on how to access the host's console, or empty."""
         return self.bmc.console
 
     def power(self) -> Power:
-        """Power state that the BMC reports. It may be wrong, so the caller must check whether the host answers."""
+        """Power state that the BMC reports. It may be wrong: check whether the host answers."""
         with self._asking("report its power state"):
             return self._look()
 
@@ -140,12 +139,12 @@ class Controller:
         try:
             self._override("the image", sushy.BootSource.CD, sushy.BootSource.USB_CD)
         except BmcError:
-            with suppress(BmcError):  # a later boot from the inserted image would wipe the disk
+            with suppress(BmcError):  # a later boot from the image would wipe the disk
                 self._eject(drive)
             raise
 
     def boot_from_disk(self) -> None:
-        """Make the next boot use the disk: cancel a ``boot_once`` that was not used, and eject images."""
+        """Make the next boot use the disk: cancel an unused ``boot_once``, and eject images."""
         with self._asking("clear its boot override"):
             self._system.refresh()
             if self._overridden:
@@ -196,7 +195,7 @@ class Controller:
             self._system.reset_system(kind)
 
     def _await(self, wanted: Power, order: str) -> None:
-        """Wait for a power state. If the BMC does not answer, it is queried again until the time limit."""
+        """Wait for a power state; errors of the BMC before the time limit are ignored."""
         try:
             self._await_state(lambda: self._look() is wanted, "")
         except BmcStuck:
@@ -210,10 +209,7 @@ class Controller:
             ) from None
 
     def _await_state(self, reached: Callable[[], bool], otherwise: str) -> None:
-        """Wait until ``reached`` returns true.
-
-        After the time limit, raises ``BmcStuck`` or the BMC's last error. ``BmcDenied`` is raised at once.
-        """
+        """Wait until ``reached`` returns true. After the time limit, raise ``BmcStuck`` or the BMC's last error."""
         deadline_s = self._clock.now_s() + self.bmc.timeout_s
         error: BmcError | None
         while True:
@@ -232,7 +228,6 @@ class Controller:
             self._clock.sleep(min(POLL_S, left_s))
 
     def _override(self, what: str, *targets: Any) -> None:
-        """Set the source of the next boot to the first of ``targets`` that the BMC offers."""
         with self._asking(f"boot from {what} once"):
             self._system.refresh()
             offered = self._system.get_allowed_system_boot_source_values()
@@ -244,7 +239,7 @@ class Controller:
 
         def taken() -> bool:
             self._system.refresh()
-            # a pending setting is visible only after the restart; for Supermicro, sushy orders UsbCd instead of Cd
+            # A pending setting is visible only after the restart. For Supermicro, sushy orders UsbCd.
             return bool(self._system._settings) or self._system.boot.target in targets
 
         self._await_state(taken, f"accepted the order to boot from {what} once but does not report it")
@@ -271,7 +266,7 @@ class Controller:
 
     @contextmanager
     def _asking(self, what: str, left_s: float = 0.0) -> Iterator[None]:
-        """Set the time limit for requests in the context, and convert their errors to ``BmcError``."""
+        """Limit the duration of requests in the context, and convert their errors to ``BmcError``."""
         self._link.deadline_s = self._clock.now_s() + (left_s or self.bmc.timeout_s)
         with explained(self.bmc, self._link, what):
             yield
@@ -282,14 +277,14 @@ _LOGIN = re.compile(r"//[^/@]*@")
 
 
 class Drive:
-    """A BMC's virtual drive for CDs or DVDs. Raises sushy's errors, which the caller converts."""
+    """A BMC's virtual drive for CDs or DVDs. Methods raise sushy's errors."""
 
     def __init__(self, device: Any):
         self._device = device
 
     @property
     def inserted(self) -> bool | None:
-        """Whether an image is inserted, by a new query; ``None`` if the BMC does not report it."""
+        """Query whether an image is inserted; ``None`` if the BMC does not report it."""
         self._device.refresh()
         reported: bool | None = self._device.inserted
         return bool(self._device.image) or None if reported is None else reported

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from hostwright.common.errors import HostError
 from hostwright.common.secret import MASK, Secret
 
-SAID_CHARACTERS = 300  #: maximum length of a BMC's own text in a message; messages of DMTF's Base registry are shorter
+#: maximum number of characters of a BMC's text in a message
+SAID_CHARACTERS = 300
 
 
 class BmcError(HostError):
@@ -17,7 +18,7 @@ class BmcError(HostError):
 class BmcUnreachable(BmcError):
     """The BMC cannot be reached: an error of name, connection, certificate or time limit.
 
-    ``passing`` is true if the connection was lost, so that a retry may succeed.
+    ``passing`` is true if a retry may succeed, because the connection was lost.
     """
 
     def __init__(self, host: str, message: str, *, passing: bool = False):
@@ -26,7 +27,7 @@ class BmcUnreachable(BmcError):
 
 
 class BmcDenied(BmcError):
-    """The BMC refused the login or the permission. Do not retry: BMCs lock accounts after failed logins."""
+    """The BMC refused the login or the permission. Do not retry: BMCs lock accounts."""
 
 
 class BmcRefused(BmcError):
@@ -38,10 +39,7 @@ class BmcStuck(BmcError):
 
 
 def bmc_text(text: object, secrets: Iterable[Secret] = ()) -> str:
-    """A BMC's text as one printable line of limited length, with ``secrets`` masked.
-
-    Empty for a value that is not text.
-    """
+    """Return a BMC's text as one printable line of limited length, with ``secrets`` masked; empty if it is not text."""
     if not isinstance(text, str):
         return ""
     for secret in secrets:

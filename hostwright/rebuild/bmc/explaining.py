@@ -15,7 +15,7 @@ from hostwright.rebuild.bmc.settings import Bmc
 
 @contextmanager
 def explained(bmc: Bmc, link: BmcLink, what: str) -> Iterator[None]:
-    """Convert all errors that sushy raises in the context to ``BmcError``."""
+    """Convert errors that sushy raises in the context to ``BmcError``."""
     place = f"the BMC at {bmc.url}"
     try:
         yield
@@ -32,7 +32,6 @@ def explained(bmc: Bmc, link: BmcLink, what: str) -> Iterator[None]:
 
 
 def _messages(error: Any, link: BmcLink) -> str:
-    """The BMC's own text about a refused request: its extended messages if there are any, else the general one."""
     extended = error.extended_info if isinstance(error.extended_info, list) else [error.extended_info]
     texts = [entry.get("Message") for entry in extended if isinstance(entry, dict)]
     words = [bmc_text(text, link.secrets) for text in dict.fromkeys(text for text in texts if isinstance(text, str))]

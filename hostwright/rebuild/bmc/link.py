@@ -1,8 +1,7 @@
-"""HTTP client for one BMC with limits on address, time and size, which also handles the login.
+"""HTTP client for one BMC with limits on address, time and size. It also handles the login.
 
-sushy uses it in place of a ``requests.Session``. On its own, sushy would retry a failed login with the same password,
-repeat orders whose answer was lost, follow links to other servers with the token, and read answers without limits.
-Errors of requests, urllib3 and ssl are converted to ``BmcError`` here.
+sushy's own ``requests.Session`` would retry a failed login, repeat orders, send the token to other servers, and read
+answers without limits.
 """
 
 from __future__ import annotations
@@ -27,27 +26,28 @@ from hostwright.rebuild.bmc.settings import ADDRESS, CA, PASSWORD, PASSWORD_COMM
 from hostwright.rebuild.bmc.trust import Pinned, authorities, only_certificate, path_on
 
 ROOT = "/redfish/v1/"
-CONNECT_S = 10.0  #: seconds for a connection; management networks are local, so a slower BMC is off or missing
-ANSWER_S = 60.0  #: seconds for one answer; iDRAC and iLO take up to 30 s on a busy system
+CONNECT_S = 10.0  #: seconds to connect, for BMCs in the local network
+ANSWER_S = 60.0  #: seconds for one answer; busy iDRAC and iLO take up to 30 s
 LOGOUT_S = 5.0
-CAP_BYTES = 4 * 1024 * 1024  #: maximum size of one answer; the largest expected one, a ComputerSystem, has about 50 KiB
-TRIES = 3  #: maximum number of attempts of a read while the BMC is busy; orders are never repeated
+#: maximum number of bytes of an answer; a ComputerSystem has about 50 KiB
+CAP_BYTES = 4 * 1024 * 1024
+TRIES = 3  #: maximum number of attempts of a read request while the BMC is busy
 PAUSE_S = 2.0
-#: statuses of a busy BMC. While it carries out an order, iDRAC answers 500 (SYS518); others answer 503.
+#: HTTP statuses of a busy BMC; during an order, iDRAC answers 500 (SYS518)
 _BUSY = (429, 500, 502, 503, 504)
 _BAD, _DENIED, _FORBIDDEN = 400, 401, 403
 _CHUNK_BYTES = 64 * 1024
 _REDIRECTIONS = 5
-#: statuses of redirections that keep the method. Older Supermicro BMCs answer a login with one.
+#: HTTP redirections that keep the method
 _SAME_METHOD = (301, 307, 308)
 
 
 class BmcLink:
-    """Connection to one BMC. No request continues after ``deadline_s``, a time of the clock."""
+    """Connection to one BMC. No request continues after the clock time ``deadline_s``."""
 
     def __init__(self, bmc: Bmc, password: Secret, clock: Clock):
         self.deadline_s = clock.now_s() + bmc.timeout_s
-        self.headers: dict[str, str] = {}  #: for sushy; each request's login is added later
+        self.headers: dict[str, str] = {}  #: read by sushy
         self.auth = None
         self._bmc, self._password, self._clock = bmc, password, clock
         self._token: Secret | None = None
@@ -55,8 +55,8 @@ class BmcLink:
         self._basic = False
         self._verify = authorities(bmc)
         self._http = requests.Session()
-        self._http.trust_env = False  # ignore settings of proxies, ~/.netrc and CA bundles in the environment
-        # some BMCs fail on persistent connections, according to sushy's authors
+        self._http.trust_env = False  # ignore proxies, ~/.netrc and CA bundles of the environment
+        # some BMCs fail on persistent connections, according to sushy
         self._http.headers["Connection"] = "close"
 
     @property
@@ -67,7 +67,7 @@ class BmcLink:
     def log_in(self) -> None:
         """Start a session or, if the BMC has no sessions, use HTTP Basic authentication.
 
-        Raises ``BmcDenied`` if the login is refused, and then does not try another method.
+        Raises ``BmcDenied`` if the login is refused. No other method is then tried.
         """
         self._token, self._basic = None, False
         sessions = self._sessions_path()
@@ -76,7 +76,7 @@ class BmcLink:
             answer = self._bounded("POST", sessions, body, {})
             if answer.status_code in (_DENIED, _FORBIDDEN):
                 raise self._denied()
-            # some BMCs answer 400 for a wrong password, and another attempt might lock the account
+            # some BMCs answer 400 for a wrong password; another attempt might lock the account
             if answer.status_code == _BAD:
                 raise self._denied(self._said_in(answer))
             token = answer.headers.get("X-Auth-Token", "")
@@ -87,10 +87,7 @@ class BmcLink:
         self._basic = True
 
     def url_of(self, link: object) -> str:
-        """URL for a link from the BMC: the BMC's own address with the path of the link.
-
-        Raises ``BmcError`` for a link to another server.
-        """
+        """Return the URL for a link from the BMC. Raises ``BmcError`` for a link to another server."""
         path = path_on(self._bmc.url, link)
         if not path:
             where = bmc_text(link) or "an empty link"
@@ -103,7 +100,7 @@ class BmcLink:
     def request(
         self, method: str, url: str, *, json: Any = None, headers: Mapping[str, str] | None = None, **_: object
     ) -> requests.Response:
-        """Send a request of sushy, whose own timeouts and CA settings are ignored. Raises ``BmcError``."""
+        """Send a request of sushy, ignoring sushy's timeouts and CA settings. Raises ``BmcError``."""
         answer = self._patiently(method, url, json, headers or {})
         if answer.status_code == _DENIED and self._token:  # the session has expired
             self.log_in()
@@ -126,13 +123,13 @@ class BmcLink:
             if self._token and self._session_path:
                 self._bounded("DELETE", self._session_path, None, {})
         except BmcError:
-            pass  # the BMC ends the session itself after a while
+            pass  # unused sessions expire
         finally:
             self._token, self._session_path = None, ""
             self._http.close()
 
     def _sessions_path(self) -> str:
-        """Path of the sessions, as the service root names it; empty if the root lacks it or requires a login."""
+        """Path of the sessions in the service root; empty if the root lacks it or requires a login."""
         answer = self._patiently("GET", ROOT, None, {})
         if answer.status_code in (_DENIED, _FORBIDDEN):
             return ""
@@ -143,7 +140,7 @@ class BmcLink:
         return path if isinstance(path, str) else ""
 
     def _patiently(self, method: str, link: str, body: Any, headers: Mapping[str, str]) -> requests.Response:
-        """Send a request; a read is retried while the BMC is busy, until the deadline."""
+        """Send a request; retry a read while the BMC is busy, until the deadline."""
         for left in reversed(range(TRIES)):
             again = left > 0 and method == "GET" and self._left_s() > PAUSE_S
             try:
@@ -160,8 +157,7 @@ class BmcLink:
     def _bounded(self, method: str, link: str, body: Any, headers: Mapping[str, str]) -> requests.Response:
         """Send a request in a separate thread, which is abandoned after the time limit.
 
-        Timeouts of sockets are not enough: they do not limit name resolution, or a server that sends single bytes
-        slowly.
+        Timeouts of sockets limit neither name resolution nor a server that sends single bytes slowly.
         """
         url = self.url_of(link)
         limit_s = min(self._left_s(), CONNECT_S + ANSWER_S)
@@ -190,19 +186,18 @@ class BmcLink:
         except requests.RequestException as error:
             failed = error
         fingerprint = only_certificate(self._bmc.ca) if other_name(failed) else ""
-        if fingerprint:  # the handshake failed, so no request was sent and it can be repeated
+        if fingerprint:  # no request was sent, so it can be repeated
             self._http.mount("https://", Pinned(fingerprint))
             try:
                 return self._once(method, url, body, headers, limit_s)
             except requests.exceptions.SSLError:
-                pass  # the certificate is not the pinned one: raise the first error
+                pass  # raise the first error instead
             except requests.RequestException as error:
                 failed = error
-        failed.request = None  # the request contains the login and would stay in the exception chain
+        failed.request = None  # the request contains the login
         raise unreachable(self._bmc, failed)
 
     def _once(self, method: str, url: str, body: Any, headers: Mapping[str, str], limit_s: float) -> requests.Response:
-        """Send a request, follow redirections of the BMC to itself, and read the answer's content."""
         for _ in range(_REDIRECTIONS + 1):
             answer = self._asked(method, url, body, headers, limit_s)
             if not answer.is_redirect:
@@ -239,7 +234,7 @@ class BmcLink:
                         f"the BMC at {self._bmc.url} sent more than {CAP_BYTES >> 20} MiB where a few lines were "
                         "expected; its answer was discarded",
                     )
-        # sushy reads the content from this attribute, and logs the text of errors, so secrets are masked
+        # sushy reads this attribute, and logs the text of errors
         answer._content = bytes(content) if answer.ok else self._scrubbed(bytes(content))
         return answer
 
@@ -270,7 +265,6 @@ class BmcLink:
         )
 
     def _said_in(self, answer: requests.Response) -> str:
-        """Text of a failed request: the first (extended) message of the Redfish error, else the HTTP status."""
         try:
             error = json.loads(answer.content)["error"]
             message = (error.get("@Message.ExtendedInfo") or [{}])[0].get("Message") or error.get("message")
@@ -283,20 +277,17 @@ class BmcLink:
 
 
 def quiet() -> None:
-    """Disable the log messages of sushy and urllib3.
-
-    The log messages contain unmodified answers of a BMC. Hostwright reports the errors itself.
-    """
+    """Disable the log messages of sushy and urllib3, which contain a BMC's unmodified answers."""
     for name in ("sushy", "urllib3.connection", "urllib3.connectionpool", "urllib3.util.retry"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
-_OTHER_NAME = (62, 64)  #: OpenSSL's codes X509_V_ERR_HOSTNAME_MISMATCH and …IP_ADDRESS_MISMATCH
+_OTHER_NAME = (62, 64)  #: OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH
 _NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN)
 
 
 def unreachable(bmc: Bmc, error: BaseException) -> BmcUnreachable:
-    """Convert the error of a failed request to one that names the cause."""
+    """Convert the error of a failed request to one that explains the cause."""
     causes = tuple(_causes(error))
     place = f"the BMC at {bmc.url}"
     sentence = next((sentence for cause in causes if (sentence := _sentence(place, cause))), "")
@@ -311,7 +302,6 @@ def unreachable(bmc: Bmc, error: BaseException) -> BmcUnreachable:
 
 
 def _sentence(place: str, cause: BaseException) -> str:
-    """Message for one exception in a chain of causes; empty if its type does not explain the failure."""
     if isinstance(cause, socket.gaierror):
         return f"the name of {place} cannot be resolved: {cause.strerror} (see {ADDRESS})"
     if isinstance(cause, ssl.SSLCertVerificationError):
@@ -328,7 +318,7 @@ def _sentence(place: str, cause: BaseException) -> str:
 
 
 def silent(bmc: Bmc) -> BmcUnreachable:
-    """Error for a BMC that sent no answer within the time limit."""
+    """Error for a BMC that did not answer within the time limit."""
     sentence = f"the BMC at {bmc.url} does not answer in time: is it on the network? A BMC that hangs needs a reset"
     return BmcUnreachable(bmc.host, sentence)
 
@@ -354,7 +344,7 @@ def _untrusted(place: str, error: ssl.SSLCertVerificationError) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The exception and all its causes: requests and urllib3 wrap system errors several times."""
+    """The exception and all its causes: requests and urllib3 wrap system errors."""
     waiting, seen = [error], set[int]()
     while waiting:
         cause = waiting.pop(0)

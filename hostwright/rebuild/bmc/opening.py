@@ -17,7 +17,7 @@ from hostwright.rebuild.bmc.settings import PASSWORD_COMMAND, SYSTEM, Bmc
 
 
 def password_of(bmc: Bmc, timeout_s: float = TIMEOUT_S) -> Secret:
-    """Password from the inventory, or the first line that the inventory's command prints. Raises ``BmcError``."""
+    """Password from the inventory, or first line of output of the inventory's command. Raises ``BmcError``."""
     if bmc.password is not None:
         return bmc.password
     try:
@@ -27,7 +27,7 @@ def password_of(bmc: Bmc, timeout_s: float = TIMEOUT_S) -> Secret:
 
 
 def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
-    """Log in to a BMC and find its system. Raises ``BmcError``. Close the result, or use it as a context manager."""
+    """Log in to a BMC and find its system. Raises ``BmcError``. The result is a context manager."""
     quiet()
     clock = clock or Clock()
     link = BmcLink(bmc, password_of(bmc), clock)
@@ -35,7 +35,7 @@ def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
         with explained(bmc, link, "show its systems"):
             link.log_in()
             connector = _Connector(bmc.url)
-            connector._session = link  # sushy sends all requests through this attribute
+            connector._session = link  # used by sushy for all requests
             root = sushy.Sushy(bmc.url, auth=_LoggedIn(), connector=connector, server_side_retries=0)
             system = _system(bmc, root)
     except BaseException:
@@ -45,7 +45,7 @@ def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
 
 
 class Opener:
-    """Opens one BMC any number of times. After a refused login it only raises that error: BMCs lock accounts."""
+    """Opens one BMC repeatedly. After a refused login it only raises that error: BMCs lock accounts."""
 
     def __init__(self, bmc: Bmc):
         self._bmc = bmc
@@ -70,7 +70,7 @@ class _Connector(sushy.connector.Connector):  # type: ignore[misc]  # sushy has 
 
 
 class _LoggedIn:
-    """Implementation of sushy's authentication that does nothing, because ``BmcLink`` handles the login."""
+    """sushy authentication without effect, because ``BmcLink`` handles the login."""
 
     def set_context(self, root: object, connector: object) -> None:
         """Do nothing; sushy calls this once."""
@@ -83,7 +83,6 @@ class _LoggedIn:
 
 
 def _system(bmc: Bmc, root: Any) -> Any:
-    """The system whose id, name or UUID is in the inventory; if the inventory has none, the BMC's only system."""
     paths = root.get_system_collection().members_identities
     ids = {path.rstrip("/").rpartition("/")[2]: path for path in paths}
     if not bmc.system and len(paths) == 1:

@@ -22,7 +22,7 @@ CA, SYSTEM, TIMEOUT, CONSOLE = f"{ADDRESS}_ca", f"{ADDRESS}_system", f"{ADDRESS}
 INSECURE = f"{ADDRESS}_insecure"
 NAMES = (ADDRESS, USER, PASSWORD, PASSWORD_COMMAND, CA, SYSTEM, TIMEOUT, CONSOLE, INSECURE)
 
-#: seconds for one order to take effect; large servers report "off" only a minute after a shutdown begins
+#: seconds for an order to take effect; large servers report "off" a minute after a shutdown begins
 TIMEOUT_S = 120.0
 _PATHS = ("", "/redfish", "/redfish/v1")
 _HOST = re.compile(r"[a-z0-9_](?:[a-z0-9._-]{0,252}[a-z0-9])?")
@@ -32,15 +32,15 @@ _TEMPLATE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 @dataclass(frozen=True, slots=True)
 class Bmc:
-    """Settings of one host's BMC. ``timeout_s`` limits one order, including the wait until it takes effect."""
+    """Settings of one host's BMC. ``timeout_s`` limits an order with the wait for its effect."""
 
     host: str
-    url: str  #: https://NAME[:PORT]; http:// only if the inventory allows it explicitly
+    url: str  #: ``https://NAME[:PORT]``; ``http://`` only if the inventory allows it
     user: str
     password: Secret | None = None
     password_command: str = ""
-    ca: str = ""  #: path of a PEM file with trusted certificates; empty: this machine's authorities
-    system: str = ""  #: id, name or UUID of the Redfish system; empty: the only one
+    ca: str = ""  #: path of a PEM file with trusted certificates; empty for this machine's
+    system: str = ""  #: id, name or UUID of the Redfish system; empty for the only one
     timeout_s: float = TIMEOUT_S
     console: str = ""  #: text on how to access the host's console
 
@@ -57,14 +57,14 @@ class Bmc:
 
 
 class _Bad(Exception):
-    """Error text about a variable's value; the caller adds the variable's name."""
+    """Error text about a variable's value, without the variable's name."""
 
 
 def read_bmc(host: Host) -> Bmc | None:
-    """Settings of a host's BMC, or ``None`` if the host has none. Raises ``InputError`` with all mistakes.
+    """Read the settings of a host's BMC; ``None`` if the host has none. Raises ``InputError`` with all mistakes.
 
-    Templates such as ``{{ inventory_hostname }}`` are filled in if they name a plain variable, so that one line in a
-    group's file can set the BMCs of all hosts in the group.
+    Templates of a plain variable, such as ``{{ inventory_hostname }}``, are filled in, so that one line can set the
+    BMCs of a group.
     """
     variables = _Variables(host)
     values = {name: variables.read(name) for name in host.vars if name.startswith(ADDRESS)}
@@ -110,7 +110,7 @@ class _Variables:
             return None
 
     def check_together(self, values: Mapping[str, Any]) -> None:
-        """Record mistakes: missing required variables, and combinations of variables that exclude each other."""
+        """Record missing required variables, and variables that exclude each other."""
         if self._host.get(ADDRESS) is None:
             return
         if self._host.get(USER) is None:
@@ -131,7 +131,7 @@ class _Variables:
         self.mistakes.append(InputError(f"{name}: {sentence}", self._host.vars[name].origin.exact))
 
     def _filled(self, value: Any) -> Any:
-        """The value with templates filled in. The result for a ``Secret`` is a ``Secret``."""
+        """Fill in templates; the result for a ``Secret`` is a ``Secret``."""
         if isinstance(value, Vaulted):
             raise _Bad(f"{value.sentence}; {PASSWORD_COMMAND} can query a password manager instead")
         if isinstance(value, Secret):
@@ -179,7 +179,8 @@ def _password(value: Any) -> Secret:
 
 
 def _flag(value: Any) -> bool:
-    if not isinstance(value, bool) and str(value).lower() not in ("true", "false"):  # command line: text
+    # values from the command line are text
+    if not isinstance(value, bool) and str(value).lower() not in ("true", "false"):
         raise _Bad(f"found {describe(value)}, expected true or false")
     return str(value).lower() == "true"
 
@@ -194,7 +195,7 @@ def _duration(value: Any) -> float:
 def _url(value: Any) -> str:
     """Parse ``bmc07``, ``10.0.0.7:8443``, ``2001:db8::7`` or a URL to ``https://NAME[:PORT]``."""
     text = _text(value)
-    if "@" in text:  # checked first, so that no message shows the login
+    if "@" in text:  # before any message that would show the login
         raise _Bad(
             f"the address contains a login; put the user into {USER}, and the password into {PASSWORD} or "
             f"{PASSWORD_COMMAND}"

@@ -1,4 +1,4 @@
-"""Checks of a BMC's identity: links that lead to its own address, and accepted certificates."""
+"""Checks of a BMC's identity: its links and its certificate."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from hostwright.common.userpaths import expanded
 from hostwright.rebuild.bmc.errors import BmcError
 from hostwright.rebuild.bmc.settings import CA, Bmc
 
-LONGEST_LINK = 2048  #: maximum number of characters of a link; the longest in use has about 100
-#: Pattern for encoded characters, except a slash, backslash or control character, which might change the path.
+LONGEST_LINK = 2048  #: maximum number of characters of a link from a BMC
+#: pattern for encoded characters, without slashes, backslashes and control characters
 _ENCODED = "%(?!2[Ff]|5[Cc]|[01]|7[Ff])[0-9A-Fa-f]{2}"
-_CHARACTER = f"[A-Za-z0-9_~!$&'()*+,;=:@./-]|{_ENCODED}"  #: pattern for a character of a path (RFC 3986, section 3.3)
+_CHARACTER = f"[A-Za-z0-9_~!$&'()*+,;=:@./-]|{_ENCODED}"  #: path characters (RFC 3986, section 3.3)
 _LINK = re.compile(
     r"(?P<place>(?i:https?)://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?=/|\Z))?"
     rf"(?P<path>/(?!/)(?:{_CHARACTER})*)?(?P<query>\?(?:{_CHARACTER}|\?)*)?(?:#[!-~]*)?"
@@ -26,7 +26,7 @@ _DOTS = (".", "..")
 
 
 class Pinned(HTTPAdapter):
-    """Accepts one certificate by its fingerprint. The name is ignored, because BMCs have certificates for ``iDRAC``."""
+    """Accepts one certificate by its fingerprint, whatever its name: BMCs have certificates for ``iDRAC``."""
 
     def __init__(self, fingerprint: str):
         self._fingerprint = fingerprint
@@ -38,11 +38,10 @@ class Pinned(HTTPAdapter):
 
 
 def path_on(url: str, link: object, *, any_name: bool = False) -> str:
-    """Path and query of a link, if the link leads to the BMC at ``url``; else empty.
+    """Return path and query of a link that leads to the BMC at ``url``; else empty.
 
-    URL parsers disagree on the server in some texts, so links are not resolved: a link must be a path, optionally after
-    exactly the BMC's address. ``any_name`` accepts any host name in this address, because many BMCs have a name for
-    themselves that cannot be resolved.
+    A link must be a path, optionally after exactly the BMC's address, because URL parsers disagree on the server.
+    ``any_name`` accepts any host name, because many BMCs do not know their own.
     """
     if not isinstance(link, str) or len(link) > LONGEST_LINK:
         return ""
@@ -58,16 +57,15 @@ def path_on(url: str, link: object, *, any_name: bool = False) -> str:
 
 
 def _place(url: str) -> str:
-    """Scheme, name and port of a URL; a missing port is the scheme's default."""
     url = url.lower()
     default = ":443" if url.startswith("https:") else ":80"
     return url if re.search(r":\d+$", url) else url + default
 
 
 def authorities(bmc: Bmc) -> str | bool:
-    """Value for the parameter ``verify`` of requests: the inventory's PEM file, else this machine's authorities.
+    """Value for ``verify`` of requests: the inventory's PEM file, else this machine's authorities.
 
-    The authorities in the package requests are not used, because a site's own authority is not among them.
+    The authorities bundled with requests lack a site's own authority.
     """
     if not bmc.ca:
         paths = ssl.get_default_verify_paths()
@@ -75,14 +73,14 @@ def authorities(bmc: Bmc) -> str | bool:
     path = expanded(bmc.ca)
     try:
         ssl.create_default_context(cafile=str(path))
-    except OSError as error:  # includes ssl.SSLError, for a file without certificates
+    except OSError as error:  # ssl.SSLError too, for a file without certificates
         why = error.strerror if not isinstance(error, ssl.SSLError) else "it contains no PEM certificate"
         raise BmcError(bmc.host, f"{CA}: {path} cannot be used: {why}") from error
     return str(path)
 
 
 def only_certificate(ca: str) -> str:
-    """SHA-256 fingerprint of the only certificate in a PEM file; empty without a file or with several certificates."""
+    """SHA-256 fingerprint of the only certificate in a PEM file; empty if there is not exactly one."""
     if not ca:
         return ""
     text = expanded(ca).read_text(encoding="ascii", errors="replace")

@@ -14,8 +14,8 @@ _CLOCK = Clock()
 class Phases:
     """Measures the phases of one rebuild, which begins when this object is created.
 
-    Use it in one thread. Phases do not nest. ``on_begin`` is called with a phase when it begins, and ``on_end`` with
-    the phase and its seconds when it ends, with or without an error.
+    Use it in one thread, without nesting. ``on_begin`` is called with each phase, and ``on_end`` with the phase and its
+    seconds, also after an error.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Phases:
 
     @contextmanager
     def phase(self, name: Phase) -> Iterator[None]:
-        """Context manager that adds the time in the context to the phase.
+        """Add the duration of the context to the phase.
 
         Raises ``ValueError`` for an unknown name, and if another phase has not ended.
         """
@@ -53,7 +53,7 @@ class Phases:
             self._on_end(name, took_s)
 
     def rest(self) -> None:
-        """Stop the clock until ``go_on``, while the host waits until the rebuilds of other hosts are complete."""
+        """Stop the clock until ``go_on``, while the host waits for the rebuilds of other hosts."""
         self._resting_since_s = self._clock.now_s()
 
     def go_on(self) -> float:
@@ -64,7 +64,7 @@ class Phases:
         return rested_s
 
     def move(self, source: Phase, target: Phase, seconds: float) -> None:
-        """Subtract seconds from an ended phase and add them to another, such as those of a reboot during provisioning.
+        """Move seconds from an ended phase to another, such as those of a reboot during provisioning.
 
         At most the duration of ``source`` is moved, so that the sum of all phases stays the same.
         """
@@ -80,6 +80,6 @@ class Phases:
 
     @property
     def total_s(self) -> float:
-        """Seconds since the rebuild began, including time between phases but not time with a stopped clock."""
+        """Seconds since the rebuild began, not counting time with a stopped clock."""
         now_s = self._clock.now_s() if self._resting_since_s is None else self._resting_since_s
         return now_s - self._begun_s

@@ -1,6 +1,6 @@
 """Draining of a host before its power is cut or its disks are wiped, after a new check of its locks and users.
 
-Earlier checks may be hours old, because a host waits until the rebuilds of other hosts are complete.
+Earlier checks may be hours old, because hosts wait for each other.
 """
 
 from __future__ import annotations
@@ -28,10 +28,7 @@ def refuse_locked(tools: Tools, facts: Facts) -> None:
 
 
 def probe_again(tools: Tools, phases: Phases) -> Facts:
-    """Probe the locks, runs and users of a host.
-
-    Raises ``Locked`` for a locked host, and ``HostError`` for a host that does not answer.
-    """
+    """Probe the locks, runs and users of a host. Raises ``Locked``, or ``HostError`` if the host does not answer."""
     with phases.phase("diagnose"), tools.connect() as shell:
         facts = usage.probe_usage(shell, tools.target.occupancy)
     refuse_locked(tools, facts)
@@ -39,11 +36,10 @@ def probe_again(tools: Tools, phases: Phases) -> Facts:
 
 
 def free(tools: Tools, phases: Phases, effect: str, *, boots: bool) -> None:
-    """Drain a host that answers with the site's command, if there is one, and wait until the host is idle.
+    """Drain a host with the site's command, if there is one, and wait until the host is idle.
 
-    ``effect`` names the action that follows ("cuts its power"); ``boots`` is whether the installed system starts again
-    after that action. All errors are raised before any work is disturbed: ``Locked``, ``Refused`` if somebody is at
-    work or a job of an earlier run continues, and ``HostError``.
+    ``effect`` describes the following action ("cuts its power"); ``boots`` is whether the installed system then starts
+    again. Before any work is disturbed, raises ``Locked``, ``HostError``, or ``Refused`` for users or jobs on the host.
     """
     facts, request, name = probe_again(tools, phases), tools.run.request, tools.target.name
     left = usage.jobs_left(facts)
@@ -80,7 +76,7 @@ def keep_away(tools: Tools, phases: Phases, reason: str) -> None:
 
 
 def context(tools: Tools, reason: str) -> draining.Context:
-    """Values that the site's drain command and return command receive: the host and the reason."""
+    """Values for the site's drain and return commands."""
     return draining.Context(tools.target.name, reason, tools.run.id, tools.run.stamp.operator)
 
 

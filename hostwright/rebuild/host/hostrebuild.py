@@ -1,8 +1,7 @@
 """Rebuild of one host: the repair that was decided, further repairs if it fails, and the time of each phase.
 
-If a repair (``rebuild.Way``) fails, only the repairs that the decision announced may follow. After a power cycle the
-host is diagnosed again and a new decision is made. Refusals are raised before any change. If an order to a BMC or an
-installer fails, the host may be half installed or unreachable, so it is locked with the reason.
+If a repair (``rebuild.Way``) fails, only the repairs that the decision announced may follow. Refusals are raised before
+any change. If an order to a BMC or an installer fails, the host is locked with the reason.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ from hostwright.rebuild.ways.probing import ProbedHost, probe_host
 from hostwright.rebuild.ways.ways import Decision, decide, decide_again
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 
-MAX_WAYS = 8  #: maximum number of ways in one rebuild, our choice; a rebuild that needs more is in a loop
-FRESH_S = 60.0  #: age in seconds above which a diagnosis is repeated before any change
+MAX_WAYS = 8  #: maximum number of repairs in one rebuild (our choice)
+FRESH_S = 60.0  #: maximum age in seconds of the diagnosis that a change uses
 POWER: tuple[Way, ...] = ("power on", "power cycle")
-#: way that ends all work on the host → effect on the host, for messages
+#: repair that ends all work on the host → its effect, for messages
 DISTURBS: Mapping[Way, str] = {"power cycle": "cuts its power", "reinstall": "wipes its disks"}
 
 
@@ -56,8 +55,8 @@ class HostRebuild:
         self._began = datetime.now(UTC)
         self._phases = Phases(on_end=lambda name, took_s: self._emit(events.Phase(self.name, name, took_s)))
         self._probed: ProbedHost | None = None
-        self._went_down = False  #: whether the host did not answer again after the last reboot
-        self._half_done = False  #: whether the host has not answered since an order to a BMC or an installer began
+        self._went_down = False  #: whether the host has not answered since the last reboot
+        self._half_done = False  #: whether an order has begun and the host has not answered since
 
     @property
     def name(self) -> str:
@@ -82,10 +81,10 @@ class HostRebuild:
         return self._probed.diagnosis
 
     def run(self, decision: Decision) -> Rebuild:
-        """Carry out the decided way, and those that follow if it fails; return the record.
+        """Carry out the decided repair, and those that follow if it fails; return the record.
 
-        Errors are in the record, with two exceptions. ``Stopped`` is raised if the operator stops the run. ``Locked``
-        is raised if a lock prevents the first way: then nothing is changed, and there is no record.
+        The record contains all errors except two: ``Stopped`` by the operator, and ``Locked``, if a lock prevents the
+        first repair. Then nothing is changed or recorded.
         """
         try:
             outcome, sentence = self._run(decision)
@@ -100,7 +99,7 @@ class HostRebuild:
         return self._record(outcome, sentence)
 
     def _run(self, first: Decision) -> tuple[Outcome, str]:
-        """Carry out ways until one succeeds; return the outcome and a sentence. Raises the error of the last way."""
+        """Carry out repairs until one succeeds; return the outcome and a sentence. Raises the last error."""
         if self._phases.go_on() > FRESH_S:
             first = self._as_it_is_now(first)
         decision = first
@@ -121,9 +120,9 @@ class HostRebuild:
         )
 
     def _as_it_is_now(self, shown: Decision) -> Decision:
-        """Decide again from a new diagnosis: the way that was shown, or ``nothing`` if the host is as desired by now.
+        """Decide again from a new diagnosis: the repair that was shown, or ``nothing`` if none is needed any more.
 
-        Raises ``Refused`` if the host now needs another way than the operator was shown.
+        Raises ``Refused`` if the host now needs another repair than the operator was shown.
         """
         now = decide(self._look(), self._start)
         if now.way == shown.way:
@@ -134,7 +133,6 @@ class HostRebuild:
         raise Refused(self.name, f"{was}; run the same command again")
 
     def _require_free(self, way: Way) -> None:
-        """Raise an error if anything forbids this way: locks, users, missing files. Changes nothing."""
         probed = self._probed
         if probed is not None and probed.facts is not None:
             freeing.refuse_locked(self._tools, probed.facts)
@@ -146,15 +144,15 @@ class HostRebuild:
             freeing.free(self._tools, self._phases, DISTURBS[way], boots=way != "reinstall")
 
     def _took(self, decision: Decision) -> bool:
-        """Carry out one way; return whether the host is in service. If it is not, it must be diagnosed again."""
+        """Carry out one repair; return whether the host is in service. If not, it must be diagnosed again."""
         self._went_down = False
         try:
             return self._take(decision.way, decision)
         except (Refused, Stopped, NotAccepted, powering.OrderFailed):
-            raise  # refusals apply to all ways, and no way fixes a host that computes wrong results
+            raise  # no repair fixes a host that computes wrong results
         except HostError as error:
             if decision.way == "reinstall":
-                raise  # if the host answers, this may be the installer: only people can decide
+                raise  # the host may be running the installer: only people can decide
             self._went_down = isinstance(error, NotBack)
             self._failures.append(f"{decision.way}: {error.sentence}")
             self._emit(events.Note(self.name, f"{decision.way} failed: {error.sentence}"))
@@ -186,24 +184,22 @@ class HostRebuild:
         return True
 
     def _require_files(self) -> None:
-        """Before layers are removed, check that this machine has all files for them. Raises ``ArtifactError``."""
+        """Raise ``ArtifactError`` if this machine lacks a file, before layers are removed."""
         target = self._tools.target
         if read_file_settings(target.host).way != DIRECT:
             for artifact in target.files_for(self._probed.facts if self._probed else None):
                 self._tools.run.locate(artifact)
 
     def _clean(self) -> None:
-        """Free disk space on the host: delete files that Hostwright no longer needs, and apt's cache."""
         with self._phases.phase("remove"), self._tools.connect() as shell:
             departure.clean(shell, self._tools.target.artifacts)
 
     def _provision(self) -> None:
-        """Provision the stack and verify every layer."""
         self._converge(self._tools.target.desired, "provision")
         self._verify()
 
     def _converge(self, desired: Desired, phase: Phase) -> None:
-        """Bring the host to these states. Time for reboots counts as the phase ``reboot`` and not as ``phase``."""
+        """Bring the host to these states. Reboots count as the phase ``reboot`` and not as ``phase``."""
         target = self._tools.target
         host = applying.HostApply(self._tools.run, applying.HostJob(target, desired, rebuilds=True))
         try:
@@ -218,7 +214,6 @@ class HostRebuild:
             self._phases.move(phase, "reboot", host.rebooted_s)
 
     def _verify(self) -> None:
-        """Run the checks of every layer. Raises ``HostError`` if one fails."""
         with self._phases.phase("verify"):
             bad = sorted(
                 (check for check in self._tools.check() if not check.holds), key=lambda check: not check.checked
@@ -234,7 +229,6 @@ class HostRebuild:
             raise HostError(self.name, f"the host matches its stack, but {what}")
 
     def _accept(self) -> None:
-        """Run the proofs that the operator requested (``--prove``). Raises ``NotAccepted`` if one fails."""
         tools = self._tools
         if tools.accept is not None:
             try:
@@ -259,7 +253,7 @@ class HostRebuild:
         self._half_done = False
 
     def _begin(self) -> None:
-        """Record that an order has begun, so that the host is locked if it does not answer again."""
+        """Record that an order has begun, so that a host that does not answer again is locked."""
         self._half_done = True
 
     def _trust(self) -> None:
@@ -271,7 +265,7 @@ class HostRebuild:
     def _back_to_work(self, *, changed: bool) -> None:
         """Run the site's command that returns the host to service, if the host is drained or ``changed``.
 
-        A changed host may need it without a drain, because a scheduler may have marked the host as down.
+        A changed host may need it without a drain, because a scheduler may have marked it as down.
         """
         hooks = self._tools.hooks
         facts = self._probed.facts if self._probed else None
@@ -282,7 +276,6 @@ class HostRebuild:
             draining.undrain(shell, hooks, freeing.context(self._tools, "rebuilt"), self._emit)
 
     def _hand_over(self, decision: Decision) -> str:
-        """Drain and lock the host for people; return the reason for the lock."""
         self._taken.append("hand over")
         reason = "; ".join([*decision.reasons, *self._failures])
         if self._probed and self._probed.diagnosis.reach == "answers":
@@ -296,7 +289,6 @@ class HostRebuild:
         return self._lock(reason)
 
     def _lock(self, reason: str) -> str:
-        """Lock the host; return a sentence with the reason and the place of the lock."""
         tools = self._tools
         answers = self._probed is not None and self._probed.diagnosis.reach == "answers"
         return keep_locked(tools, reason, answers=answers)
@@ -306,7 +298,6 @@ class HostRebuild:
             raise Stopped(self.name, f"stopped by the operator after {', '.join(self._taken) or 'the diagnosis'}")
 
     def _note(self, decision: Decision, *, shown: bool) -> None:
-        """Record the reasons of a decision; with ``shown``, also report them to the operator."""
         self._reasons += [entry for entry in decision.reasons if entry not in self._reasons]
         self._rules += [entry for entry in decision.rules if entry not in self._rules]
         if shown:
@@ -321,15 +312,15 @@ class HostRebuild:
         )  # fmt: skip
 
 
-#: duration of a lock, enough to replace a card. People remove the lock when they return the host to service.
+#: duration of a lock, enough to replace a card
 FOR = timedelta(weeks=4)
-REASON_CHARACTERS = 200  #: maximum length of a lock's reason
+REASON_CHARACTERS = 200  #: maximum number of characters of a lock's reason
 
 
 def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
     """Lock a host: on the host if it ``answers``, else on this machine.
 
-    Returns a sentence with the reason and the place of the lock. Never raises: the sentence includes a failure.
+    Returns a sentence with the reason and the place of the lock, or with the error. Never raises.
     """
     now = datetime.now(UTC).replace(microsecond=0)
     name = tools.target.name
@@ -341,7 +332,7 @@ def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
                 operatorlock.put_lock(shell, lock)
             where = "the host is locked"
         except HostError:
-            answers = False  # the host no longer answers, so the lock is stored on this machine
+            answers = False  # store the lock on this machine
     if not answers:
         try:
             locallocks.put(state_root(), tools.run.roster.path, lock, now=now)
@@ -352,6 +343,5 @@ def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
 
 
 def _line(text: str) -> str:
-    """The reason as one line of at most ``REASON_CHARACTERS``, for a lock."""
     line = " ".join(printable(text).split())
     return line if len(line) <= REASON_CHARACTERS else f"{line[: REASON_CHARACTERS - 1]}…"

@@ -12,7 +12,7 @@ from hostwright.rebuild.rebuild import Way
 
 
 class OrderFailed(HostError):
-    """A BMC failed to carry out an order. No other way may follow, because the state of the host is unknown."""
+    """A BMC failed to carry out an order. No other repair may follow, because the host's state is unknown."""
 
 
 def switch(tools: Tools, phases: Phases, way: Way, *, by_bmc: bool, boot_id: str) -> None:
@@ -44,7 +44,6 @@ def _reboot(tools: Tools) -> None:
 
 
 def _order(tools: Tools, way: Way) -> None:
-    """Send the order to the BMC, and wait for its power state."""
     if tools.ways.open_bmc is None:
         raise HostError(
             tools.target.name,

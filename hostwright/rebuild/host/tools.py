@@ -24,17 +24,16 @@ class Tools:
     run: Run
     target: TargetHost
     ways: Ways
-    #: installs a new operating system; returns when SSH answers. Parameters: reason, phases, and a function that is
-    #: called before the first change.
+    #: Installs an operating system; returns when SSH answers. The last parameter is called before the first change.
     install: Callable[[str, Phases, Callable[[], None]], None]
-    trust: Callable[[HostKeyMismatch], None]  #: records the new host key if the console confirms it, else raises
-    check: Callable[[], Sequence[Check]]  #: runs the checks of all layers
+    trust: Callable[[HostKeyMismatch], None]  #: records the new host key if the console confirms it
+    check: Callable[[], Sequence[Check]]
     history: tuple[Rebuild, ...]
     accept: Accept | None = None
 
     @property
     def hooks(self) -> Hooks | None:
-        """The site's commands that drain the host and return it to service; ``None`` if the inventory has none."""
+        """The site's commands that drain the host and return it to service, or ``None``."""
         return read_hooks(self.target.host)
 
     def connect(self) -> RootShell:

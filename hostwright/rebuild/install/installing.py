@@ -1,7 +1,7 @@
 """Installation of a new operating system on one host: by Hostwright's seed over its BMC, or by the site's command.
 
-The new system's host key is generated on this machine and delivered with the seed, so that it is known before the host
-first answers. It replaces the old key in known_hosts only once the host presents the new key.
+This machine generates the new host key and delivers it with the seed, so that it is known before the host first
+answers. It replaces the old key in known_hosts once the host presents it.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from hostwright.transport.identity.keyscan import scan_key
 from hostwright.transport.identity.trusting import known, replace
 from hostwright.transport.root.rootshell import RootShell
 
-POLL_S = 2.0  #: seconds between two checks whether the new system answers
+POLL_S = 2.0
 CONSOLE_POLL_S = 10.0  #: seconds between two queries of the console; a BMC's login takes about as long
-#: maximum seconds from power-on to the first fetched file, twice what firmware and memory tests of large servers take
+#: seconds from power-on to the first fetched file, twice the boot time of large servers
 FETCH_TIMEOUT_S = 1200.0
 LOOK_TIMEOUT_S = 30.0  #: time limit in seconds for one probe of the new system
-SHOWN = 40  #: maximum length of the name and version that a system reports, in a message
+SHOWN = 40  #: maximum number of characters of a system's name and version in a message
 SYSTEMS = {"ubuntu": "Ubuntu", "debian": "Debian"}
 
 
@@ -61,13 +61,13 @@ class Installer:
 
     @cached_property
     def means(self) -> Means:
-        """Settings for the host's rebuild in the inventory."""
+        """The inventory's settings for the host's rebuild."""
         return read_means(self.target.host)
 
     def __call__(self, reason: str, phases: Phases, begun: Callable[[], None]) -> None:
         """Reinstall the host, and record its new key; return when SSH answers with that key.
 
-        ``begun`` is called before the first order that changes the host. ``HostError`` has the last observation.
+        ``begun`` is called before the first change. Raises ``HostError`` with the last observation.
         """
         if install := self.means.install:
             self._by_seed(install, phases, begun)
@@ -77,7 +77,7 @@ class Installer:
             raise HostError(self.target.name, "no way to reinstall the host is configured; set hostwright_install")
 
     def finish(self) -> None:
-        """Complete an interrupted installation: replace the seed's key, if the host still uses it, by a new one."""
+        """Complete an interrupted installation: if the host still uses the seed's key, replace it by a new one."""
         name = self.target.name
         seeded = pending.recall(name)
         if seeded is None:
@@ -85,7 +85,7 @@ class Installer:
         if seeded.blob in {entry.blob for entry in known(self.target.host, self.target.options)}:
             with self.connect() as shell:
                 self._rotate(shell, seeded)
-        else:  # the host has another key already, so the record of the seed's key is obsolete
+        else:  # the host already has another key
             pending.forget(name)
 
     def _by_seed(self, install: Install, phases: Phases, begun: Callable[[], None]) -> None:
@@ -113,7 +113,7 @@ class Installer:
     ) -> float:
         """Boot the installer, and wait until it has fetched its seed; return the clock time of power-on.
 
-        If the seed is not fetched, the BMC is set to boot from the disk again, so that no later boot wipes the disk.
+        Otherwise the BMC is set to boot from the disk again, so that no later boot wipes the disk.
         """
         ordered = False
         try:
@@ -173,7 +173,6 @@ class Installer:
         raise HostError(host.name, f"the command of hostwright_reinstall {how}{output}")
 
     def _await_fetch(self, place: Place, first: str, timeout_s: float, boot: str) -> None:
-        """Wait until the installer has fetched the file ``first``. Raises ``HostError`` after the time limit."""
         name = self.target.name
         self.run.emit(Waiting(name, "the installer, which has not fetched its seed yet"))
         end_s = self.clock.now_s() + timeout_s
@@ -200,10 +199,9 @@ class Installer:
     ) -> None:
         """Wait until the host presents its new key, and record the key.
 
-        ``wanted`` are the keys that were delivered to the host. If it is ``None``, the console is queried as soon as
-        the host presents a key that is neither recorded nor ``before``. The wait continues while the host presents the
-        old key (of the old system) or an unknown one (perhaps of the installer). ``timeout_s`` counts from ``began_s``,
-        by default from the call. ``stopped`` returns the consequence of a stop by the operator, for the message.
+        ``wanted`` are the keys that were delivered to the host; ``None`` if the console must confirm any key that is
+        neither recorded nor ``before``. Old and unknown keys do not end the wait. ``timeout_s`` counts from
+        ``began_s``, by default from the call. ``stopped`` returns the text for a stop by the operator.
         """
         name, options = self.target.name, self.target.options
         old = {entry.blob for entry in known(self.target.host, options)}
@@ -231,7 +229,7 @@ class Installer:
     def _from_console(self, shown: HostKey) -> tuple[list[HostKey], str]:
         """Host keys that the console prints, and a text about them for messages.
 
-        Empty if the command fails: during an installation the console may not print keys, or print the installer's.
+        Empty if the command fails: during an installation the console may print no keys, or the installer's.
         """
         command = self.means.console_command
         if not command:
@@ -247,24 +245,19 @@ class Installer:
         return keys, f"it showed an unknown key {shown}, and its console shows {', '.join(map(str, keys))}"
 
     def _shown(self) -> HostKey | None:
-        """Scan the key that the host presents; ``None`` if nothing answers."""
         try:
             return scan_key(self.target.host, self.target.options)
         except Unreachable:
             return None
 
     def _await_login(self, timeout_s: float) -> RootShell:
-        """Wait until a login succeeds and systemd has finished booting the host."""
         return rebooting.await_boot(
             self.target.host, self.connect, after="its installation", timeout_s=timeout_s, emit=self.run.emit,
             clock=self.clock,
         )  # fmt: skip
 
     def _rotate(self, shell: RootShell, seeded: HostKey) -> None:
-        """Replace the host's key, which others may have read in the seed on the network, by a new one.
-
-        If that fails, a note says what to do.
-        """
+        """Replace the host's key, which others may have read in the seed on the network; if that fails, add a note."""
         name = self.target.name
         try:
             made = rotate(shell, self.target.host, self.target.options, seeded, self.clock)
@@ -275,7 +268,7 @@ class Installer:
             self.run.emit(Note(name, f"the host generated the host key {made}, which is now the only recorded key"))
 
     def _require_system(self, shell: RootShell, install: Install) -> None:
-        """Raise ``HostError`` if another system or release was installed, because the site's PXE chose it."""
+        """Raise ``HostError`` if the site's PXE chose to install another system or release."""
         name = self.target.name
         answers = os_release(ask(shell, (OS_RELEASE,), timeout_s=LOOK_TIMEOUT_S))
         system, release = (printable(answers.get(key, ""))[:SHOWN] for key in ("ID", "VERSION_ID"))
@@ -296,7 +289,6 @@ class Installer:
 
 
 def _going_on(install: Install, place: Place) -> str:
-    """Text for a run that stops waiting: how the installer continues without the seed server."""
     left = set(FETCHED) - place.fetched() if install.os == "debian" else set()
     if left:
         return f": its installer continues by itself and will fail at its end, without {', '.join(sorted(left))}"

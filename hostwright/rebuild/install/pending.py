@@ -1,7 +1,6 @@
 """Records of hosts that still use the host key of a seed, which others may have read.
 
-A record is written before the seed is served, and deleted when the key has been replaced. If a run is killed between
-the two, the next rebuild of the host replaces the key.
+After an interrupted installation, the host's next rebuild replaces this key.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from hostwright.common.errors import HostError
 from hostwright.common.places import ANOTHER_STATE, make_folder, plain_name, refused, state_root, write_whole
 from hostwright.transport.identity.keys import HostKey
 
-#: directory of the records, below the state directory; one file per host with the public key of the seed
+#: directory below the state directory, with the public key of one host's seed per file
 FOLDER = Path("seeds", "given")
 
 

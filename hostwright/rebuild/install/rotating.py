@@ -1,7 +1,6 @@
 """Replacement of a host key from a seed, which others may have read on the network.
 
-During the replacement both keys are in known_hosts. So the host stays reachable after an interruption, and another run
-can complete the replacement. Several runs at the same time are safe, because the host generates only one key for all.
+Meanwhile, known_hosts has both keys, so that another run can complete an interrupted replacement.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from hostwright.transport.root.rootshell import RootShell
 
 KEY, PID = "/etc/ssh/ssh_host_ed25519_key", "/run/sshd.pid"
 STEP_TIMEOUT_S = 60.0
-SHOW_TIMEOUT_S = 60.0  #: seconds for the restarted sshd to present the new key, which normally takes 1 s
+SHOW_TIMEOUT_S = 60.0  #: seconds for the restarted sshd to present the new key; normal: 1 s
 POLL_S = 1.0
 
 
@@ -28,7 +27,7 @@ def rotate(
 ) -> HostKey:
     """Generate a new key on the host, and record it in place of the seed's key; return the new key.
 
-    Raises ``HostError``. Then either no new key is recorded, or both are and the message has the fix.
+    Raises ``HostError``. Then either no new key is recorded, or both keys are and the message has the fix.
     """
     script = sh_file(__file__, "newkey.sh", key=key, seeded=seeded.line)
     output = shell.run(script, timeout_s=STEP_TIMEOUT_S, failure="it cannot generate its own host key")
@@ -50,7 +49,6 @@ def rotate(
 
 
 def _shows(target: Target, options: Options, made: HostKey, clock: Clock) -> bool:
-    """Wait until the host presents the new key; return whether it did within ``SHOW_TIMEOUT_S``."""
     end_s = clock.now_s() + SHOW_TIMEOUT_S
     while clock.now_s() < end_s:
         with suppress(Unreachable):  # sshd is restarting

@@ -24,7 +24,7 @@ PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one host's seed is served: below ``url``, or nowhere if it is empty (the site's command needs no seed).
+    """Where one host's seed is served: at ``url``, which is empty if the site's command needs no seed.
 
     With an ``authority``, the seed is served over HTTPS.
     """
@@ -60,7 +60,7 @@ class Place:
         return PLAIN
 
     def came(self) -> str:
-        """Text about clients that requested the seed but did not receive it, for a message; empty if there are none."""
+        """Text for a message about clients that requested the seed but did not receive it, or empty."""
         if self.server is None:
             return ""
         if others := ", ".join(sorted(self.server.refused(self.host))):

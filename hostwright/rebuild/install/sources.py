@@ -1,7 +1,7 @@
-"""Confirmation that the key which a host presents is genuine, by sources other than the connection itself.
+"""Confirmation by another source that the key which a host presents is genuine.
 
-The sources in order are a fingerprint from the operator, the host's console, and a question to the operator that shows
-the old and the new key. The first available source decides. After a refusal the later sources are not queried.
+The sources in order are a fingerprint from the operator, the host's console, and a question to the operator. The first
+available source decides; after a refusal, the later ones are not queried.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from hostwright.transport.identity.hostkeys import KnownHost
 from hostwright.transport.identity.keys import HostKey, parse_many
 
 VARIABLE = "hostwright_host_keys"
-TIMEOUT_S = 120.0  #: seconds for the console's command; a BMC takes tens of seconds for a login and an answer
-YES = "yes"  #: the answer that the operator must type in full
+TIMEOUT_S = 120.0  #: seconds for the console's command; a BMC's login takes tens of seconds
+YES = "yes"  #: answer that the operator must type in full
 _ALIKE = "hostwright_host_key"  #: prefix of variables that are probably misspelled
-_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")  #: pattern for a fingerprint as ``ssh-keygen -l`` prints it
-#: templates that Ansible would fill in, but Hostwright does not; other braces may be for the BMC's own tool
+_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")  #: fingerprint as ``ssh-keygen -l`` prints it
+#: pattern for Ansible's templates, which Hostwright does not fill in
 _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
 
 GIVEN = "the fingerprint that was given"
@@ -34,7 +34,7 @@ OPERATOR = "the operator's answer"
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """Keys of a host that a source confirmed, the presented key first; ``source`` is GIVEN, CONSOLE or OPERATOR."""
+    """Confirmed keys of a host, the presented key first; ``source`` is GIVEN, CONSOLE or OPERATOR."""
 
     keys: tuple[HostKey, ...]
     source: str
@@ -42,9 +42,9 @@ class Confirmed:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The sources: a fingerprint, the console's command, and a function that asks the operator.
+    """Sources of confirmation: a fingerprint, the console's command, and a function that asks the operator.
 
-    A source is not available if the value is an empty text or ``None``.
+    A source is not available if it is empty or ``None``.
     """
 
     fingerprint: str = ""
@@ -64,7 +64,7 @@ def read_fingerprint(text: str) -> str:
 
 
 def read_console_command(host: Host) -> str:
-    """Command in the inventory that prints a host's public keys from its console; empty if there is none.
+    """Command in the inventory that prints a host's public keys from its console, or empty.
 
     Raises ``InputError`` with all mistakes.
     """
@@ -77,7 +77,6 @@ def read_console_command(host: Host) -> str:
 
 
 def _wrong(name: str, value: Any) -> str:
-    """Error text for one variable about the console's command; empty if the variable is valid."""
     if name != VARIABLE:
         return unknown_name(name, (VARIABLE,))
     if not isinstance(value, str) or not value.strip() or "\0" in value:
@@ -90,7 +89,7 @@ def _wrong(name: str, value: Any) -> str:
 def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: Sources) -> Confirmed:
     """Check whether ``offered``, the key that a host presents, is genuine; ``before`` are its recorded keys.
 
-    Raises ``Refused`` if the key is not genuine, or if no source is available. The message has both fingerprints.
+    Raises ``Refused`` with both fingerprints if the key is not genuine or no source is available.
     """
     if sources.fingerprint:
         if sources.fingerprint != offered.fingerprint:
@@ -157,7 +156,6 @@ def _asked(host: Host, offered: HostKey, before: Sequence[KnownHost], ask: Calla
 
 
 def _written(before: Sequence[KnownHost]) -> str:
-    """Text that lists the recorded keys, for a message."""
     if not before:
         return "no key is recorded for it"
     return "recorded: " + ", ".join(f"{key.key_type} {key.fingerprint} ({key.where})" for key in before)

@@ -1,1 +1,1 @@
-"""Choice of the way to rebuild a host (``rebuild.Way``): the diagnosis, and the rules that decide."""
+"""Choice of the method to rebuild a host (``rebuild.Way``): the diagnosis, and the rules that decide."""

@@ -17,21 +17,18 @@ from hostwright.rebuild.rebuild import Rebuild, Way
 from hostwright.resources.system import room
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 
-#: How a host can be reached. answers: login and probes succeeded · key changed: the host key differs from the recorded
-#: one · silent: nothing answers at the host's address · refused login: the host refuses the login, or its key or name
-#: is unknown · no root: sudo failed · unreadable: the host's answer is invalid · no way: this machine, its name service
-#: or a jump host failed, so the host's state is unknown
+#: How a host can be reached. silent: nothing answers · refused login: or the host's key or name is unknown · no root:
+#: sudo failed · unreadable: the answer is invalid · no way: this machine, its name service or a jump host failed
 Reach = Literal["answers", "key changed", "silent", "refused login", "no root", "unreadable", "no way"]
-#: power state that the BMC reports; unknown if the BMC failed or does not report it
+#: power state that the BMC reports, or unknown
 Power = Literal["on", "off", "turning on", "turning off", "unknown"]
-#: how a host can be reinstalled: over its BMC, by the site's own command, or not at all
+#: how a host can be reinstalled: over its BMC, by the site's command, or not at all
 Reinstall = Literal["redfish", "command", ""]
 
-#: Period in which equal failures are counted, our choice: a card that falls off the bus three times in a month is
-#: broken, a card that does so every other year is not.
+#: period in which equal failures are counted (our choice)
 LATELY = timedelta(days=30)
 
-_OUR_NETWORK = (errno.ENETUNREACH, errno.ENETDOWN)  #: error numbers if this machine has no route or no network
+_OUR_NETWORK = (errno.ENETUNREACH, errno.ENETDOWN)  #: error numbers of a missing route or network of this machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +36,9 @@ class Diagnosis:
     """State of a host before a decision. ``sentence`` is the error of its probes, ``power_sentence`` that of its BMC.
 
     ``power`` is ``None`` if the inventory has no BMC. ``audit`` and ``plan`` are ``None`` if the host could not be
-    probed. ``history`` has the rebuilds of this host within ``LATELY``, in any order, and ``tried`` the ways that the
-    current rebuild has carried out. ``treatments`` maps the names of known failures to treatments. ``running`` are the
-    users at work on the host, and ``disturbed`` the users whom ``plan`` would disturb.
+    probed. ``history`` has the host's rebuilds within ``LATELY``, in any order, and ``tried`` the methods of the
+    current rebuild. ``treatments`` maps the names of known failures to treatments. ``running`` are the users at work on
+    the host, and ``disturbed`` the users whom ``plan`` would disturb.
     """
 
     host: str
@@ -73,7 +70,7 @@ class Diagnosis:
     def foreign_bmc(self) -> bool:
         """Whether the host answers at its address while its BMC reports off.
 
-        The BMC then belongs to another host, whose power must not be cut, and which must not be reinstalled.
+        The BMC then belongs to another host, whose power must not be cut.
         """
         return self.off and self.reach not in ("silent", "no way")
 
@@ -126,8 +123,7 @@ class Diagnosis:
 def reach_of(error: HostwrightError | None) -> Reach:
     """Convert the error of connecting and probing (``None`` for success) to the ``Reach`` of the host.
 
-    An error of this machine's name service or network, or of a jump host, is ``no way``: it does not show the host's
-    state, so the host's power must not be cut because of it.
+    An error of this machine or of a jump host is ``no way``: it must not lead to a power cycle.
     """
     match error:
         case None:

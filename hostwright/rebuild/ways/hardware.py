@@ -13,10 +13,10 @@ from hostwright.rebuild.ways.diagnosis import Diagnosis
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A hardware failure. ``key`` is the name of the known failure or of one of its cases, as records contain it.
+    """A hardware failure. ``key`` is the name of the known failure or of one of its cases.
 
     ``text`` is a sentence with untrusted text from the host. ``times`` is the number of recent power cycles and reboots
-    for the same failure, including those of the current rebuild.
+    for the same failure.
     """
 
     key: str

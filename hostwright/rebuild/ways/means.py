@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 class Means:
     """Settings of one host for its rebuild; a setting that the inventory lacks is ``None`` or empty."""
 
-    bmc: Bmc | None  #: settings of the BMC (``hostwright_bmc``)
-    install: Install | None  #: settings for installation by Hostwright (``hostwright_install``)
-    reinstall: Reinstall | None  #: settings for installation by the site's own command (``hostwright_reinstall``)
-    console_command: str  #: command that prints the host's public keys from its console (``hostwright_host_keys``)
+    bmc: Bmc | None
+    install: Install | None
+    reinstall: Reinstall | None
+    console_command: str  #: command that prints the host's public keys from its console
 
 
 def read_means(host: Host) -> Means:
     """Read the settings of a host. Raises ``InputErrors`` with all mistakes and their places."""
-    if not _gives(host, "hostwright_"):  # shortcut for most hosts of a large inventory
+    if not _gives(host, "hostwright_"):  # most hosts have no such variable
         return Means(None, None, None, "")
     mistakes = Mistakes()
     with mistakes:
@@ -37,7 +37,7 @@ def read_means(host: Host) -> Means:
     with mistakes:
         console_command = _console_command(host)
     if any(_gives(host, name) for name in ("hostwright_gpus", "hostwright_gpu_model")):
-        # only to report mistakes before any host is contacted; other modules use these values
+        # only to report mistakes before any host is contacted
         from hostwright.plan.facts.expected import read_expected_gpus, read_expected_models
 
         with mistakes:
@@ -51,7 +51,7 @@ def read_means(host: Host) -> Means:
 def _gives(host: Host, beginning: str) -> bool:
     """Whether the inventory has variables with this prefix for the host.
 
-    Most hosts of most inventories have none, and then the slow imports of the readers are avoided.
+    Most hosts have none; they need no slow imports of the readers.
     """
     return any(name.startswith(beginning) for name in host.vars)
 

@@ -21,7 +21,7 @@ from hostwright.rebuild.rebuild import Rebuild, Way
 from hostwright.rebuild.ways.diagnosis import LATELY, Diagnosis, Power, Reinstall, reach_of
 from hostwright.transport.root.rootshell import RootShell
 
-#: probe for the boot id (proc(5)), which is different after every boot
+#: boot id (proc(5)), which changes at every boot
 BOOT_ID = Probe("cat /proc/sys/kernel/random/boot_id")
 
 
@@ -35,7 +35,7 @@ class Ways:
 
 @dataclass(frozen=True, slots=True)
 class ProbedHost:
-    """Diagnosis of a host with the facts that it is from.
+    """Diagnosis of a host, and the facts behind it.
 
     If the host could not be probed, ``facts`` is ``None`` and ``error`` is the reason.
     """
@@ -53,9 +53,9 @@ def probe_host(
     history: tuple[Rebuild, ...] = (),
     tried: tuple[Way, ...] = (),
 ) -> ProbedHost:
-    """Probe a host over SSH and through its BMC. Errors are not raised, but part of the result.
+    """Probe a host over SSH and through its BMC; the result includes errors.
 
-    ``history`` are earlier rebuilds of this host, and ``tried`` the ways that the current rebuild has carried out.
+    ``history`` are earlier rebuilds of this host, and ``tried`` the methods that the current rebuild has carried out.
     Raises ``Stopped`` if the operator stops the run.
     """
     facts, error = _facts(target, connect)
@@ -84,7 +84,6 @@ def probe_host(
 
 
 def _facts(target: TargetHost, connect: Callable[[], RootShell]) -> tuple[Facts | None, HostError | None]:
-    """Run all probes of an audit on the host; return their answers or the error."""
     probes = ordered([BOOT_ID, *audit_probes(target)])
     try:
         with connect() as shell:
@@ -98,7 +97,7 @@ def _facts(target: TargetHost, connect: Callable[[], RootShell]) -> tuple[Facts 
 def _power(ways: Ways) -> tuple[Power | None, str]:
     """Query the BMC for the power state; return the state, or the error text.
 
-    The BMC of a host that answers is queried too: if it reports "off", the inventory names the wrong BMC.
+    A host that answers is queried too: if its BMC reports "off", the inventory names the wrong BMC.
     """
     if ways.open_bmc is None:
         return None, ""

@@ -1,6 +1,6 @@
-"""Table of the rules that choose the way to rebuild a host: the first rule with a reason decides. Pure functions.
+"""Table of the rules that choose the method to rebuild a host: the first rule with a reason decides. Pure functions.
 
-The rules are in the order of their subjects: reachability of the host, hardware, disk space, layers.
+The rules are ordered by subject: reachability of the host, hardware, disk space, layers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Kind = TypeVar("Kind", ForPeople, Held, NoRoom, Stuck, Tangled)
 class Reason:
     """A reason why a rule applies. ``text`` is a sentence without a full stop, and may contain text from the host.
 
-    ``key`` is the name of the known failure that is the reason, for the record of the rebuild; empty if there is none.
+    ``key`` is the name of the known failure that is the reason, if any.
     """
 
     text: str
@@ -31,10 +31,10 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule for one way. It applies if ``why`` yields reasons. ``source`` is the justification of the rule.
+    """A rule for one method. It applies if ``why`` yields reasons. ``source`` is the justification of the rule.
 
     ``refuses``: Hostwright can do nothing for the host, and the reasons explain why. ``gently``: the power cycle may be
-    a reboot. ``cleans``: Hostwright's old files are deleted from the host first, to free disk space.
+    a reboot. ``cleans``: Hostwright's old files are first deleted from the host, to free disk space.
     """
 
     name: str
@@ -179,7 +179,6 @@ def _failed_before(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 
 def _stuck(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """Failures that remain after a repair of all differences."""
     if "relayer" not in diagnosis.tried and (not diagnosis.differs or "repair" in diagnosis.tried):
         yield from (
             Reason(treatment.reason, finding.rule) for finding, treatment in _treated(diagnosis, Stuck) if finding.grave
@@ -217,7 +216,6 @@ def _as_desired(diagnosis: Diagnosis) -> Iterator[Reason]:  # noqa: ARG001 - sam
 
 
 def _wrong(diagnosis: Diagnosis) -> Iterator[Reason]:
-    """Layers that differ from the stack, and known failures that are grave."""
     layers = {role.role: len(role.changes) for role in diagnosis.plan.roles if role.changes} if diagnosis.plan else {}
     if not layers and diagnosis.audit:
         names = [deviation.layer for deviation in diagnosis.audit.deviations]
@@ -229,7 +227,6 @@ def _wrong(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 
 def _treated(diagnosis: Diagnosis, kind: type[Kind]) -> Iterator[tuple[Finding, Kind]]:
-    """Known failures on the host that have this kind of treatment, as pairs of finding and treatment."""
     for finding in diagnosis.findings:
         treatment = diagnosis.treatments.get(finding.rule)
         if isinstance(treatment, kind):

@@ -1,4 +1,4 @@
-"""Choice of the way to rebuild a host: the least invasive that can work, or the requested one. Pure functions."""
+"""Choice of the method to rebuild a host: the least invasive that can work, or the requested one. Pure functions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.hardware import broken
 from hostwright.rebuild.ways.rules import RULES, Reason, Rule, people
 
-#: kind of power cycle: by the BMC, or a reboot over SSH; empty for other ways
+#: kind of power cycle: by the BMC, or a reboot over SSH
 By = Literal["", "bmc", "ssh"]
 
 _PROVISIONED = ("provision all layers", "verify", "return to service")
 _AS_FOUND = ("diagnose it again and continue from there",)
-#: way → its steps in order, as plans show them
+#: method → its steps in order, as plans show them
 STEPS: dict[Way, tuple[str, ...]] = {
     "nothing": ("verify", "return to service if it was drained"),
     "repair": ("drain", "provision what differs", "verify", "return to service"),
@@ -30,22 +30,21 @@ _CUT = ("drain it if it answers", "power-cycle it through its BMC", "wait until 
 _REBOOT = ("drain", "reboot it over SSH", "wait until it answers", *_AS_FOUND)
 CLEAN = "delete Hostwright's old files from its disk"
 HUNG = "(power-cycle it if it does not come back from a reboot)"
-_LAYERS: frozenset[Way] = frozenset({"nothing", "repair", "relayer"})  #: ways that check or provision layers
+_LAYERS: frozenset[Way] = frozenset({"nothing", "repair", "relayer"})
 _POWER: tuple[Way, ...] = ("power on", "power cycle")
-ENDS_ALL: tuple[Way, ...] = ("relayer", "power cycle", "reinstall")  #: ways that end all work on the host
-_FINDS_OUT: tuple[Way, ...] = (*_POWER, "trust")  #: ways after which the host is diagnosed again
+ENDS_ALL: tuple[Way, ...] = ("relayer", "power cycle", "reinstall")
+_FINDS_OUT: tuple[Way, ...] = (*_POWER, "trust")  #: methods after which the host is diagnosed again
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The chosen way to rebuild a host. Texts may contain untrusted text from the host.
+    """The chosen method to rebuild a host. Texts may contain untrusted text from the host.
 
-    ``refusal`` is the reason why Hostwright can do nothing, else empty. A refused host is left unchanged with the way
-    ``nothing``, and locked with the way ``hand over``. ``escalation`` are the ways that may follow, each if the
-    previous one fails, without another question to the operator. ``rules`` are the names of the rule that decided and
-    of known failures that are its reasons, for the record. ``by`` is the kind of power cycle. ``clean``: Hostwright's
-    old files are deleted from the host first. ``ends`` are the users whose work ends, even if it is restarted
-    afterwards.
+    ``refusal`` is the reason why Hostwright can do nothing, else empty: the host is left unchanged (``nothing``) or
+    locked (``hand over``). ``escalation`` are the methods that may follow, each if the previous one fails, without
+    another question to the operator. ``rules`` are the names of the rule that decided and of known failures that are
+    its reasons. ``by`` is the kind of power cycle. ``clean``: Hostwright's old files are first deleted from the host.
+    ``ends`` are the users whose work ends, even if it is restarted afterwards.
     """
 
     way: Way
@@ -65,11 +64,11 @@ class Decision:
 
 
 def decide(diagnosis: Diagnosis, start: Way | None = None) -> Decision:
-    """Choose the least invasive way that can work for this host, or the way ``start`` (``--from``).
+    """Choose the least invasive method that can work for this host, or the method ``start`` (``--from``).
 
-    A new operating system is installed only if the inventory has settings for that. ``start`` is chosen even if the
-    hardware is broken, and this is then among the reasons. Before ``start``, a silent host is powered on, and a changed
-    host key is confirmed. Once ``start`` has been tried, it has no further effect.
+    A new operating system is installed only if the inventory has settings for that. ``start`` is chosen even for broken
+    hardware. Before ``start``, a silent host is powered on, and a changed host key is confirmed. Once ``start`` has
+    been tried, it has no further effect.
     """
     if start is None or start in diagnosis.tried:
         return _by_rules(diagnosis)
@@ -91,12 +90,11 @@ def decide(diagnosis: Diagnosis, start: Way | None = None) -> Decision:
 def decide_again(
     first: Decision, diagnosis: Diagnosis, start: Way | None = None, *, went_down: bool = False
 ) -> Decision:
-    """Choose the next way of a rebuild after a way has failed; ``diagnosis.tried`` has the ways so far.
+    """Choose the next method of a rebuild after one has failed; ``diagnosis.tried`` has the methods so far.
 
-    The operator has seen only the decision ``first``. So a reinstall, or a power cycle after a repair of layers, is
-    chosen only if ``first`` announced it. A host that became silent during a repair is left unchanged: usually only the
-    connection is lost, and jobs continue. The exception is ``went_down``: the host did not answer again after a reboot
-    during the repair, so no jobs are running on it.
+    The operator has seen only the decision ``first``. Therefore a reinstall, or a power cycle after a repair of layers,
+    is chosen only if ``first`` announced it. A host that became silent during a repair is left unchanged, because its
+    jobs probably continue, unless it ``went_down`` for a reboot.
     """
     worked_on = _LAYERS & set(diagnosis.tried)
     if diagnosis.reach == "silent" and worked_on and not went_down:
@@ -115,7 +113,6 @@ def decide_again(
 
 
 def _by_rules(diagnosis: Diagnosis) -> Decision:
-    """Decision by the first rule that has a reason. The last rule always has one."""
     for rule in RULES:
         reasons = list(rule.why(diagnosis))
         if reasons:
@@ -144,7 +141,6 @@ def _made(
     clean: bool = False,
     refuses: bool = False,
 ) -> Decision:
-    """Make a decision for a way, and add the steps and the ways that may follow."""
     by: By = ""
     steps = STEPS.get(way, ())
     if way == "power cycle":
@@ -162,10 +158,9 @@ def _made(
 
 
 def _escalation(diagnosis: Diagnosis, way: Way) -> tuple[Way, ...]:
-    """Ways that may follow if ``way`` fails.
+    """Methods that may follow if the method ``way`` fails.
 
-    ``reinstall`` may follow only for a silent host: the disks of a host that answers may have data that people need,
-    and must not be wiped because of a failure such as a broken package mirror.
+    ``reinstall`` may follow only for a silent host: the disks of a host that answers may have data that people need.
     """
     wipes = diagnosis.reach == "silent" and diagnosis.can_reinstall and diagnosis.usable_bmc
     wipe: tuple[Way, ...] = ("reinstall",) if wipes else ()
@@ -178,7 +173,7 @@ def _escalation(diagnosis: Diagnosis, way: Way) -> tuple[Way, ...]:
 
 
 def _forbids(diagnosis: Diagnosis, start: Way, own: Decision) -> Decision | None:
-    """Decision that refuses the requested way ``start``; ``None`` if that way can be carried out."""
+    """Decision that refuses the requested method ``start``; ``None`` if ``start`` can be carried out."""
     if start != "reinstall":
         if diagnosis.reach != "answers" or diagnosis.read is None:
             return own if own.refusal or own.way in ("reinstall", "hand over") else None
@@ -197,7 +192,6 @@ def _forbids(diagnosis: Diagnosis, start: Way, own: Decision) -> Decision | None
 
 
 def _notes(diagnosis: Diagnosis) -> tuple[str, ...]:
-    """Reasons why the host's BMC cannot be used; empty if it can."""
     if diagnosis.foreign_bmc:
         return ("it answers, but its BMC reports that it is off: that BMC is wrong or another host's, and is not used",)
     if diagnosis.power == "unknown" and diagnosis.power_sentence:
@@ -210,7 +204,7 @@ def _said_of_hardware(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 
 def _instead(own: Decision, start: Way) -> tuple[str, ...]:
-    """Reasons of the rules' own decision ``own``, with its way if that is not the requested ``start``."""
+    """Reasons of the rules' decision ``own``, with its method if that is not the requested ``start``."""
     if own.way == start:
         return own.reasons
     return (f"without --from it would be {own.way}: {'; '.join(own.reasons)}",)

@@ -1,8 +1,7 @@
 """Archives unpacked into shared directories, and single files that are copies of an artifact.
 
-After an archive is unpacked, its files are recorded on the host (kind, size, time, path, target of a link). A check is
-one ``find`` on the host, which reports only differences: no gigabyte is hashed, and no list of thousands of files is
-sent.
+The host records the unpacked files (kind, size, time, path, target of a link). A check is one ``find`` that reports
+only differences: nothing is hashed.
 """
 
 from __future__ import annotations
@@ -39,14 +38,12 @@ from hostwright.stack.store.hostcache import host_path
 
 
 def _describe(entry: Entry | None) -> str:
-    """Short description of an entry, for the plan."""
     if entry is None:
         return ABSENT
     return f"link to {entry.target}" if entry.is_link else f"file of {entry.size} bytes"
 
 
 def _differs(wanted: Entry, entry: Entry | None) -> str:
-    """Short description of how ``entry``, from the host, differs from the wanted one."""
     words = _describe(entry)
     return f"{words}, written since" if words == _describe(wanted) else words
 
@@ -64,13 +61,13 @@ class Part:
 class ArchiveUnpacked(Resource):
     """The files and links of an archive are in shared directories, exactly as the archive has them.
 
-    The archive is unpacked to a scratch directory, and each file is renamed to its place, so that readers never find a
-    partial file. Files that only an earlier version had are removed. Another owner's file at the same path is kept in
+    Each file is unpacked to a scratch directory and renamed to its place, so that readers never find a partial file.
+    Files that only an earlier version had are removed. Another owner's file at the same path is kept in
     ``/var/lib/hostwright/set-aside``.
 
-    The placed files are recorded on the host (kind, size, time, path, target of a link), so that a check hashes
-    nothing. A damaged file or link is replaced alone; without a record all files are placed again. A file that somebody
-    put in the place of a recorded one is kept in ``/opt/hostwright/set-aside``, unless its bytes are the same.
+    The placed files are recorded on the host, so that a check hashes nothing. A damaged file is replaced alone; without
+    a record all files are placed again. A different file that somebody put in the place of a recorded one is kept in
+    ``/opt/hostwright/set-aside``.
 
     When the role is removed, the recorded files are removed and the files in ``/var/lib/hostwright/set-aside`` are
     moved back.
@@ -83,11 +80,11 @@ class ArchiveUnpacked(Resource):
 
     KIND: ClassVar = "archive-unpacked"
 
-    name: str  #: name of the record on the host; another archive with this name replaces the files of the first
-    version: str  #: version of the archive, shown in plans and stored in the record
-    artifact: Artifact  #: the archive, in any format that ``tar`` unpacks
-    parts: tuple[Part, ...]  #: the directories to install, with their targets on the host
-    scratch: str  #: path of a temporary directory for unpacking, on the same filesystem as all parts
+    name: str  #: name of the record on the host; a later archive of this name replaces the files
+    version: str  #: version of the archive, for plans and the record
+    artifact: Artifact  #: archive in any format that ``tar`` unpacks
+    parts: tuple[Part, ...]  #: directories to install, with their targets on the host
+    scratch: str  #: temporary directory for unpacking, on the filesystem of all parts
 
     @property
     def record(self) -> str:
@@ -109,7 +106,7 @@ class ArchiveUnpacked(Resource):
         theirs = [path for path, entry in present.items() if entry.has_content]
         if not known or seal != self._seal:
             have = seal.partition(" ")[0] if answer.ok and seal else "no record of its files"
-            if have == self.version:  # either another archive of this version, or a damaged record
+            if have == self.version:  # other files of this version, or a damaged record
                 have = f"{have} of another archive" if seal != self._seal else f"{have}, its record unreadable"
             keep = [sh("keep_aside %s %s", path, self._unpacked(PurePosixPath(path))) for path in theirs]
             return self._change(have, self.version, self._unpack([*keep, *self._place_all()]), theirs=theirs)
@@ -146,7 +143,7 @@ class ArchiveUnpacked(Resource):
     def _unpack(self, place: list[str]) -> str:
         return "\n".join(
             [
-                # before the scratch directory is made, which may have the same missing parent
+                # before the scratch directory, which may have the same missing parent
                 *(made_directory(part.into) for part in self.parts),
                 sh("rm -rf -- %s", self.scratch),
                 sh("mkdir -p -- %s %s", self.scratch, RECORDS),
@@ -167,14 +164,14 @@ class ArchiveUnpacked(Resource):
             depth = "" if part.deep else "-maxdepth 1 "
             lines.append(sh(f"find %s -mindepth 1 {depth}! -type d -printf %s >> %s", inside, line, new))
             moves.append(sh("mkdir -p -- %s", part.into))
-            if part.deep:  # hard links to the unpacked files replace the present files
-                # Python takes an old .pyc file as current for a new source of the same size and time.
+            if part.deep:  # hard links replace the present files
+                # Python uses an old .pyc file if the new source has the same size and time
                 moves.append(sh(COMPILED_REMOVED, part.into))
                 moves.append(sh("cp -al --remove-destination -T -- %s %s", inside, part.into))
                 continue
             values = {"inside": inside, "into": part.into, "record": self.record, "aside": SET_ASIDE, "mark": mark}
             lines.append(sh_file(__file__, "sh/keep_foreign.sh", **values).rstrip("\n"))
-            # Move files before links, so that a link's target always exists.
+            # files first, so that a link's target always exists
             move = "find %s -maxdepth 1 -type %s -exec mv -f -t %s -- {} +"
             moves += [sh(move, inside, kind, part.into) for kind in "fl"]
         gone = sh("if [ -e %s ]; then sed 1d %s | cut -f4 | sort > %s.had", self.record, self.record, new)
@@ -193,7 +190,6 @@ class ArchiveUnpacked(Resource):
         return lines
 
     def _unpacked(self, path: PurePosixPath) -> str:
-        """Path below the scratch directory of the file that is installed at ``path`` on the host."""
         for part in self.parts:
             if path.parent == PurePosixPath(part.into) or (part.deep and path.is_relative_to(part.into)):
                 return f"{self.scratch}/{part.inside}/{path.relative_to(part.into)}"
@@ -224,7 +220,7 @@ class NoStrayFiles(Resource):
     names: str  #: shell pattern that matches file names
     home: str  #: directory of the wanted files
     right: tuple[str, ...]  #: shell patterns of the names in ``home`` that are not moved
-    directories: tuple[str, ...]  #: directories to search in addition to ``home``, without their subdirectories
+    directories: tuple[str, ...]  #: further directories to search, without their subdirectories
     because: str = field(metadata=NO_IDENTITY)  #: reason for moving the files, shown in the plan
 
     def probes(self) -> tuple[Probe, ...]:
@@ -257,8 +253,7 @@ def _set_aside(path: PurePosixPath) -> str:
 class Delivered(Resource):
     """A file at a path is a byte-for-byte copy of an artifact of the stack, owned by root.
 
-    The stack must pin the artifact's SHA-256, which is compared with the file's. When the role is removed, the former
-    file is restored.
+    The stack must pin the artifact's SHA-256. When the role is removed, the former file is restored.
 
     >>> tool = Artifact(name="tool", file="tool-1.2", sha256="0" * 64)
     >>> print(plan_text(Delivered("/usr/local/bin/tool", tool, mode="755")))
@@ -266,8 +261,8 @@ class Delivered(Resource):
     """
 
     path: str  #: path of the file
-    artifact: Artifact  #: artifact of the stack, with the SHA-256 of the file
-    mode: str = "644"  #: permissions, in octal digits as ``stat`` prints them
+    artifact: Artifact  #: artifact of the stack, with a SHA-256
+    mode: str = "644"  #: permissions, in octal digits
 
     def probes(self) -> tuple[Probe, ...]:
         digest = self.artifact.sha256

@@ -13,15 +13,15 @@ from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside
 from hostwright.resources.files.paths import ABSENT, COMPILED_REMOVED, few
 from hostwright.resources.packages.dpkg import DPKG_LOCK
 
-#: program that updates the loader's cache. Steps run it under dpkg's lock, because dpkg's triggers run it too.
+#: command that updates the loader's cache; steps need dpkg's lock, because dpkg's triggers run it too
 LDCONFIG = "/sbin/ldconfig"
-RECORDS = "/var/lib/hostwright/unpacked"  #: directory of the records, one file per archive with the archive's name
-SET_ASIDE = "/var/lib/hostwright/set-aside"  #: directory for files of other owners that are in the way of Hostwright's
+RECORDS = "/var/lib/hostwright/unpacked"  #: directory with one record per archive
+SET_ASIDE = "/var/lib/hostwright/set-aside"  #: directory for other owners' files at the paths of Hostwright's
 
-#: Name with the suffix that ``mv --backup=numbered`` gives to an existing file: 1 is the oldest.
+#: name of a former file by ``mv --backup=numbered``; 1 is the oldest
 _NUMBERED = re.compile(r"(?P<path>.+)\.~(?P<number>[0-9]{1,18})~", re.ASCII)
 
-#: format of a line of a record, for ``find -printf``
+#: line of a record, for ``find -printf``
 LINE = "%y\\t%s\\t%T@\\t%p\\t%l\\n"
 
 _FILE_NAME = re.compile(r"(?!\.{1,2}$)[^/\0]+")
@@ -63,7 +63,7 @@ def placed_before(name: str) -> str:
 
 
 def keep_aside(entry: Entry) -> str:
-    """Command that keeps a copy of whatever has replaced a recorded file or link, unless the bytes are the same."""
+    """Command that copies whatever has replaced a recorded file or link, unless the bytes are the same."""
     return sh("keep_aside %s %s", entry.path, PurePosixPath(entry.path).parent / entry.target)
 
 
@@ -71,15 +71,15 @@ def keep_aside(entry: Entry) -> str:
 class ArchiveGone(RemovalState):
     """The files and links in an archive's record are gone, with the record and the scratch directory.
 
-    A partly written record is used too. A file that somebody put in the place of a recorded one is kept in
+    The record may be incomplete. A different file in the place of a recorded one is kept in
     ``/opt/hostwright/set-aside``.
     """
 
     name: str  #: name of the archive, as in ``ArchiveUnpacked``
-    #: directories of the files on the host. A directory is removed if it is empty and Hostwright made it.
+    #: directories of the files; removed if empty and made by Hostwright
     directories: tuple[str, ...]
     scratch: str  #: the scratch directory for unpacking
-    #: those of ``directories`` that were for this archive alone (``Part.deep``)
+    #: directories for this archive alone (``Part.deep``)
     trees: tuple[str, ...] = ()
 
     @property
@@ -131,7 +131,6 @@ class ArchiveGone(RemovalState):
 
 
 def _emptied(tree: str) -> str:
-    """Command that removes compiled Python files and empty directories below ``tree``, and no other files."""
     cache = sh(COMPILED_REMOVED, tree)
     return sh("if [ -d %s ]; then ", tree) + cache + sh("; find %s -mindepth 1 -type d -empty -delete; fi", tree)
 
@@ -140,7 +139,7 @@ def _emptied(tree: str) -> str:
 class SetBack(RemovalState):
     """Files that were moved from a directory to ``/var/lib/hostwright/set-aside`` are back, if their path is free.
 
-    Of several files that had the same name, the oldest is moved back and the others remain in the set-aside directory.
+    Of several files with one name, the oldest is moved back and the others stay.
     """
 
     directory: str  #: directory that the files were moved from

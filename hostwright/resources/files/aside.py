@@ -9,12 +9,12 @@ from hostwright.resources.files.paths import few
 
 ASIDE = "/opt/hostwright/set-aside"  #: directory with a subdirectory per day, never cleaned up
 
-NAMED = 8  #: maximum number of paths that a warning lists
+NAMED = 8  #: maximum number of paths in a warning
 
-#: ``keep_aside PATH [NEW]``: keep the file at PATH, which is about to be replaced by ``NEW``
+#: ``keep_aside PATH [NEW]``: copy the file at PATH, unless it equals its replacement
 KEEP_ASIDE = sh_file(__file__, "sh/keep_aside.sh", aside=ASIDE)
 
-#: ``oldest_back PATH``: move the oldest ``PATH.before-hostwright.*`` back to ``PATH`` if ``PATH`` is free
+#: ``oldest_back PATH``: move the oldest ``PATH.before-hostwright.*`` back to a free ``PATH``
 OLDEST_BACK = sh_file(__file__, "sh/oldest_back.sh")
 
 

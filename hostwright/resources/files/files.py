@@ -1,7 +1,7 @@
 """States of files, directories and links.
 
 A file is written to a temporary name, checked, flushed and renamed, so that no reader finds an incomplete file. The
-temporary name is always ``.NAME.hostwright-new``, so that the next write replaces the remains of an interrupted one.
+temporary name ``.NAME.hostwright-new`` is fixed, so that the next write replaces the remains of an interrupted one.
 """
 
 from __future__ import annotations
@@ -39,9 +39,8 @@ from hostwright.resources.originals import keep_original, made_directory
 class File(Resource):
     r"""A regular file with exactly this text, mode and owner is at a path.
 
-    The text is written to a temporary file, which is then renamed, so that no reader finds half of it. Missing parent
-    directories are created. The file from before Hostwright's first change is kept on the host and restored when the
-    role is removed. A plan shows the diff of the texts.
+    Readers never find half of the text. Missing parent directories are created. The file from before Hostwright's first
+    change is kept on the host and restored when the role is removed. A plan shows the diff of the texts.
 
     >>> motd = File("/etc/motd", "Kept by Hostwright.\n")
     >>> print(plan_text(motd))
@@ -51,16 +50,15 @@ class File(Resource):
     """
 
     path: str  #: path of the file
-    content: str  #: the complete text
-    mode: str = "644"  #: permissions, in octal digits as ``stat`` prints them
+    content: str  #: complete text of the file
+    mode: str = "644"  #: permissions, in octal digits
     owner: str = "root:root"  #: ``USER:GROUP``
-    #: a command with one ``%s``, the new file's name, that must succeed before the old file is replaced
+    #: command with one ``%s``, the new file's name, that must succeed before the replacement
     check: str = ""
-    backup: bool = False  #: whether to copy the former file to ``PATH.hostwright-backup`` before each change
-    #: commands to run after each change, so that it takes effect (``systemctl daemon-reload``)
+    backup: bool = False  #: whether to copy the former file to ``PATH.hostwright-backup``
+    #: commands after each change (``systemctl daemon-reload``)
     then: tuple[str, ...] = ()
-    #: lock to hold on the host during the change: ``dpkg`` if ``then`` has a command that dpkg's triggers also run
-    #: (ldconfig); default: none
+    #: lock during the change: ``dpkg`` if dpkg's triggers also run a command in ``then``
     lock: str = field(default="", metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -94,17 +92,16 @@ class File(Resource):
 
 @dataclass(frozen=True, slots=True)
 class Directory(Resource):
-    """A directory with this mode and owner is at a path.
+    """A directory with this mode and owner is at a path. Its content is not checked.
 
-    Its content is not checked. When the role is removed, the directory is removed if Hostwright made it and it is
-    empty.
+    When the role is removed, the directory is removed if Hostwright made it and it is empty.
 
     >>> print(plan_text(Directory("/srv/data", mode="750"), {"stat": "directory|755|root:root"}))
     ~ directory /srv/data: directory 755 root:root → directory 750 root:root
     """
 
     path: str  #: path of the directory
-    mode: str = "755"  #: permissions, in octal digits as ``stat`` prints them
+    mode: str = "755"  #: permissions, in octal digits
     owner: str = "root:root"  #: ``USER:GROUP``
 
     def probes(self) -> tuple[Probe, ...]:
@@ -127,10 +124,10 @@ class Directory(Resource):
 
 @dataclass(frozen=True, slots=True)
 class Link(Resource):
-    """A symbolic link to this target is at a path.
+    """A symbolic link to this target is at a path. The target need not exist.
 
-    A file or directory at the path is moved to ``PATH.before-hostwright.TIME``, as the plan shows, and is moved back
-    when the role is removed. A former link with another target is restored too. The target need not exist.
+    A file or directory at the path is moved to ``PATH.before-hostwright.TIME``. When the role is removed, it is moved
+    back, and a former link with another target is restored.
 
     >>> tool = Link("/usr/local/tool", "/opt/tool-1.2")
     >>> print(plan_text(tool, {"readlink": "/opt/tool-1.1"}))
@@ -141,7 +138,7 @@ class Link(Resource):
     """
 
     path: str  #: path of the link
-    target: str  #: target, exactly as it is written into the link
+    target: str  #: target, exactly as written into the link
 
     def probes(self) -> tuple[Probe, ...]:
         return (instead_probe(self.path), fixed_probe(self.path))
@@ -198,8 +195,8 @@ class JsonMerged(Resource):
     """A JSON file has at least these keys with these values; its other keys are kept.
 
     Objects are merged key by key; any other value is replaced. The former text is copied to ``PATH.hostwright-backup``.
-    A file that is not JSON is replaced, as the diff shows. If the file is larger than 64 KiB, the host is refused. When
-    the role is removed, the keys are removed or get their former values back, and changes by others are kept.
+    A file that is not JSON is replaced. A host whose file is larger than 64 KiB is refused. When the role is removed,
+    the keys are removed or get their former values back, and changes by others are kept.
 
     >>> daemon = JsonMerged("/etc/tool/daemon.json", '{"log": {"level": "warn"}}')
     >>> print(plan_text(daemon, {"stat": "regular file|644|root:root", "cat": '{"debug": true}'}))
@@ -207,8 +204,8 @@ class JsonMerged(Resource):
     """
 
     path: str  #: path of the file
-    wanted: str  #: text of a JSON object with the wanted keys and values
-    #: a command with one ``%s``, the new file's name, that must succeed before the old file is replaced
+    wanted: str  #: JSON object with the wanted keys and values
+    #: command with one ``%s``, the new file's name, that must succeed before the replacement
     check: str = ""
 
     def probes(self) -> tuple[Probe, ...]:
@@ -253,7 +250,7 @@ def merge(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-#: Shell function ``fixed PATH...``: print each path whose file cannot be replaced, with the reason.
+#: ``fixed PATH...``: print each path whose file cannot be replaced, with the reason
 _FIXED = sh_file(__file__, "sh/fixed.sh")
 
 RULE = "file-cannot-be-replaced"
@@ -286,7 +283,7 @@ def fixed_probe(path: str) -> Probe:
 
 
 def unless_fixed(change: Change, path: str, facts: Facts) -> Change | Refusal:
-    """Return ``change``, or a refusal if the file at ``path`` cannot be replaced (``fixed_probe(path)``)."""
+    """Return ``change``, or a refusal if ``fixed_probe(path)`` reports that the file cannot be replaced."""
     kind, _, where = facts[fixed_probe(path)].strip().partition("\t")
     where = where.partition("\t")[0]
     if kind not in _WHY:

@@ -19,12 +19,11 @@ from hostwright.resources.originals import FORGET, RECORDED, kept, mark_changed,
 class KeysGone(RemovalState):
     """A JSON file lacks the keys that Hostwright set, or has their former values; a key that others changed is kept.
 
-    The original file is restored byte for byte (or removed, if there was none) in two cases: nothing else has changed
-    in it, or it no longer has a JSON object.
+    The original file is restored byte for byte if nothing else has changed in it, or if it no longer has a JSON object.
     """
 
     path: str  #: path of the file
-    wanted: str  #: text of a JSON object with Hostwright's keys and values
+    wanted: str  #: JSON object with Hostwright's keys and values
     check: str = ""  #: command that checks the new file (``JsonMerged.check``)
 
     @property
@@ -57,10 +56,9 @@ class KeysGone(RemovalState):
         return self._marked(change, mark.ok) if rest != have else change
 
     def _marked(self, change: Change | None, written_down: bool) -> Change | None:
-        """Return the change with a command that creates the mark ``originals.changed(path)``.
+        """Add a command that creates the mark ``originals.changed(path)`` to the change.
 
-        ``RestartedAfter`` reads the mark, and restarts a service that reads the file only at start. If two stacks wrote
-        keys, the stack that is removed first restores the file from before both.
+        ``RestartedAfter`` reads the mark, and restarts a service that reads the file only at start.
         """
         if change is None:
             return None
@@ -69,7 +67,7 @@ class KeysGone(RemovalState):
         return replace(change, steps=tuple(replace(step, script=f"{head}\n{step.script}") for step in change.steps))
 
     def _forgotten(self) -> Change:
-        """Change for a file without Hostwright's keys: deletes the record that Hostwright wrote the file."""
+        """Delete the record that Hostwright wrote the file, for a file without Hostwright's keys."""
         step = Step(FORGET + sh("forget %s", self.path))
         return Change(f"file {self.path}", "another's", "as before: as it is", (step,))
 
@@ -97,7 +95,7 @@ def _object(answer: Answer) -> dict[str, Any] | None:
 def without(have: Mapping[str, Any], wanted: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``have`` with each value that ``merge(before, wanted)`` had set replaced by its value in ``before``.
 
-    A value that is no longer the one in ``wanted`` is kept.
+    A value that differs from ``wanted`` is kept.
     """
     result = dict(have)
     for key, value in wanted.items():

@@ -1,4 +1,4 @@
-"""Combined probes (``Pass``): one ``stat`` for many paths, and one ``sha256sum`` for the contents of many files."""
+"""Combined probes: one ``stat`` for many paths, and one ``sha256sum`` for the contents of many files."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import NamedTuple
 from hostwright.common.quoting import words
 from hostwright.plan.model import Answer, Pass, PassPart
 
-_ROOT = "/"  #: additional path, which exists on every host: if the output lacks it, ``stat`` failed
-_LINES = 4  #: number of lines that ``stat`` prints for each path
+_ROOT = "/"  #: additional path that always exists: without it in the output, ``stat`` failed
+_LINES = 4  #: lines that ``stat`` prints for each path
 _NO = Answer(1, "")
 _YES = Answer(0, "")
 
@@ -20,10 +20,10 @@ class AtPath(NamedTuple):
     """The file, directory or link at a path; links are not followed."""
 
     path: str
-    kind: str  #: file type as ``stat`` prints it: ``regular file``, ``symbolic link``
-    shown: str  #: kind, mode and owner: ``regular file|644|root:root``
+    kind: str  #: file type by ``stat``: ``regular file``
+    shown: str  #: type, mode and owner: ``regular file|644|root:root``
     size: str  #: size in bytes
-    named: str  #: quoted name, for a link with its target: ``'/a' -> '/b'``
+    named: str  #: quoted name, with a link's target: ``'/a' -> '/b'``
 
     @property
     def target(self) -> str | None:
@@ -36,7 +36,7 @@ class AtPath(NamedTuple):
 class StatPass(Pass):
     """Runs ``stat`` once for the paths of many probes; links are not followed."""
 
-    fails_with = 1  #: exit status of ``stat`` if a path does not exist
+    fails_with = 1
 
     def script(self, asked: Sequence[str]) -> str:
         return "stat -c '%n\n%F|%a|%U:%G\n%s\n%N' -- " + words((*asked, _ROOT))
@@ -53,7 +53,7 @@ class StatPass(Pass):
 class SumPass(Pass):
     """Runs ``sha256sum`` once for the files of many probes, whose arguments are ``SHA256:PATH``."""
 
-    fails_with = 1  #: exit status of ``sha256sum`` if a file differs
+    fails_with = 1
 
     def script(self, asked: Sequence[str]) -> str:
         rows = (f"{digest}  {path}" for digest, _, path in (word.partition(":") for word in asked))
@@ -87,7 +87,7 @@ def _found(lines: str) -> AtPath:
 
 
 def shown(path: str) -> PassPart:
-    """Part of ``STATS`` whose answer is kind, mode and owner, as ``stat -c '%F|%a|%U:%G'`` prints them."""
+    """Part of ``STATS`` whose answer is type, mode and owner, as ``stat -c '%F|%a|%U:%G'`` prints them."""
     return seen([path], lambda found: Answer(0, f"{found[0].shown}\n") if found[0] else _NO)
 
 
@@ -97,7 +97,7 @@ def there(path: str) -> PassPart:
 
 
 def leads(path: str) -> PassPart:
-    """Part of ``STATS`` whose answer is a link's target or another file's kind, like ``paths.instead_probe``."""
+    """Part of ``STATS`` whose answer is a link's target or another file's type, like ``paths.instead_probe``."""
 
     def read(found: Sequence[AtPath | None]) -> Answer | None:
         match found[0]:
@@ -150,10 +150,7 @@ def link_without(path: str, other: str) -> PassPart:
 
 
 def holds(path: str, text: str) -> PassPart | None:
-    """Part of ``SUMS`` for a file with exactly this text, which is then the answer.
-
-    Returns ``None`` if the text is empty or cannot be hashed.
-    """
+    """Part of ``SUMS`` for a file with exactly this text; ``None`` if the text is empty or cannot be hashed."""
     if not text or "\0" in text:
         return None
     try:

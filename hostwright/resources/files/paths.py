@@ -10,8 +10,8 @@ from hostwright.plan.model import PROBE_CAP_BYTES, Probe
 from hostwright.resources.files import passes
 
 ABSENT = "absent"
-ASIDE_NAME = "%s.before-hostwright.TIME"  #: new name, as plans show it, of a file in a link's place
-TOO_LARGE = "too-large-to-read"  #: name of the rule that refuses a host with a file too large for a probe
+ASIDE_NAME = "%s.before-hostwright.TIME"  #: name in plans of a file that a link replaces
+TOO_LARGE = "too-large-to-read"  #: rule that refuses a host with a file too large for a probe
 
 
 def few(items: list[str], most: int = 3) -> str:
@@ -19,15 +19,14 @@ def few(items: list[str], most: int = 3) -> str:
     return "; ".join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")
 
 
-#: Commands that rename a file or directory that is at the path of a wanted link; the path replaces each ``%s``.
+#: commands that rename a file or directory at the path ``%s`` of a wanted link
 MOVED_ASIDE = (
     "if [ -e %s ] && [ ! -L %s ]; then mv -T -- %s %s.before-hostwright.$(date +%%Y-%%m-%%dT%%H-%%M-%%S).$$; fi"
 )
-#: output of ``instead_probe`` for a path that is not a link → its name in a plan; no link has such a target
+#: output of ``instead_probe`` for a path that is not a link → its name in a plan
 INSTEAD = {"/directory": "directory", "/file": "file"}
 
 
-#: Command that removes compiled Python files below a directory; its path replaces ``%s``.
 COMPILED_REMOVED = "find %s -name __pycache__ -prune -exec rm -rf -- {} +"
 
 
@@ -45,7 +44,7 @@ def moved_aside(what: str, path: str) -> str:
 
 
 def stat_probe(path: str) -> Probe:
-    """Probe that prints kind, mode and owner (``regular file|644|root:root``); it fails if nothing is at the path."""
+    """Probe that prints type, mode and owner (``regular file|644|root:root``); it fails if nothing is at the path."""
     return Probe(sh("stat -c '%%F|%%a|%%U:%%G' -- %s", path), root=True, part=passes.shown(path))
 
 
@@ -68,7 +67,7 @@ def unified(path: str, have: str, want: str, wanted_by: str = "stack") -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-#: Format string for commands; its arguments: the path (three times), the new file, the path, a mode, the new file.
+#: commands; placeholders: the path (three times), the new file, the path, a mode, the new file
 _STRICTER = (
     """mode=777; if [ -f %s ] && [ "$(stat -Lc %%u -- %s)" = "$(id -u)" ]; then """
     """chown --reference=%s -- %s; mode=$(stat -Lc %%a -- %s); fi; """
@@ -81,8 +80,8 @@ def write_script(
 ) -> str:
     """Commands that write ``content`` to ``path`` atomically; in ``check``, ``%s`` stands for the new file's name.
 
-    ``stricter``: if root owns the present file, the new one keeps its owner and group, and no permission is added to
-    its mode. A write that fails leaves no temporary file.
+    ``stricter``: if root owns the present file, the new one keeps its owner and group, and gets no further permissions.
+    A failed write leaves no temporary file.
     """
     pure = PurePosixPath(path)
     new = str(pure.parent / f".{pure.name}.hostwright-new")

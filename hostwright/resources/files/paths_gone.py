@@ -1,7 +1,7 @@
 """States for the removal of a role: each path is as it was before Hostwright's first change.
 
-The states read the record that ``originals`` keeps on the host. A host that an earlier version provisioned has no
-record. On such a host a file is removed only if its name or its bytes prove that Hostwright wrote it.
+On a host that an earlier version provisioned without the record of ``originals``, a file is removed only if its name or
+its bytes prove that Hostwright wrote it.
 """
 
 from __future__ import annotations
@@ -37,16 +37,15 @@ def leftovers(path: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Original(RemovalState):
-    """A path is as it was before Hostwright's first change: free, or with the file or link that was there.
+    """A path is as it was before Hostwright's first change: free, or with the former file or link.
 
-    A link that somebody has changed since is kept. The file of a package that was installed later is kept too. Files
-    that had to be moved aside are moved back, the oldest first. Parent directories that Hostwright made for the path
-    are removed if they are empty.
+    A link that somebody has changed since, and the file of a package that was installed later, are kept. Files that
+    were moved aside are moved back, the oldest first. Empty parent directories that Hostwright made are removed.
     """
 
     path: str  #: path of the file or link
     then: tuple[str, ...] = ()  #: commands that make the change take effect (``systemctl daemon-reload``)
-    ours: str = ""  #: the file or link that Hostwright wrote, as ``as_file`` or ``as_link`` returns it
+    ours: str = ""  #: file or link that Hostwright wrote, by ``as_file`` or ``as_link``
 
     @property
     def _is_link(self) -> bool:
@@ -76,7 +75,7 @@ class Original(RemovalState):
             return None
         have = ABSENT if not words & {"there", "other"} else "another's" if theirs else "ours" if mine else "there"
         clean = [sh("rm -f -- %s %s %s", *leftovers(self.path)), *self.then] if mine and not theirs else []
-        # The removal of another stack may have restored this path already.
+        # removing another stack may have restored this path already
         due = [sh("[ -e %s ] || exit 0", written(self.path))] if "written" in words else []
         script = "\n".join([*due, FORGET, *put, *clean, sh("forget %s", self.path)])
         diff = self._diff(facts, words) if put else ""
@@ -84,21 +83,20 @@ class Original(RemovalState):
         return Change(what, have, f"as before: {want}", (Step(script),), diff=diff)
 
     def _mine(self, words: set[str]) -> bool:
-        """Whether Hostwright wrote the file or link: by the record or, without a record, by its name or content."""
+        """Whether Hostwright wrote the file or link: by the record, else by its name or content."""
         beyond_doubt = OUR_NAME in self.path or "ours" in words
         return "written" in words or (not words & {"record", "owned"} and "there" in words and beyond_doubt)
 
     def _theirs(self, words: set[str]) -> bool:
         """Whether somebody else has replaced Hostwright's file or link.
 
-        A path that dpkg assigns to a package is not evidence: Hostwright may have moved the package's file aside and
-        put a link in its place.
+        That dpkg assigns the path to a package proves nothing: Hostwright may have replaced the package's file by a
+        link.
         """
         elsewhere = self._is_link and "there" in words and "ours" not in words
         return elsewhere or "other" in words or ("owned" in words and not words >= {"ours", "aside"})
 
     def _put(self, words: set[str]) -> tuple[list[str], str]:
-        """Commands that restore the former state, and a short description of that state."""
         pure = PurePosixPath(self.path)
         if "kept" in words:
             new, copy = f"{pure.parent}/.{pure.name}.hostwright-new", kept(self.path)
@@ -112,7 +110,6 @@ class Original(RemovalState):
         return [sh("rm -f -- %s", self.path), *back] if "there" in words or back else [], want
 
     def _back(self, words: set[str]) -> tuple[list[str], str]:
-        """Commands that move the former file back to the path, if it is free, and a short description of the result."""
         if words & {"there", "other"}:
             return [], "as it is"
         if "aside" not in words:

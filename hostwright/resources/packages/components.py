@@ -11,7 +11,7 @@ from hostwright.resources.files.files import Absent, File
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.files.paths_gone import Original
 
-#: lines ``FILE:LINE`` of all sources that apt reads; an empty line ends a stanza
+#: lines ``FILE:LINE`` of all apt sources; an empty line ends a stanza
 APT_SOURCES = Probe(
     "for f in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do\n"
     '  [ ! -f "$f" ] || { sed "s|^|$f:|" "$f"; echo "$f:"; }\ndone',
@@ -79,9 +79,9 @@ def _of_stanza(path: str, stanza: Mapping[str, str]) -> Iterator[SourceEntry]:
 class AptComponents(Resource):
     r"""apt reads these components of the distribution's own archive.
 
-    The host's sources are not changed. A separate source list adds the components that the sources lack, for the
-    release, its updates and its security fixes, with the URIs and keys of these sources. If no source is an archive of
-    the distribution, the host is refused. When the role is removed, the list is removed.
+    A separate source list adds the components that the host's sources lack, with the URIs and keys of these sources,
+    for the release, its updates and its security fixes. A host without a source of the distribution is refused. When
+    the role is removed, the list is removed.
 
     >>> more = AptComponents("/etc/apt/sources.list.d/more.list", ("non-free",))
     >>> debian = {"os-release": "ID=debian\nVERSION_CODENAME=trixie\n"}
@@ -93,7 +93,7 @@ class AptComponents(Resource):
     """
 
     path: str  #: path of the separate list, below ``/etc/apt/sources.list.d``
-    components: tuple[str, ...]  #: the components to read, such as ``non-free``
+    components: tuple[str, ...]  #: components to read, such as ``non-free``
 
     def probes(self) -> tuple[Probe, ...]:
         absent = Absent(self.path, "the host's own sources name these components")
@@ -140,7 +140,7 @@ def _is_file(key: str) -> bool:
 
 
 def _is_own(entry: SourceEntry, release: Mapping[str, str]) -> bool:
-    """Whether the entry is the distribution's archive or a mirror of that archive, by the suite and the URI's end."""
+    """Whether the entry is the distribution's archive or a mirror of it, by the suite and the URI's end."""
     codename, name = release.get("VERSION_CODENAME", ""), release.get("ID", "")
     suites = {codename, f"{codename}-updates", f"{codename}-security", f"{codename}/updates"}
     last = entry.uri.rstrip("/").rpartition("/")[2]

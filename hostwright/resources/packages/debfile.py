@@ -30,8 +30,8 @@ class DebFile(Resource):
 
     Use it if no repository of the host has this version. The package's dependencies are installed from the host's
     repositories. The change restarts ``unit`` if the unit is enabled, because a running unit would keep using deleted
-    files. To start or stop the unit, use ``Service`` too. If ``file`` is missing or empty on the host, the
-    package is reinstalled. When the role is removed, the package is removed, unless it was installed before.
+    files. If ``file`` is missing or empty on the host, the package is reinstalled. When the role is removed, the
+    package is removed, unless it was installed before.
 
     >>> file = Artifact(name="agent", file="agent_2.1_amd64.deb", sha256="0" * 64)
     >>> print(plan_text(DebFile(file, "agent", "2.1"), {"dpkg-query": "agent\t2.0\tii \n"}))
@@ -45,7 +45,7 @@ class DebFile(Resource):
     package: str  #: name of the package
     version: str  #: version of the package, as dpkg writes it
     unit: str = ""  #: systemd unit to restart after the installation
-    file: str = ""  #: path of one of the package's files; if missing or empty, the package is damaged
+    file: str = ""  #: path of a packaged file; if missing or empty, the package is damaged
 
     @property
     def _there(self) -> Probe:
@@ -84,9 +84,8 @@ class DebFile(Resource):
 class DebFiles(Resource):
     r"""Packages from files of the stack that need each other's exact version are installed, all by one run of dpkg.
 
-    apt cannot change one of these packages alone. After somebody has replaced one with ``dpkg -i``, apt changes none of
-    them. All other dependencies must be installed already. When the role is removed, the packages are removed, unless
-    they were installed before.
+    apt cannot change one of these packages alone. All other dependencies must be installed already. When the role is
+    removed, the packages are removed, unless they were installed before.
 
     >>> file = Artifact(name="agent", file="agent_2.1_amd64.deb", sha256="0" * 64)
     >>> library = Artifact(name="library", file="libagent_2.1_amd64.deb", sha256="0" * 64)

@@ -2,8 +2,7 @@
 
 A package is kept if it was installed before the first change, or if a remaining package needs it. The packages to
 remove are computed here from dpkg's dependencies and named in the plan; ``apt-get`` purges exactly these. ``apt-get
-autoremove`` would also remove packages that are unneeded for other reasons, and would keep a package that another one
-merely recommends.
+autoremove`` would also remove packages that are unneeded for other reasons.
 """
 
 from __future__ import annotations
@@ -42,18 +41,18 @@ from hostwright.resources.packages.dpkg import (
 )
 from hostwright.resources.packages.others import Others, PackageDirectory
 
-#: Probe that prints each package's name, dependencies, recommendations and virtual packages, without versions.
+#: name, dependencies, recommendations and virtual packages of each package, without versions
 DEPENDS = Probe(
     "dpkg-query -W -f='${Package}\\t${Pre-Depends}, ${Depends}\\t${Recommends}\\t${Provides}\\n' |"
     " sed 's/ *([^)]*)//g'",
     cap_bytes=4 * 1024 * 1024,
 )
 MANUAL = Probe("apt-mark showmanual", cap_bytes=256 * 1024)
-#: lines ``LABEL PACKAGE``: dependencies that apt installed for Hostwright's packages (``DebsGone.label``)
+#: lines ``LABEL PACKAGE``: dependencies that apt installed for Hostwright's packages
 WERE_BROUGHT = Probe(sh("cat %s", BROUGHT), root=True, cap_bytes=256 * 1024)
 KERNELS = ("linux-image-", "linux-modules-")  #: prefixes of packages that are never removed
 
-Groups = tuple[tuple[str, ...], ...]  #: dependencies; each group has the names of alternatives, any of which is enough
+Groups = tuple[tuple[str, ...], ...]  #: dependencies: groups of alternatives
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,6 @@ def parse_depends(text: str) -> Mapping[str, Row]:
 
 
 def _names(text: str) -> set[str]:
-    """Parse a list of package names, and leave out the architectures."""
     return {name.partition(":")[0] for name in text.split()}
 
 
@@ -117,7 +115,7 @@ class Database:
         self._brought = [line.split(" ") for line in facts[WERE_BROUGHT].text.splitlines()]
         self._providers: dict[str, set[str]] = {}
         for name in self.present:
-            # A native package's dependencies need native packages, whose names have no architecture.
+            # names of native packages have no architecture; their dependencies need native packages
             for provided in () if ":" in name else (name, *self._row(name).provides):
                 self._providers.setdefault(provided, set()).add(name)
 
@@ -149,7 +147,7 @@ class Database:
     def brought_by(self, names: set[str], label: str) -> set[str]:
         """Packages that were installed as dependencies of ``names``, or are recorded for ``label``.
 
-        Leaves out packages from before the first change, manually installed ones and kernels.
+        Without packages from before the first change, manually installed ones and kernels.
         """
         reached = _walk(names, lambda name: self._chosen(self._row(name).needs))
         earlier = {row[1] for row in self._brought if len(row) == 2 and row[0] == label} & self.present
@@ -163,7 +161,7 @@ class Database:
         return _walk(self.present - candidates, self._needs)
 
     def _needs(self, name: str) -> Iterator[str]:
-        """Packages that ``name`` depends on or, if ``name`` is new since the first change, recommends."""
+        """Packages that ``name`` depends on or, if it is new since the first change, recommends."""
         old = self.was_there(name)
         yield from self._chosen(self._row(name).needs, as_before=old)
         if not old:
@@ -180,7 +178,7 @@ class Database:
             yield from old or providers
 
 
-#: Shell function ``take VERB PACKAGE...``: remove or purge those of the packages that are installed, and no others.
+#: ``take VERB PACKAGE...``: remove or purge those that are installed, and no others
 TAKE = ALONG + sh_file(
     __file__,
     "sh/take.sh",
@@ -196,17 +194,15 @@ TAKE = ALONG + sh_file(
 class DebsGone(RemovalState):
     """None of these packages is installed, unless it was before the first change or another package needs it.
 
-    A dependency of a removed package is removed too, if it was not installed before, is not marked as manually
-    installed, and no remaining package needs it. If packages from before became held or manually installed, these marks
-    are reverted.
+    A dependency of a removed package is removed too, if it is new, not marked as manually installed, and not needed by
+    a remaining package. New holds and manual marks of packages from before are reverted.
     """
 
     packages: tuple[str, ...]  #: names of the packages
-    common: bool = False  #: whether other people may use the packages too, which are then kept without a record
-    #: label of these packages in the record of dependencies, where it stays until they are removed; default: the first
-    #: package's name
+    common: bool = False  #: whether other people may use the packages; without a record they are then kept
+    #: label in the record of dependencies; default: the first package's name
     label: str = ""
-    #: directory for these packages only. Other files in the directory are kept, and the plan names them.
+    #: directory for these packages only; other files in it are kept and named in the plan
     tree: PackageDirectory | None = None
 
     def probes(self) -> tuple[Probe, ...]:
@@ -247,7 +243,7 @@ class DebsGone(RemovalState):
 
 
 def _back(tree: str) -> Change:
-    """Change that moves a directory back to ``tree``, from which it was moved for the packages."""
+    """Change that moves the directory from before the packages back to ``tree``."""
     step = Step(OLDEST_BACK + sh("oldest_back %s", tree))
     return Change(f"directory {tree}", ABSENT, "as before: the former directory", (step,))
 
@@ -267,7 +263,7 @@ def _script(
 ) -> str:
     """Commands that purge ``going``, remove the holds of ``unheld``, and mark ``auto`` as automatically installed.
 
-    A package whose configuration files remained on the host before the first change is removed without a purge. The
+    A package is removed without a purge if only its configuration files were on the host before the first change. The
     dependencies ``came`` are recorded first: after an interrupted purge, only the record shows why they are installed.
     """
     had_configuration = {name for name, row in (db.before or {}).items() if row.configuration_only}

@@ -1,4 +1,4 @@
-"""dpkg's database on a host, and the options for apt and dpkg: shared by all resources of packages."""
+"""dpkg's database on a host, and options for apt and dpkg: shared by all resources of packages."""
 
 from __future__ import annotations
 
@@ -16,69 +16,66 @@ from hostwright.stack.stack import Artifact
 
 DPKG_LOCK = "dpkg"
 
-#: Maximum number of attempts of a step that fetches from a mirror and fails with a transient error. The attempts and
-#: the delays between them (``hostwright.apply.jobs.transient``) take more than a minute, enough for a resolver to
-#: restart or a mirror to synchronise.
+#: maximum number of attempts to fetch from a mirror; with delays, they take over a minute
 MIRROR_TRIES = 5
 
-#: Probe for dpkg's database. Fields of a row: name with architecture, version, state ("ii " installed, "hi " installed
-#: and held, "rc " removed, "iF " half-configured …), architecture, source package.
+#: dpkg's database; fields of a row: name with architecture, version, state ("ii " installed, "hi " held, "rc " removed,
+#: "iF " half-configured …), architecture, source package
 DPKG = Probe(
     "dpkg-query -W -f='${Package}:${Architecture}\\t${Version}\\t${db:Status-Abbrev}\\t${Architecture}\\t"
     "${source:Package}\\n'",
     cap_bytes=1024 * 1024,
 )
 
-#: names of the packages that apt marks as automatically installed, one per line
+#: packages that apt marks as automatically installed, one per line
 AUTOMATIC = Probe(
     "sed -n -e '/^Package: /h' -e '/^Auto-Installed: 1/{g;s/^Package: //p}' /var/lib/apt/extended_states",
     cap_bytes=256 * 1024,
 )
 
-#: 600 s: unattended-upgrades may take that long on a slow disk (Azure/aks-engine#1538, #3068). AutomaticRemove=false: a
-#: site may have configured apt to autoremove with every command (mvo5/unattended-upgrades#276), and a step must do
-#: exactly what the plan shows.
+#: 600 s: unattended-upgrades may take that long (Azure/aks-engine#1538). AutomaticRemove=false: a site may have apt
+#: autoremove with every command (mvo5/unattended-upgrades#276).
 APT_OPTIONS = (
     "-y -q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 -o APT::Get::AutomaticRemove=false "
     "-o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold"
 )
 APT_GET = "DEBIAN_FRONTEND=noninteractive apt-get " + APT_OPTIONS
-#: Options for apt to read only the installed packages and no package lists. apt then takes 20 ms instead of a second.
+#: options for apt to read no package lists, which takes 20 ms instead of a second
 NO_LISTS = (
     "-o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists=/nonexistent/ "
     "-o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache="
 )
 
-#: file with the id of a boot, and the packages that were unpacked in that boot and may not be flushed to disk
+#: file with a boot id, and the packages unpacked in that boot that may not be flushed to disk
 UNSYNCED = "/var/lib/hostwright/origin/unsynced"
-#: Shell functions ``stopped`` and ``synced``, which read and write the record ``UNSYNCED``.
+#: shell functions ``stopped`` and ``synced``, which read and write ``UNSYNCED``
 ABOUT_UNSYNCED = sh_file(__file__, "sh/unsynced.sh", unsynced=UNSYNCED)
 
-#: Program for ``sh -c`` that runs its arguments; if a lock is held, it retries every 2 s for 10 minutes.
+#: program for ``sh -c`` that retries its arguments every 2 s for 10 minutes while a lock is held
 PATIENCE = (
     'n=0; until output=$("$@" 2>&1); do case $output in *"locked by another process"*|*"Could not get lock"*) ;; '
     '*) n=300 ;; esac; n=$((n + 1)); [ "$n" -le 300 ] || { printf "%s\\n" "$output"; exit 1; }; sleep 2; done; '
     'printf "%s\\n" "$output"'
 )
-#: Prefix for commands that do not wait for a lock themselves: apt-mark, dpkg, ``apt-get update``.
+#: prefix for commands that do not wait for a lock: apt-mark, dpkg, ``apt-get update``
 PATIENTLY = sh("sh -c %s patiently", PATIENCE)
 
-#: Command that holds the packages whose names follow. ``apt-mark hold`` is slower, because it reads all of apt's lists.
+#: command that holds the packages whose names follow, faster than ``apt-mark hold``, which reads all of apt's lists
 HOLD = PATIENTLY + sh(" sh -c %s hold ", 'printf "%s hold\\n" "$@" | dpkg --set-selections')
 
-#: Shell function ``along``: print the packages that apt would remove in addition to the given ones.
+#: ``along``: print the packages that apt would remove in addition to the given ones
 ALONG = sh_file(__file__, "sh/along.sh", no_lists=NO_LISTS)
-#: Shell functions ``fetch_lists``, ``notes`` and ``not_fetched``: fetch apt's lists, and report failures.
+#: shell functions ``fetch_lists``, ``notes`` and ``not_fetched``
 LISTS = sh_file(__file__, "sh/lists.sh", apt_options=APT_OPTIONS, patiently=PATIENCE)
-#: Shell function ``configured``: configure unpacked packages, even if their services cannot start.
+#: ``configured``: configure unpacked packages, even if their services cannot start
 UNSTARTED = sh_file(__file__, "sh/mending/unstarted.sh", patiently=PATIENCE)
 
 
 def mend_script(removable: Iterable[str] = (), leaving: Iterable[str] = (), patterns: tuple[str, ...] = ()) -> str:
     """Commands that leave no package half-installed, half-configured or waiting for a trigger.
 
-    First, they remove the packages ``leaving``, whose names match ``patterns``. Later they may remove ``removable``. If
-    apt needs to remove another package, the commands fail and name that package.
+    They first remove the packages ``leaving``, whose names match ``patterns``, and later may remove ``removable``. If
+    apt needs to remove another package, they fail and name it.
     """
     gone = " ".join(leaving)
     values = {"patiently": PATIENCE, "apt_options": APT_OPTIONS}
@@ -108,12 +105,12 @@ def _looked(leaving: tuple[str, ...], services: tuple[str, ...] = ()) -> str:
 
 
 def _barred(leaving: Iterable[str]) -> str:
-    """Text of apt preferences that forbid to install packages whose names match ``leaving``; ``!`` marks exceptions."""
+    """Text of apt preferences against packages whose names match ``leaving``; ``!`` marks exceptions."""
     pins = ((pattern.removeprefix("!"), 500 if pattern.startswith("!") else -1) for pattern in leaving)
     return "\n\n".join(f"Package: {pattern}\nPin: version *\nPin-Priority: {priority}" for pattern, priority in pins)
 
 
-MOST_ROWS = 8192  #: maximum number of cached rows for each filter, our choice; a host has several hundred rows
+MOST_ROWS = 8192  #: maximum number of cached rows of a filter (our choice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +121,7 @@ class Installed:
     version: str
     state: str
     architecture: str = field(default="", compare=False)  #: empty for rows of ``PACKAGES_BEFORE``
-    source: str = field(default="", compare=False)  #: source package; empty for rows of ``PACKAGES_BEFORE``
+    source: str = field(default="", compare=False)  #: empty for rows of ``PACKAGES_BEFORE``
 
     @property
     def base(self) -> str:
@@ -163,8 +160,7 @@ def dpkg_table(facts: Facts) -> Mapping[str, Installed]:
 def dpkg_rows(facts: Facts, wanted: Callable[[Installed], bool]) -> tuple[Installed, ...]:
     """Rows of dpkg's database for which ``wanted`` is true, sorted by name.
 
-    ``wanted`` must be pure and hashable, such as a module-level function, because it is the key of cached results. A
-    plan that uses these rows is not affected by changes of other rows (``Facts.table``).
+    ``wanted`` must be pure and hashable, such as a module-level function, because it is the key of cached results.
     """
     return facts.table(DPKG, _by_choice)[wanted]
 
@@ -194,11 +190,11 @@ class _Chosen(dict[Callable[[Installed], bool], tuple[Installed, ...]]):
 
 
 class _Decision:
-    """Results of a filter, cached by row: hosts have most rows in common, and equal rows are one object."""
+    """Results of a filter, cached by row, because equal rows of several hosts are one object."""
 
     def __init__(self, wanted: Callable[[Installed], bool]):
         self._wanted = wanted
-        self._known: dict[int, tuple[bool, Installed]] = {}  # with the row, so that no other row gets its id
+        self._known: dict[int, tuple[bool, Installed]] = {}  # keeps the row's id from being reused
 
     def is_wanted(self, row: Installed) -> bool:
         known = self._known.get(id(row))
@@ -223,7 +219,7 @@ def _by_choice(text: str) -> Mapping[Callable[[Installed], bool], tuple[Installe
 def parse_dpkg(text: str) -> Mapping[str, Installed]:
     """Rows of ``DPKG`` by package name; other lines are ignored.
 
-    A package of a foreign architecture has the architecture in its name (``libc6:i386``): it is a different package.
+    The name of a package of a foreign architecture includes the architecture (``libc6:i386``).
     """
     lines = text.splitlines()
     kinds = dict(filter(None, map(_kind, lines)))
@@ -240,7 +236,6 @@ def _kind(line: str) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=MOST_ROWS)
 def _row(line: str, own: str) -> Installed | None:
-    """Parse a line from a host with the architecture ``own``; ``None`` if the line is not a row."""
     row = line.split("\t")
     return Installed(_named(row[0], own), *row[1:]) if len(row) in (3, 5) else None
 

@@ -14,7 +14,7 @@ from hostwright.resources.files.paths import few
 from hostwright.resources.packages.dpkg import dpkg_table
 from hostwright.stack.store.debs import MirroredDeb, PackageMirror
 
-#: probes whose answers ``take`` reads, in addition to dpkg's database
+#: probes for ``take``, in addition to dpkg's database
 PROBES: tuple[Probe, ...] = (OS_RELEASE, UNAME)
 
 
@@ -22,18 +22,17 @@ PROBES: tuple[Probe, ...] = (OS_RELEASE, UNAME)
 class Taken:
     """Files from the mirror for one change: the packages to install, and their possible dependencies.
 
-    Packages that the host has at the same version are left out. Without a mirror ``files`` is empty, and apt reads the
+    Without packages that the host has at the same version. Without a mirror ``files`` is empty, and apt reads the
     host's own sources.
     """
 
     files: tuple[MirroredDeb, ...] = ()
-    #: whether only dependencies are from the mirror, and the packages themselves from another source list
+    #: whether only the dependencies are from the mirror
     beside: bool = False
-    lacking: str = ""  #: reason why the mirror cannot serve the change; empty if it can
+    lacking: str = ""  #: reason why the mirror cannot serve the change
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the artifacts."""
         return tuple(file.name for file in self.files)
 
     @property
@@ -51,7 +50,8 @@ class Taken:
 def take_for_others(mirror: PackageMirror | None, facts: Facts, words: Iterable[str]) -> Taken:
     """Files of distribution packages that packages from a repository on the host's own disk may need.
 
-    ``words`` are the latter packages (``name`` or ``name=version``). Empty if the mirror has no record of them.
+    ``words`` are the packages of that repository (``name`` or ``name=version``). Empty if the mirror has no record of
+    them.
     """
     names = tuple(word.partition("=")[0] for word in words)
     if mirror is None or not names:
@@ -77,5 +77,4 @@ def take(mirror: PackageMirror | None, facts: Facts, words: Iterable[str]) -> Ta
 
 
 def _installed(facts: Facts) -> frozenset[tuple[str, str]]:
-    """Names and versions of the installed packages."""
     return frozenset((row.base, row.version) for row in dpkg_table(facts).values() if row.present)

@@ -1,4 +1,4 @@
-"""Combined probe (``Pass``) for package names: one ``grep`` in dpkg's database for the patterns of all roles."""
+"""Combined probe for package names: one ``grep`` in dpkg's database for the patterns of all roles."""
 
 from __future__ import annotations
 

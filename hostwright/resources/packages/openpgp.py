@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 _KEY, _SUBKEY, _SIGNATURE = 6, 14, 2  #: packet tags (RFC 4880, 4.3)
-_BINDING = {0x10, 0x11, 0x12, 0x13, 0x18, 0x1F}  #: types of signatures that limit the lifetime of a key (5.2.1)
+_BINDING = {0x10, 0x11, 0x12, 0x13, 0x18, 0x1F}  #: signatures that limit the lifetime of a key (5.2.1)
 _EXPIRES, _MADE, _FLAGS = 9, 2, 27  #: subpacket types (5.2.3.1)
 _SIGNS = 0x02  #: flag of a key that signs data (5.2.3.21)
 
@@ -25,8 +25,7 @@ def dearmored(key: bytes) -> bytes:
 def fingerprints(ring: bytes) -> tuple[str, ...]:
     """Fingerprint of each primary key in a keyring (RFC 4880, 12.2).
 
-    Raises ``ValueError`` for data that is not a keyring, and for keys of a version other than 4, which have another
-    kind of fingerprint.
+    Raises ``ValueError`` for data that is not a keyring, and for keys of a version other than 4.
     """
     found = []
     for tag, body in _packets(ring):

@@ -1,4 +1,4 @@
-"""Differences of a directory from its packages: files that people added or changed, and missing files.
+"""Differences between a directory and its packages: files that people added or changed, and missing files.
 
 Added files are left in place. Changed files are copied before dpkg deletes or replaces them.
 """
@@ -16,14 +16,14 @@ from hostwright.resources.files.archives_gone import RECORDS
 from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside, stays
 from hostwright.resources.files.paths import MOVED_ASIDE, moved_aside
 
-INFO = "/var/lib/dpkg/info"  #: dpkg's lists of the files of each package
+INFO = "/var/lib/dpkg/info"  #: directory with the list of each package's files
 
-#: maximum size in bytes of the probe's output. A toolkit whose files are all missing needs 1 MB: 8,000 lines.
+#: maximum number of bytes of output; a toolkit without any of its files needs 1 MB
 CAP_BYTES = 4 * 1024 * 1024
-#: maximum number of bytes that a probe hashes, to find changed files with old mtimes. Hashing them takes 0.25 s.
+#: maximum number of bytes that a probe hashes, in 0.25 s
 LOOK_BYTES = 128 * 1024 * 1024
-#: Shell functions. ``others TREE [LIBRARY...]``: print the differences of a directory from its packages.
-#: ``keep_changed TREE PACKAGE...``: copy the changed files of these packages.
+#: ``others TREE [LIBRARY...]``: print the differences of a directory from its packages. ``keep_changed TREE
+#: PACKAGE...``: copy the changed files of these packages.
 _OTHERS = sh_file(__file__, "sh/others.sh", info=INFO, records=RECORDS, files=originals.FILES, look_bytes=LOOK_BYTES)
 
 
@@ -52,7 +52,7 @@ class Others:
     tree: str
     added: tuple[str, ...] = ()
     changed: tuple[tuple[str, str], ...] = ()  #: pairs of package and path
-    by_hand: bool = False  #: whether the directory has programs, and no package owns any of its files
+    by_hand: bool = False  #: whether the directory has programs, but no files of packages
     waiting: bool = False  #: whether the directory is missing, and a former one was moved aside
 
     @classmethod

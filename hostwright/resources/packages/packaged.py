@@ -1,7 +1,7 @@
 """States of the files of packages: all exist, and their links have the right targets.
 
-``dpkg -V`` would hash gigabytes. These states find the usual damage without hashing: a missing file, an empty library,
-a link with another target, a program that reports another version. They reinstall the package that owns the file.
+``dpkg -V`` would hash gigabytes. These states find the usual damage without hashing and reinstall the package: a
+missing file, an empty library, a link with another target, a program that reports another version.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ _VERSION = Pattern(r"[0-9]\.[0-9]")
 def reinstall_script(rows: tuple[Installed, ...], source: str, mirrored: tuple[Artifact, ...] = ()) -> str:
     """Commands that reinstall these packages, each at its installed version.
 
-    Holds are kept. So are the marks of automatically installed packages, which ``apt-get`` would remove: without the
-    mark a package remains installed after all packages that depend on it are removed.
+    Holds are kept, and so are marks of automatic installation, without which a package would never be autoremoved.
     """
     lines = [
         "auto=$(apt-mark showauto " + words(tuple(row.name for row in rows)) + ")",
@@ -60,10 +59,9 @@ class PackagedTree(Resource):
     r"""All files of packages below ``root`` exist, and the links of their libraries have the right targets.
 
     In ``libraries``, a packaged link must point to another packaged file of the same stem in the same directory, and a
-    packaged file must not be empty. Contents are not compared: ``dpkg -V`` would hash gigabytes. Damaged packages are
-    reinstalled at their installed versions, and keep their holds. If a packaged link points to a file that no package
-    owns, the file is moved aside, because the next ldconfig would change the link again. Other states install and
-    remove the packages (``Debs``).
+    packaged file must not be empty. Contents are not compared. Damaged packages are reinstalled at their installed
+    versions, and keep their holds. If a packaged link points to a file that no package owns, the file is moved aside,
+    because the next ldconfig would change the link again. ``Debs`` installs and removes the packages.
 
     >>> tree = PackagedTree("/usr/local/tool", ("/usr/local/tool/lib",), "/etc/apt/sources.list.d/tool.list")
     >>> listing = "gone\ttool\t/usr/local/tool/bin/tool\n"
@@ -71,16 +69,16 @@ class PackagedTree(Resource):
     ~ packaged files below /usr/local/tool: /usr/local/tool/bin/tool gone → as packaged (tool installed again)
     """
 
-    root: str  #: the directory whose files are checked
+    root: str  #: directory whose files are checked
     libraries: tuple[str, ...]  #: paths of its subdirectories with shared objects
-    source: str  #: source list of the packages; empty for all sources of the host
+    source: str  #: source list of the packages; default: all sources of the host
 
     def probes(self) -> tuple[Probe, ...]:
         return (DPKG, self.tree.probe)
 
     @property
     def tree(self) -> PackageDirectory:
-        """The directory as other states of the same packages receive it, so that all states share one probe."""
+        """The directory for other states of the same packages, so that all states share one probe."""
         return PackageDirectory(self.root, self.libraries)
 
     def plan(self, facts: Facts) -> Change | None:
@@ -122,7 +120,7 @@ class PackagedTree(Resource):
 def _fault(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Mapping[str, str]) -> str:
     """Short description of a packaged library's fault, else an empty string.
 
-    A link whose target is missing has no fault here: the missing file is a fault of the package that owns it.
+    A missing target is a fault of the package that owns it, and not of the link.
     """
     kind, size, target = libraries[path]
     if kind != "l":
@@ -135,7 +133,7 @@ def _fault(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Map
 def _stranger(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Mapping[str, str]) -> str:
     """Path of a packaged link's target if no package owns the target, else an empty string.
 
-    ldconfig pointed the link to that file, which has a higher version number, and would do so again.
+    ldconfig pointed the link to that file, because it has a higher version number.
     """
     kind, _, target = libraries.get(path, ("", "", ""))
     goal = str(PurePosixPath(path).parent / target)
@@ -146,8 +144,8 @@ def _stranger(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: 
 class PackagedPrograms(Resource):
     r"""The programs, libraries and units of these packages exist and are not empty.
 
-    Documentation is not checked: images leave it out on purpose. Damaged packages are reinstalled at their installed
-    versions. Other states install and remove the packages (``Debs``).
+    Documentation is not checked, because images may leave it out. Damaged packages are reinstalled at their installed
+    versions. ``Debs`` installs and removes the packages.
 
     >>> answers = {"dpkg-query": "tool\t1.2\tii \n", "/var/lib/dpkg/info": "tool.list:/usr/bin/tool\n"}
     >>> print(plan_text(PackagedPrograms(("tool",)), answers))
@@ -157,7 +155,7 @@ class PackagedPrograms(Resource):
     KIND: ClassVar = "programs"
 
     packages: tuple[str, ...]  #: names of the packages
-    #: mirror that packages are installed from; ``None``: the sources of the host
+    #: mirror for the packages; default: the sources of the host
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -169,7 +167,7 @@ class PackagedPrograms(Resource):
                 "  name=${list##*/}",
                 '  case " $names " in *" ${name%%:*} "*) set -- "$@" "$list" ;; esac',
                 "done",
-                "IFS='\n'; set -f",  # the shell splits the list in memory; `read` would cost a system call per byte
+                "IFS='\n'; set -f",  # `read` would cost a system call per byte
                 "for entry in $(grep -EHs -e '/s?bin/.|[.]so[.]|/systemd/system/.' -- \"$@\"); do",
                 '  [ -s "${entry#*.list:}" ] || echo "${entry#/var/lib/dpkg/info/}"',
                 "done",
@@ -199,16 +197,16 @@ class PackagedPrograms(Resource):
         return replace(self, mirror=mirror)
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # the states that install the packages remove them
+        return ()  # other states remove the packages
 
 
 @dataclass(frozen=True, slots=True)
 class CommandReports(Resource):
     r"""A program prints ``expect`` when it is run with ``argument``.
 
-    The program is run only if all of ``packages`` are installed at their versions. If its output differs, other files
-    have replaced files of the packages, and all ``packages`` are reinstalled. ``PackagedTree`` handles a missing
-    program. The program must exit within 10 s. When the role is removed, nothing is left to remove.
+    The program is run only if all of ``packages`` are installed at their versions. If its output differs, all
+    ``packages`` are reinstalled, because other files have replaced theirs. ``PackagedTree`` handles a missing program.
+    The program must exit within 10 s. When the role is removed, nothing is left to remove.
 
     >>> source = "/etc/apt/sources.list.d/tool.list"
     >>> tool = CommandReports("/usr/bin/tool", "--version", "1.2.7", ("tool=1.2.7-1",), source)
@@ -219,11 +217,11 @@ class CommandReports(Resource):
     KIND: ClassVar = "command-reports"
 
     program: str  #: path of the program
-    argument: str  #: the only argument of the program
+    argument: str  #: only argument of the program
     expect: str  #: word that the output must contain, delimited by white space
     packages: tuple[str, ...]  #: packages of the program, as ``name=version``
-    source: str  #: source list of the packages; empty for all sources of the host
-    #: directory for these packages only; files that people changed in the directory are kept
+    source: str  #: source list of the packages; default: all sources of the host
+    #: directory for these packages only; files that people changed in it are kept
     tree: PackageDirectory | None = field(default=None, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -235,7 +233,7 @@ class CommandReports(Resource):
         wanted = dict(word.split("=", 1) for word in self.packages)
         rows = tuple(row for name, version in wanted.items() if (row := table.get(name)) and row.version == version)
         answer = facts[self.probes()[1]]
-        gone = answer.status == 127  # exit status 127: the file is missing, which PackagedTree reports
+        gone = answer.status == 127  # the file is missing, which PackagedTree reports
         if gone or len(rows) < len(wanted) or self.expect in answer.text.split():
             return None
         versions = [line for line in answer.strip().splitlines() if _VERSION.search(line)]

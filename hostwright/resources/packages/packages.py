@@ -1,7 +1,7 @@
 """States of Debian packages: present at a version, held, or absent; and a dpkg database without interrupted work.
 
-A plan runs one ``dpkg-query`` per host for all packages. Steps wait for apt's own lock (``DPkg::Lock::Timeout``) and
-never remove it. Roles run in parallel, so all steps that use dpkg on a host hold Hostwright's lock ``dpkg``.
+A plan runs one ``dpkg-query`` per host for all packages. Steps wait for apt's own lock. Roles run in parallel, so all
+steps that use dpkg on a host hold Hostwright's lock ``dpkg``.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def install_script(
     If apt fails because of old lists, they are fetched and apt is run once more. If a repository cannot be fetched, the
     step prints a note, and fails only if apt cannot install the packages without that repository.
 
-    - ``source``: path of the packages' source list. apt's lists for it are fetched first, and no others.
+    - ``source``: path of the packages' source list. Only apt's lists for it are fetched first.
     - ``guard``: an extended regular expression. If apt would install a package whose name matches, the step names that
     package and fails before it installs anything.
     - ``names``: names of the packages, if ``packages`` are paths.
@@ -143,12 +143,12 @@ class Debs(Resource):
 
     All packages that are missing or have another version are one change, since one run of apt is cheaper than many. If
     apt fails because of old lists, they are fetched once. Recommended packages are left out. A package without a given
-    version is never upgraded. An automatically installed package is marked as manual: otherwise ``apt autoremove``
-    would remove it after the packages that depend on it.
+    version is never upgraded. An automatically installed package is marked as manual, so that ``apt autoremove`` keeps
+    it.
 
     When the role is removed, packages that were not installed before are removed, with the dependencies that only they
-    need. A package that others need is kept. Without ``hold``, packages are also kept on a host without a record of its
-    original state, because other people may use them.
+    need. Without ``hold``, packages are kept on a host without a record of its original state, because other people may
+    use them.
 
     >>> packages = Debs(("gcc", "make=4.3-4.1"), hold=True)
     >>> print(plan_text(packages))
@@ -162,17 +162,15 @@ class Debs(Resource):
 
     packages: tuple[str, ...]  #: ``name``, or ``name=version`` for an exact version
     hold: bool = False  #: whether to hold the packages, so that apt does not upgrade them
-    #: extended regular expression. If apt would install a package whose name matches, the change fails before it
-    #: installs anything.
+    #: extended regular expression; the change fails if apt would install a package with a matching name
     guard: str = ""
-    #: path of the packages' source list, below ``/etc/apt/sources.list.d``; empty for all sources of the host
+    #: source list of the packages, below ``/etc/apt/sources.list.d``; default: all sources of the host
     source: str = ""
-    #: directory for these packages only. Other files in the directory are kept, and the plan names them.
+    #: directory for these packages only; other files in it are kept and named in the plan
     tree: PackageDirectory | None = field(default=None, metadata=NO_IDENTITY)
-    #: mirror that packages are installed from; ``None``: the sources of the host
+    #: mirror for the packages; default: the sources of the host
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
-    #: whether the installation of these packages never changes others. Plans then skip apt's simulation, which takes 1
-    #: s.
+    #: whether the installation never changes other packages, so that apt's simulation (1 s) is skipped
     leaf: bool = field(default=False, metadata=NO_IDENTITY)
     #: whether a separate step first checks that apt can install the packages
     rehearsed: bool = field(default=False, metadata=NO_IDENTITY)
@@ -184,7 +182,6 @@ class Debs(Resource):
 
     @property
     def _moves(self) -> Probe:
-        """Probe for packages other than these that apt would install, change or remove."""
         return Probe(sh_file(__file__, "sh/moves.sh", words=" ".join(self.packages), source=self.source), shared=True)
 
     def plan(self, facts: Facts) -> Change | Refusal | None:
@@ -231,7 +228,6 @@ class Debs(Resource):
         return Change(what, have_all, want, tuple(steps), artifacts=taken.names, warnings=warnings)
 
     def _moved(self, facts: Facts) -> Iterator[str]:
-        """Warnings about packages other than these that apt would change or remove."""
         named = {word.partition("=")[0] for word in self.packages}
         rows = [line.split(" ") for line in facts[self._moves].text.splitlines()]
         rows = [row for row in rows if row[1:2] and row[1] not in named]
@@ -268,8 +264,8 @@ class DebsAbsent(Resource):
     r"""No package is installed whose name matches one of these patterns.
 
     Packages of foreign architectures count too (``NAME:i386``). Packages that depend on a removed one are also removed,
-    held or not, and the plan names them. If apt would remove packages that the plan does not name, the change fails.
-    When the role is removed, packages from before the first change are reinstalled.
+    held or not, and the plan names them. If apt would remove other packages, the change fails. When the role is
+    removed, packages from before the first change are reinstalled.
 
     >>> others = DebsAbsent(("chrony", "ntp*"), "two would set the clock", keep=("ntpdate",))
     >>> installed = "ntp\t4.2.8\tii \nntpdate\t4.2.8\tii \nour-clocks\t1.0\tii \n"
@@ -280,11 +276,10 @@ class DebsAbsent(Resource):
 
     patterns: tuple[str, ...]  #: shell patterns of package names
     because: str = field(metadata=NO_IDENTITY)  #: reason for the removal, shown in the plan
-    keep: tuple[str, ...] = ()  #: shell patterns of names to keep, although they match ``patterns``
-    #: whether to remove configuration files too. Use ``False`` if other programs write to one of them.
+    keep: tuple[str, ...] = ()  #: shell patterns of names to keep
+    #: whether to remove configuration files too, unless other programs write to them
     purge: bool = True
-    #: packages that replace the removed ones, as ``name=version``. If no source has one of them, the change fails
-    #: first.
+    #: replacements of the packages, as ``name=version``; if no source has one, the change fails first
     instead: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
 
     def from_mirror(self, _mirror: PackageMirror, /) -> DebsAbsent:
@@ -347,9 +342,9 @@ _OWN_APT = sh_file(__file__, "sh/own_apt.sh", files=FILES)
 class DebsBack(ReturnState):
     r"""Packages that were installed before the first change, and whose names match ``patterns``, are installed again.
 
-    apt reads only the host's own sources, without Hostwright's sources and preferences. It installs the former version
-    or, if no source has that version, the version that apt prefers. Automatic marks and holds are restored. A package
-    that no source has is only named in a note, and its absence does not count as a difference.
+    apt reads only the host's own sources and preferences. It installs the former version or, if no source has it, the
+    version that apt prefers. Automatic marks and holds are restored. A package that no source has is named in a note,
+    and does not count as a difference.
 
     >>> answers = {"origin/packages": "ntp\t4.2.8\thi \nntpdate\t4.2.8\tii \n", "own_apt": "back ntp 4.2.9\n"}
     >>> print(plan_text(DebsBack(("ntp*",), keep=("ntpdate",)), answers))
@@ -357,11 +352,10 @@ class DebsBack(ReturnState):
     """
 
     patterns: tuple[str, ...]  #: shell patterns of package names
-    keep: tuple[str, ...] = ()  #: shell patterns of names that match ``patterns`` but were not removed
+    keep: tuple[str, ...] = ()  #: shell patterns of matching names that were not removed
 
     @property
     def _found(self) -> Probe:
-        """Probe for the packages that apt would install, or for the reason why it cannot."""
         values = {"patterns": " ".join(self.patterns), "keep": " ".join(self.keep), "before": f"{ORIGIN}/packages"}
         return Probe(_OWN_APT + sh_file(__file__, "sh/back.sh", **values) + "back", root=True, cap_bytes=256 * 1024)
 
@@ -416,7 +410,7 @@ _MENDED = {
 }
 
 
-#: probe for the journal of an interrupted dpkg, which consists of files in /var/lib/dpkg/updates
+#: journal of an interrupted dpkg: files in /var/lib/dpkg/updates
 JOURNAL = Probe(
     'for file in /var/lib/dpkg/updates/*; do [ ! -e "$file" ] || echo "${file##*/}"; done', root=True, shared=True
 )
@@ -427,13 +421,13 @@ class DpkgInOrder(Resource):
     r"""dpkg is in order: no package is half-installed, half-configured, waiting for a trigger, or lacks a dependency.
 
     This state precedes all states of packages, since apt refuses to work while dpkg is not in order. The change unpacks
-    interrupted packages again and configures the rest. The plan names other packages that apt has to install
-    (dependencies, never recommendations) or remove. The change never removes more than the plan names. A fault that apt
-    cannot correct is left to the role that installs another version of the package.
+    interrupted packages again and configures the rest. The plan names other packages that apt has to install or remove;
+    the change never removes more. A fault that apt cannot correct is left to the role that installs another version of
+    the package.
 
-    Packages that a role of the host removes later (``leaving``) are not configured: this change already removes them.
-    The maintainer scripts of the other packages run, even if a later role would prevent that. If such a script may
-    restart a service that somebody's work needs (``services``), the change counts as disturbing.
+    Packages that a role of the host removes later (``leaving``) are removed by this change. The maintainer scripts of
+    the other packages run. If such a script may restart a service that somebody's work needs (``services``), the change
+    counts as disturbing.
 
     >>> print(plan_text(DpkgInOrder(), {"dpkg-query": "gcc-10\t10.2.1-1\tiU \n"}))
     ~ dpkg: interrupted (gcc-10) → in order
@@ -448,10 +442,9 @@ class DpkgInOrder(Resource):
     → in order (gcc compared with dpkg's sums, and unpacked again if a file differs)
     """
 
-    #: shell patterns of the names of packages that roles of the host remove
+    #: shell patterns of packages that roles of the host remove
     leaving: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
-    #: services whose restart ends somebody's work: name in maintainer scripts, condition that holds while work is
-    #: running
+    #: services whose restart ends work: name in maintainer scripts, condition that holds during work
     services: tuple[tuple[str, Condition], ...] = field(default=(), metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -508,7 +501,6 @@ class DpkgInOrder(Resource):
         return frozenset((*names["leave"], *names["Remv"]))
 
     def _names(self, facts: Facts) -> dict[str, list[str]]:
-        """Kind of line in the output of ``mending`` → values of these lines."""
         answer = facts[self._mending]
         rows = [line.partition(" ") for line in answer.text.splitlines()] if answer.ok else []
         return {kind: [name for first, _, name in rows if first == kind] for kind in (*_MENDED, "unmet", "restarts")}

@@ -1,7 +1,6 @@
 """States of apt repositories: a vendor's repository in a ``.deb``, keys, source lists, and disabled sources.
 
-Each key is in its own file, which ``signed-by`` names: apt trusts the key for one repository only. ``apt-key`` is not
-used, because apt trusts its keys for every repository.
+Each key is in its own file, which ``signed-by`` names, so that apt trusts the key for one repository only.
 """
 
 from __future__ import annotations
@@ -38,17 +37,16 @@ from hostwright.resources.packages.sources_gone import (
 from hostwright.stack.stack import AptRepository, Artifact, Stack
 from hostwright.stack.store.hostcache import host_path
 
-#: Shell function ``dearmor FILE``: print the binary key in FILE, which may be ASCII-armored.
+#: ``dearmor FILE``: print the binary key in FILE, which may be ASCII-armored
 DEARMOR = sh_file(__file__, "sh/dearmor.sh")
 
-NO_SOURCE = 3  #: exit status of the probe for a key if the file to compare the key with is missing
+NO_SOURCE = 3  #: exit status of the probe for a key without a file to compare it with
 LOCK_WAIT_S = 600  #: seconds to wait for dpkg's lock, as in ``dpkg.APT_OPTIONS``
 
 
 def deb_version(file: str) -> str:
-    """Version in the name of a package file, ``NAME_VERSION_ARCHITECTURE.deb``.
-
-    Raises ``InputError`` for any other name.
+    """Version in the name of a package file, ``NAME_VERSION_ARCHITECTURE.deb``. Raises ``InputError`` for any other
+    name.
     """
     parts = file.removesuffix(".deb").split("_")
     if len(parts) != 3 or not file.endswith(".deb"):
@@ -60,9 +58,9 @@ def deb_version(file: str) -> str:
 class LocalRepo(Resource):
     r"""A package that contains an apt repository is installed: its packages and its key are unpacked on the host.
 
-    dpkg installs the package directly. ``apt-get`` takes four times as long (measured), because it hashes gigabytes
-    that were verified on arrival. An existing ``list_file`` is not replaced, because the packaged one names no key.
-    When the role is removed, the package is removed, unless it was installed before.
+    dpkg installs the package, because ``apt-get`` takes four times as long (measured): it hashes gigabytes that were
+    verified on arrival. An existing ``list_file`` is kept. When the role is removed, the package is removed, unless it
+    was installed before.
 
     >>> file = Artifact(name="repo", file="tool-repo_1.2-1_amd64.deb", sha256="0" * 64)
     >>> repo = LocalRepo("tool-repo", file, "/var/tool-repo/key.pub", "/etc/apt/sources.list.d/tool.list")
@@ -74,8 +72,8 @@ class LocalRepo(Resource):
 
     package: str  #: name of the package
     artifact: Artifact  #: the package file, named ``NAME_VERSION_ARCHITECTURE.deb``
-    key_file: str  #: path of the key that the package contains; if missing or empty, the package counts as damaged
-    list_file: str  #: path of the source list that the package contains, and that ``AptSource`` replaces
+    key_file: str  #: path of the package's key; if missing or empty, the package is damaged
+    list_file: str  #: path of the package's source list, which ``AptSource`` replaces
 
     def probes(self) -> tuple[Probe, ...]:
         return (DPKG, Probe(sh("test -s %s", self.key_file), part=passes.filled(self.key_file)))
@@ -114,8 +112,7 @@ class LocalRepo(Resource):
 class RepoDropped(Resource):
     r"""A repository on the host's own disk is removed once all states that need it are reached.
 
-    A plan for a new host includes the removal, together with the changes that need the repository. Packages that were
-    installed from the repository are kept.
+    A plan for a new host includes the removal. Packages that were installed from the repository are kept.
 
     >>> from hostwright.resources.packages.packages import Debs
     >>> dropped = RepoDropped("tool-repo", Differs((Debs(("tool",)),)))
@@ -124,7 +121,7 @@ class RepoDropped(Resource):
     """
 
     package: str  #: name of the ``LocalRepo``'s package
-    needed_for: Differs  #: condition that holds while a state still needs the repository
+    needed_for: Differs  #: condition that holds while the repository is needed
 
     def probes(self) -> tuple[Probe, ...]:
         return (DPKG, *self.needed_for.probes())
@@ -148,20 +145,19 @@ class Keyring(Resource):
     r"""A repository's key is at ``path``, where apt reads it, and is the key in ``source``.
 
     Each plan compares the key at ``path`` with ``fingerprint`` and with ``source``. If the key in ``source`` has
-    another fingerprint, the change fails and names that key. If ``source`` is the copy of an artifact and is missing, a
-    key at ``path`` with the right fingerprint is enough. If ``source`` is the file of a missing package, that package
-    is installed again and may have another key, so the key is compared afterwards. When the role is removed, the former
-    file at ``path`` is restored.
+    another fingerprint, the change fails. If ``source`` is a missing copy of an artifact, a key at ``path`` with the
+    right fingerprint is enough. If ``source`` is the file of a missing package, that package is first installed again.
+    When the role is removed, the former file at ``path`` is restored.
 
     >>> print(plan_text(Keyring("/usr/share/keyrings/tool.gpg", "/var/tool-repo/key.pub")))
     ~ key /usr/share/keyrings/tool.gpg: absent → the key in /var/tool-repo/key.pub
     """
 
     path: str  #: path of the keyring
-    source: str  #: path of a key file on the host, ASCII-armored or not: a package's file, or the copy of ``artifact``
-    #: fingerprint of the key, as 40 uppercase hexadecimal digits. If set, the host must have ``gpg``.
+    source: str  #: path of a key file, ASCII-armored or not: a package's file, or the copy of ``artifact``
+    #: fingerprint of the key, as 40 uppercase hexadecimal digits; requires ``gpg`` on the host
     fingerprint: str | None = None
-    artifact: str = ""  #: name of the artifact that ``source`` is a copy of; empty if ``source`` is a file of a package
+    artifact: str = ""  #: artifact that ``source`` is a copy of; empty for a package's file
 
     def probes(self) -> tuple[Probe, ...]:
         folder = self.path.rpartition("/")[0]
@@ -192,7 +188,7 @@ class Keyring(Resource):
             f"key {self.path}",
             f"{held}, but in another file or mode" if held == self.fingerprint else held,
             self.fingerprint or f"the key in {self.source}",
-            (Step(script, DPKG_LOCK),),  # several roles may write the key of a shared repository at the same time
+            (Step(script, DPKG_LOCK),),  # several roles may write the key of a shared repository
             artifacts=(self.artifact,) if self.artifact else (),
         )
 
@@ -208,7 +204,7 @@ def _held(text: str) -> str:
         return f"{text.strip()}, readable only by root"
     try:
         found = fingerprints(base64.b64decode(text, validate=False))
-    # truncated, damaged or ASCII-armored. apt reads an armored key only from a file whose name ends with .asc.
+    # damaged or ASCII-armored, which apt reads only from *.asc
     except (ValueError, IndexError):
         found = ()
     return ", ".join(found) or "no OpenPGP key"
@@ -218,9 +214,8 @@ def _held(text: str) -> str:
 class AptSource(Resource):
     r"""A source list names one repository and the key that signs it.
 
-    The change only writes the file. The state that installs packages from the source fetches apt's lists
-    (``Debs.source``). When the role is removed, the former file at ``path`` is restored. apt's lists of the repository
-    are removed, unless another source names the repository.
+    The state that installs packages from the source fetches apt's lists (``Debs.source``). When the role is removed,
+    the former file at ``path`` is restored. apt's lists of the repository are removed, unless another source names it.
 
     >>> path, key = "/etc/apt/sources.list.d/tool.list", "/usr/share/keyrings/tool.gpg"
     >>> source = AptSource(path, "https://example.org/{distribution}", "{codename}", key, ("main",))
@@ -229,19 +224,19 @@ class AptSource(Resource):
     """
 
     path: str  #: path of the source list, below ``/etc/apt/sources.list.d``
-    #: URI of the repository. ``{distribution}`` stands for the host's ``ID``, ``{codename}`` for its
-    #: ``VERSION_CODENAME``, ``{release}`` for its ``VERSION_ID`` without the dot: ``2404``
+    #: URI of the repository; ``{distribution}`` is the host's ``ID``, ``{codename}`` its ``VERSION_CODENAME``,
+    #: ``{release}`` its ``VERSION_ID`` without the dot
     uri: str
     suite: str  #: suite of the repository, with the placeholders of ``uri``
     keyring: str  #: path of the key file (``Keyring.path``)
     components: tuple[str, ...] = ()  #: components of the repository; empty for a suite that ends with ``/``
 
     def probes(self) -> tuple[Probe, ...]:
-        known = "{" not in self.uri + self.suite  # without placeholders, the line does not depend on the host
+        known = "{" not in self.uri + self.suite  # the line does not depend on the host
         return (OS_RELEASE, *File(self.path, self._line({}) if known else "").probes())
 
     def plan(self, facts: Facts) -> Change | Refusal | None:
-        # the lock, because several roles may write the list of a shared repository at the same time
+        # several roles may write the list of a shared repository
         return File(self.path, self._line(os_release(facts)), lock=DPKG_LOCK).plan(facts)
 
     def _line(self, release: Mapping[str, str]) -> str:
@@ -253,7 +248,7 @@ class AptSource(Resource):
 
 
 def signed_repository(repository: AptRepository, stack: Stack) -> Iterator[Resource]:
-    """States of a repository: its key, checked against the fingerprint, and its source list, which names the key."""
+    """States of a repository: its key, checked against the fingerprint, and its source list."""
     key = stack.artifact(repository.key)
     yield Keyring(repository.keyring, host_path(key), repository.fingerprint, key.name)
     yield AptSource(repository.list_file, repository.uri, repository.suite, repository.keyring, repository.components)
@@ -264,8 +259,7 @@ class SourcesDisabled(Resource):
     r"""apt reads no source whose line contains one of these texts, except the files ``keep`` and ``others``.
 
     A line of a ``.list`` file becomes a comment. In a ``.sources`` file the stanza gets ``Enabled: no``; if it names
-    other repositories too, only the matching URIs are removed. All other lines are kept. When the role is removed, the
-    sources are enabled again.
+    other repositories too, only the matching URIs are removed. When the role is removed, the sources are enabled again.
 
     >>> source = "/etc/apt/sources.list.d/tool.list"
     >>> single = SourcesDisabled(("example.org/tool",), "one source is enough", keep=source)
@@ -274,14 +268,13 @@ class SourcesDisabled(Resource):
     → not read (one source is enough)
     """
 
-    texts: tuple[str, ...]  #: texts to find in the lines of sources, such as ``example.org/tool``
+    texts: tuple[str, ...]  #: texts in the lines of sources, such as ``example.org/tool``
     because: str = field(metadata=NO_IDENTITY)  #: reason for disabling the sources, shown in the plan
-    keep: str = ""  #: path of the source list that stays enabled
-    others: tuple[str, ...] = ()  #: paths of other roles' source lists that stay enabled
+    keep: str = ""  #: source list that stays enabled
+    others: tuple[str, ...] = ()  #: other roles' source lists that stay enabled
 
     @property
     def kept(self) -> frozenset[str]:
-        """Paths of all source lists that stay enabled."""
         return frozenset({self.keep, *self.others})
 
     def probes(self) -> tuple[Probe, ...]:
@@ -319,7 +312,6 @@ class SourcesDisabled(Resource):
         return (SourcesRead(self.texts),)
 
 
-#: apt's sources in one-line format and in deb822 format
 LISTS_READ = "/etc/apt/sources.list /etc/apt/sources.list.d/*.list"
 STANZAS_READ = "/etc/apt/sources.list.d/*.sources"
 
@@ -330,12 +322,12 @@ def naming(texts: Sequence[str], files: str) -> str:
 
 
 class SourcePass(Pass):
-    """Combined probe (``Pass``): one ``grep`` in apt's sources for the texts of many probes.
+    """Combined probe: one ``grep`` in apt's sources for the texts of many probes.
 
     If a deb822 file contains the text, the text's own probe must run, because the stanza may be disabled.
     """
 
-    fails_with = 2  #: exit status of ``grep`` if a file is missing
+    fails_with = 2
 
     def script(self, asked: Sequence[str]) -> str:
         """Command ``grep`` that searches apt's sources and standard input for all texts.

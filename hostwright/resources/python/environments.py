@@ -1,7 +1,6 @@
 """Base of roles whose layer is a Python environment: stack section, role variables, states and rules.
 
-Such a role has a subclass of ``EnvironmentSection`` that names the package, and a function that yields
-``environment_states``.
+Such a role has a subclass of ``EnvironmentSection``, and a function that yields ``environment_states``.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from hostwright.stack.stackvalues import (
     WithoutNulls,
 )
 
-#: distribution → minor version of its glibc 2.x, from the version of its package libc6
+#: distribution → minor version of its glibc 2.x
 GLIBC = {
     ("debian", "10"): 28, ("debian", "11"): 31, ("debian", "12"): 36, ("debian", "13"): 41,
     ("ubuntu", "18.04"): 27, ("ubuntu", "20.04"): 31, ("ubuntu", "22.04"): 35, ("ubuntu", "24.04"): 39,
@@ -62,14 +61,14 @@ class EnvironmentSection(Section):
     name of a file beside the stack). ``wheelhouses`` maps Python versions to archives of wheels, for hosts without an
     index. ``wheels`` is a list of wheels with their sha256, in the format of ``sha256sum``. If the hashes of all pinned
     packages are known, pip installs only wheels with these hashes. ``libraries`` maps libraries of the host that the
-    package loads at run time to the layers that install them, without the libraries in wheels.
+    package loads at run time to the layers that install them.
     """
 
     title: ClassVar[str]  #: name of the package in messages: ``Science``
     package: ClassVar[str]  #: name of the package in pip: ``science``
     stem: ClassVar[str]  #: prefix of the environments' names: ``science``
     compiles: ClassVar[bool] = False  #: whether the package compiles extensions at run time
-    #: directory → its percentage of the stack's ``free_bytes``: pip's unpacked files, and the environment
+    #: directory → its percentage of the stack's ``free_bytes``
     percents: ClassVar[Mapping[str, int]] = {WORK: 3, HOMES: 6}
 
     version: ExactVersion
@@ -122,7 +121,7 @@ class EnvironmentVariables:
 
     #: link to the environment, so that users run PATH/bin/python; default: /opt/NAME-SERIES
     path: str = ""
-    #: source of pip's wheels: index (as set in the host's pip settings) or mirror (files from this machine only)
+    #: source of pip's wheels: index (of the host's pip settings) or mirror (only files from this machine)
     wheels_from: Literal["index", "mirror"] = "index"
 
 
@@ -172,7 +171,7 @@ def environment_values(
         pins = section.pins(series)
         for name, found in versions.items():
             yield AuditValue(name, found, pins.get(name), given=(python, series))
-    for name, found in versions.items():  # for a host whose Python is missing or not in the stack
+    for name, found in versions.items():  # the host's Python is missing or not in the stack
         yield AuditValue(name, found, among=python)
 
 
@@ -232,7 +231,7 @@ def _glibc_needed(constraints: str) -> tuple[int, str]:
     return max(((min(glibc_of(tag.platform) for tag in each.tags), each.file) for each in wheels), default=(0, ""))
 
 
-#: Rules for every layer that is a Python environment. ``on_section`` binds a rule to the section of one role.
+#: rules for every Python environment; ``on_section`` binds them to one role's section
 ENVIRONMENT_RULES: tuple[Callable[..., Any], ...] = (host_has_a_python, wheels_run_on_the_c_library)
 
 

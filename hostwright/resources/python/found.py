@@ -20,7 +20,7 @@ def _values(host: OnHost) -> FoundValues:
 
 
 def _each(packages: Sequence[PythonPackage]) -> tuple[PythonPackage, ...]:
-    """One entry per environment. If an environment has metadata of pip and of conda, pip's are used."""
+    """One entry per environment, from pip's metadata rather than conda's."""
     found: dict[str, PythonPackage] = {}
     for package in sorted(packages, key=lambda one: (one.environment, one.conda, one.name)):
         found.setdefault(package.environment, package)

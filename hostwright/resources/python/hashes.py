@@ -18,9 +18,9 @@ _HASH = Pattern(r"--hash=sha256:([0-9a-f]{64})")
 class Constraints(NamedTuple):
     """A parsed constraints file."""
 
-    plain: str  #: text of the file without hashes, for ``pip install -c`` by people
-    hashes: Mapping[str, tuple[str, ...]]  #: canonical package name → the sha256 of its wheels
-    wheels: str  #: wheels whose names are in comments, in the format of ``sha256sum``
+    plain: str  #: content without hashes, for ``pip install -c`` by people
+    hashes: Mapping[str, tuple[str, ...]]  #: canonical package name → sha256 of its wheels
+    wheels: str  #: wheels named in comments, in the format of ``sha256sum``
 
 
 @lru_cache(maxsize=64)  # many hosts share few files
@@ -74,7 +74,7 @@ def hashed(
     return "".join(f"{line}\n" for line in lines)
 
 
-@lru_cache(maxsize=64)  # many hosts share few lists, and parsing one takes milliseconds
+@lru_cache(maxsize=64)  # parsing a list takes milliseconds
 def wheel_hashes(wheels: str, python: str) -> Mapping[tuple[str, str], tuple[str, ...]]:
     """Package and version → sha256 of each of the package's wheels that fits this Python."""
     known: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -105,6 +105,6 @@ def listed_wheels(wheels: str) -> Iterator[ListedWheel]:
 
 
 def _fits(tag: Tag, python: str) -> bool:
-    """Whether a wheel may fit this Python, by its tag. The check is rough; pip's own refuses all others."""
+    """Whether a wheel may fit this Python, by its tag."""
     series = python.replace(".", "")
     return tag.interpreter in ("py3", f"py{series}", f"cp{series}") or tag.abi == "abi3"

@@ -13,7 +13,7 @@ from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.packages import Debs
 from hostwright.stack.store.debs import PackageMirror
 
-#: packages of a C compiler, for Python packages that compile extensions at run time
+#: a C compiler, for Python packages that compile extensions at run time
 COMPILER = ("gcc", "libc6-dev")
 
 
@@ -25,8 +25,8 @@ def interpreter_home(python: str) -> str:
 def system_interpreter(facts: Facts, wanted: tuple[str, ...]) -> tuple[str, str] | None:
     """Version and path of the first of these Python versions that the host has; ``None`` if the host has none.
 
-    Only interpreters below ``/usr`` are used, because root runs them. The path must include the version: a venv of
-    plain ``python3`` would change its Python with a distribution upgrade.
+    Only interpreters below ``/usr`` are used, because root runs them. The path must include the version: plain
+    ``python3`` changes with a distribution upgrade.
     """
     paths: dict[str, str] = {}
     for path, version in _rows(facts):
@@ -53,9 +53,9 @@ class VenvPackage(Resource):
     r"""The distribution's package with which the chosen Python can make venvs is installed.
 
     Debian and Ubuntu ship ``ensurepip`` in a separate package, ``python3.9-venv``. The first of ``pythons`` that the
-    host has is chosen. An interpreter below ``/usr/local`` belongs to the administrator and has its own ``ensurepip``.
-    On a host without any Python, the distribution's is installed. When the role is removed, the package is removed if
-    it was not installed before; without a record it is kept.
+    host has is chosen. An interpreter below ``/usr/local`` has its own ``ensurepip``. On a host without any Python, the
+    distribution's is installed. When the role is removed, the package is removed if it was not installed before;
+    without a record it is kept.
 
     >>> print(plan_text(VenvPackage(("3.9", "3.8")), {"python3.14": "/usr/bin/python3.8 3.8\n"}))
     ~ packages python3.8-venv: python3.8-venv absent → python3.8-venv
@@ -63,8 +63,8 @@ class VenvPackage(Resource):
     For packages that compile at run time, the headers of that Python and a C compiler are installed too.
     """
 
-    pythons: tuple[str, ...]  #: Python versions, such as ``3.9``, in order of preference
-    #: mirror that packages are installed from; ``None``: the sources of the host
+    pythons: tuple[str, ...]  #: Python versions (``3.9``) in order of preference
+    #: mirror for the packages; default: the sources of the host
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
     compiles: bool = False  #: whether packages of the venv compile extensions at run time
 

@@ -22,13 +22,12 @@ from hostwright.common.text import printable
 from hostwright.common.untrusted import Pattern
 from hostwright.resources.python.wheels import pip_errors, platforms
 
-#: seconds for pip, our estimate for an index without separate metadata, from which pip downloads every wheel
+#: seconds for pip to resolve, our estimate for an index without separate metadata
 _RESOLVE_TIMEOUT_S = 3600.0
 _SHA256 = Pattern(r"[0-9a-f]{64}")
 
-#: Python program that runs pip as if on the Python version in the first argument. On its own, pip can fetch wheels for
-#: another Python, but evaluates markers (``python_version < "3.12"``) for the running one (pypa/pip#11664). Releases
-#: before 23.2 also compare ``Requires-Python`` with the running one, unless the index has that field.
+#: Program that runs pip as if on the Python version in the first argument. pip itself evaluates markers
+#: (``python_version < "3.12"``) for the running Python (pypa/pip#11664).
 _PIP = """\
 import runpy, sys
 from pip._internal.cli.req_command import RequirementCommand as Command
@@ -74,7 +73,7 @@ def _line(package: Mapping[str, Any]) -> str:
 
 
 def _resolved(requirements: Sequence[str], python: str, glibc: int) -> Mapping[str, Any]:
-    """Parsed JSON report of pip about the packages that it would install."""
+    """pip's JSON report about the packages that it would install."""
     with tempfile.TemporaryDirectory(prefix="hostwright-pins-") as folder:
         report = Path(folder) / "report.json"
         try:
@@ -99,8 +98,8 @@ def _resolved(requirements: Sequence[str], python: str, glibc: int) -> Mapping[s
 
 def _words(python: str, glibc: int, folder: str) -> Iterator[str]:
     yield from ("install", "--dry-run", "--ignore-installed", "--quiet", "--no-input", "--disable-pip-version-check")
-    yield "--use-feature=fast-deps"  # otherwise pip downloads whole wheels if the index has no separate metadata
+    yield "--use-feature=fast-deps"  # otherwise pip downloads whole wheels from an index without separate metadata
     yield from ("--only-binary=:all:", f"--target={folder}", f"--report={folder}/report.json")
     yield from ("--implementation=cp", f"--python-version={python}", f"--abi=cp{python.replace('.', '')}")
-    # oldest glibc first, because pip prefers wheels for the first platforms
+    # oldest glibc first, because pip prefers the first platforms
     yield from (f"--platform={platform}" for platform in platforms(glibc))

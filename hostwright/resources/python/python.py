@@ -1,4 +1,4 @@
-"""State of a venv with exactly the packages that a stack pins, and of the link that people use.
+"""State of a venv with exactly the packages that a stack pins, and of the link to it.
 
 The scripts of a venv contain its absolute path, so a venv is built at its final path,
 ``/opt/hostwright/venvs/NAME-pyX.Y-KEY``, where KEY is a hash of its recipe. Then the link is switched to the new venv.
@@ -50,9 +50,9 @@ from hostwright.resources.python.venv_scripts import (
 from hostwright.stack.stack import RoleFile
 
 INDEX = "Python Package Index"
-#: names of packages that ``python -m venv`` may install itself, at any version
+#: packages that ``python -m venv`` may install itself
 BUNDLED = {"pip", "setuptools", "pkg-resources"}
-#: name under which venvs before Debian 12 list a part of setuptools as a separate package
+#: separate package in venvs before Debian 12
 PART_OF_SETUPTOOLS = "pkg-resources"
 
 
@@ -101,11 +101,10 @@ def _step(script: str) -> Step:
 class Venv(Resource):
     r"""A link points to a venv with exactly the pinned packages, by the first recipe whose Python the host has.
 
-    A new venv is built beside the current one, and the link is switched at the end. The former venv is kept until the
-    next switch, for running jobs. Checks import nothing: they compare versions with the pins, and sizes of files with
-    pip's record. If a package differs, only that package is reinstalled; a missing interpreter or pip is restored.
-    Files that users added are kept. When the role is removed, the link and the venvs are removed, and the former file
-    at ``path`` is restored.
+    A new venv is built beside the current one, which is kept for running jobs until the next switch of the link. Checks
+    import nothing: they compare versions with the pins, and sizes of files with pip's record. Only packages that differ
+    are reinstalled; a missing interpreter or pip is restored. Files that users added are kept. When the role is
+    removed, the link and the venvs are removed, and the former file at ``path`` is restored.
 
     >>> recipe = Recipe("science", "3.9", "science==2.9", "numpy==1.26.4\n")
     >>> venv = Venv("/opt/science", (recipe,))
@@ -115,7 +114,7 @@ class Venv(Resource):
     ? venv /opt/science: no Python to build it with → Python 3.9  (known after python3)
     """
 
-    path: str  #: path of the link that people use; a file or directory at this path is moved aside
+    path: str  #: path of the link to the venv; a file at this path is moved aside
     recipes: tuple[Recipe, ...]  #: recipes in order of preference, one per Python
 
     def probes(self) -> tuple[Probe, ...]:
@@ -195,7 +194,6 @@ class Venv(Resource):
         return Change(f"venv {self.path}", have, want, steps, artifacts=_files(recipe), warnings=warnings)
 
     def _unlisted(self, recipe: Recipe) -> Refusal | None:
-        """Refusal of a venv whose wheels come from the mirror, if a pin has no listed wheel."""
         if not recipe.unlisted:
             return None
         want = f"{recipe.requirement} from the mirror"
@@ -217,7 +215,6 @@ class Venv(Resource):
         return tuple(wheel for recipe in recipes for wheel in recipe.from_mirror())
 
     def _warnings(self, recipe: Recipe, venvs: Venvs) -> tuple[str, ...]:
-        """Warnings about people's files that the switch of the link moves aside or leaves in a former venv."""
         moved = [moved_aside(f"{venvs.instead} in its place", self.path)] if venvs.instead else []
         for home, paths in venvs.users_files.items():
             stays = home == venvs.link and home != recipe.home
@@ -252,7 +249,7 @@ class Venv(Resource):
     def _finish_script(self, recipe: Recipe) -> str:
         """Script that marks the venv as complete and switches the link by one rename.
 
-        The script also removes older venvs of this name: only the new one and the previous one remain.
+        It also removes older venvs of this name, except the previous one.
         """
         complete = sh("printf 'complete\\n' > %s", f"{recipe.home}/{MARKER}")
         turn = sh_file(__file__, "sh/venv_finished.sh", path=self.path, home=recipe.home, stem=f"{HOMES}/{recipe.name}")
@@ -261,7 +258,7 @@ class Venv(Resource):
 
 
 def _files(recipe: Recipe, *names: str) -> tuple[str, ...]:
-    """Names of the artifacts that the packages ``names`` are installed from, or all packages without ``names``."""
+    """Names of the artifacts that the packages ``names`` (default: all) are installed from."""
     return tuple(file.name for file in ([recipe.wheelhouse] if recipe.wheelhouse else recipe.from_mirror(*names)))
 
 
@@ -279,11 +276,11 @@ TAKES = "removes the environment that jobs run from"
 class VenvGone(RemovalState):
     """No link of Hostwright's is at ``path``, and no venv ``NAME-pyX.Y-KEY`` is below ``homes``.
 
-    Another owner's link is kept. A file that was moved aside or kept for Hostwright's link is restored. If a program
-    runs from one of the venvs, the change disturbs it.
+    Another owner's link is kept. A file that Hostwright's link replaced is restored. If a program runs from one of the
+    venvs, the change disturbs it.
     """
 
-    path: str  #: path of the link that people use
+    path: str  #: path of the link to the venv
     homes: str  #: directory of all venvs
     name: str  #: prefix of the names of this environment's venvs
 

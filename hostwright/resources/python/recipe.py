@@ -16,28 +16,28 @@ from hostwright.resources.python.users_files import HOMES
 from hostwright.resources.python.wheels import Wheel, choose_wheels
 from hostwright.stack.stack import Artifact
 
-#: First release of pip that installs wheels with the tags of PEP 600. ``PIP_VERSION`` is the last for Python 3.7.
+#: first release of pip with the tags of PEP 600; ``PIP_VERSION`` is the last for Python 3.7
 PIP_MINIMUM = (20, 3)
 PIP_VERSION = "24.0"
-PIP_SHA256 = "ba0d021a166865d2265246961bec0152ff124de910c5cc39f1156ce3fa7c69dc"  # sha256 of its wheel
+PIP_SHA256 = "ba0d021a166865d2265246961bec0152ff124de910c5cc39f1156ce3fa7c69dc"  # sha256 of pip's wheel
 PIP_WHEEL = f"{PIP_SHA256}  pip-{PIP_VERSION}-py3-none-any.whl"
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The recipe of a venv. The recipe's key does not include the source of the wheels, because pins identify them."""
+    """The recipe of a venv. Its key does not include the source of the wheels, because pins identify them."""
 
     name: str  #: prefix of the venvs' names: ``science-2.9``
     python: str  #: version of Python: ``3.9``
-    requirement: str  #: the requirement with its version: ``science==2.9.0``
-    constraints: str  #: text of a pip constraints file, with or without hashes; every pin in it is installed
-    wheelhouse: Artifact | None = None  #: tar archive of wheels; ``None``: pip uses the host's index
-    interpreter: str = ""  #: path of a Python that another state installs; empty: a Python of the distribution
+    requirement: str  #: requirement with its version: ``science==2.9.0``
+    constraints: str  #: pip constraints, with or without hashes; every pin is installed
+    wheelhouse: Artifact | None = None  #: tar archive of wheels; default: the host's index
+    interpreter: str = ""  #: path of a Python that another state installs; default: a Python of the distribution
     wheels: str = field(
         default="", repr=False, metadata=NO_IDENTITY
-    )  #: list of wheels with their hashes, in the format of ``sha256sum``
+    )  #: wheels with their hashes, in the format of ``sha256sum``
 
-    #: whether pip installs wheels from the mirror and not from an index; ignored with a ``wheelhouse``
+    #: whether wheels are from the mirror, if there is no ``wheelhouse``
     mirrored: bool = field(default=False, metadata=NO_IDENTITY)
 
     @property
@@ -87,7 +87,7 @@ class Recipe:
         return tuple(f"{name} {version}" for name, version in self.pins.items() if name not in listed)
 
 
-@lru_cache(maxsize=64)  # many hosts share few files, and parsing one takes a millisecond
+@lru_cache(maxsize=64)  # parsing a file takes a millisecond
 def _pins(lines: str, python: str) -> Mapping[str, str]:
     where = {"python_version": python, "python_full_version": f"{python}.0"}
     pins: dict[str, str] = {}

@@ -10,9 +10,9 @@ from hostwright.resources.files.aside import ASIDE, NAMED
 from hostwright.resources.files.paths import few
 
 HOMES = "/opt/hostwright/venvs"
-MARKER = ".hostwright-complete"  #: name of a file that is written last; a venv without it is incomplete
+MARKER = ".hostwright-complete"  #: file that is written last; a venv without it is incomplete
 
-#: Shell functions. ``users_files HOME``: print people's files in a venv. ``set_aside HOME``: move them to ``ASIDE``.
+#: ``users_files HOME``: print people's files in a venv. ``set_aside HOME``: move them to ``ASIDE``.
 USERS_FILES = sh_file(__file__, "sh/users_files.sh", marker=MARKER)
 
 
@@ -27,7 +27,6 @@ def left_behind(home: str, paths: Sequence[str]) -> str:
 
 
 def _listed(paths: Sequence[str]) -> str:
-    """The items in one line: paths of files and directories, names and versions of packages."""
     dists = [PurePosixPath(path).name for path in paths if path.endswith(".dist-info")]
     packages = [" ".join(dist.removesuffix(".dist-info").rsplit("-", 1)) for dist in dists]
     stems = {package.partition(" ")[0].lower() for package in packages}

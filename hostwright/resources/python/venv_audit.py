@@ -1,7 +1,7 @@
 """Fast check of venvs: versions are read from the names of ``dist-info`` directories, damage is found by file sizes.
 
-Nothing is imported or hashed. The check compares sizes with pip's records, which takes 20 ms for the 5,300 files of an
-environment of 1.5 GB. Headers (``include/``) and compiled Python files, two thirds of all files, are not checked.
+Nothing is imported or hashed. The check takes 20 ms for the 5,300 files of an environment of 1.5 GB. Headers
+(``include/``) and compiled Python files, two thirds of all files, are not checked.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hostwright.plan.model import Probe
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.python.users_files import MARKER, USERS_FILES
 
-NO_PERL = 3  #: exit status of the probe on a host without perl, which compares the sizes
+NO_PERL = 3  #: exit status of the probe on a host without perl
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Dist:
 
     @property
     def flaw(self) -> str:
-        """Damage of the package as text to append to its name and version; empty if there is none."""
+        """Damage of the package as text to append to its name and version, or empty."""
         if not self.recorded:
             return " without pip's record"
         return f" ({self.damage.removeprefix('../../../')} missing or changed)" if self.damage else ""
@@ -66,8 +66,8 @@ class Venvs:
 
     link: str = ""
     homes: Mapping[str, FoundVenv] = field(default_factory=dict)
-    instead: str = ""  #: short description of a file or directory at the link's path; else empty
-    #: path of a venv → files that people added, and that the next switch of the link or build would move aside
+    instead: str = ""  #: description of another file at the link's path
+    #: path of a venv → files of people that the next build or switch of the link would move aside
     users_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -144,5 +144,5 @@ def same_version(have: str, want: str) -> bool:
     """Whether two versions are equal after normalization."""
     try:
         return Version(have) == Version(want)
-    except ValueError:  # not a version, or one with thousands of digits
+    except ValueError:  # not a version, or thousands of digits
         return have == want

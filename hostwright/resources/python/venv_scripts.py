@@ -9,24 +9,24 @@ from hostwright.resources.python.users_files import HOMES, MARKER, USERS_FILES
 from hostwright.resources.python.venv_audit import Drift
 from hostwright.stack.store.hostcache import host_path
 
-CONSTRAINTS = "constraints.txt"  #: name of a file in the venv, for people's ``pip install -c``
+CONSTRAINTS = "constraints.txt"  #: for people's ``pip install -c``
 
 PIP_HASHED = f"pip=={PIP_VERSION} --hash=sha256:{PIP_SHA256}\n"
-#: Options of ``pip install``. Only wheels, so that no fetched code runs as root. No cache, which would keep 600 MB that
-#: nothing reads. No compilation, because ``compile_script`` is faster: it uses several processors.
+#: Only wheels, so that no fetched code runs as root. No cache of 600 MB. No compilation, because ``compile_script``
+#: uses several processors.
 _PIP_FLAGS = "--disable-pip-version-check --no-input --progress-bar off --no-cache-dir --only-binary :all: --no-compile"
-#: Environment variables that override settings in the host's pip.conf which redirect or prevent installations. The
-#: index settings are not overridden. pip ignores empty variables, so directories are overridden by options.
+#: Variables that override settings in the host's pip.conf which redirect or prevent installations. pip ignores empty
+#: variables, so directories are overridden by options.
 _PIP_HERE = "PIP_USER=0 PIP_REQUIRE_VIRTUALENV=0 PIP_DRY_RUN=0 PIP_NO_DEPS=0"
-_COMPILERS = 8  #: maximum number of compiling processes; our choice, because all write to one disk
-_DEEPEST = 50  #: depth of directories to compile; the default of 10 before Python 3.9 is too low
+_COMPILERS = 8  #: maximum number of compiling processes (our choice), which all write to one disk
+_DEEPEST = 50  #: levels of directories to compile; the default before Python 3.9 is 10
 
 
 def create_script(recipe: Recipe, interpreter: str) -> str:
     """Script that makes a venv with pip (at least ``PIP_MINIMUM``), the constraints file, and no other packages."""
     return "\n".join(
         [
-            "umask 022",  # with root's own umask, other users may be unable to read the venv
+            "umask 022",  # with root's umask, other users may be unable to read the venv
             sh("mkdir -p -- %s", HOMES),
             *_must_run(recipe, interpreter),
             USERS_FILES + sh("if [ -e %s ]; then set_aside %s; fi", f"{recipe.home}/{MARKER}", recipe.home),
@@ -39,10 +39,9 @@ def create_script(recipe: Recipe, interpreter: str) -> str:
 
 
 def _must_run(recipe: Recipe, interpreter: str) -> list[str]:
-    """Commands that check the interpreter and print what is wrong with it.
+    """Commands that check the interpreter and print what is wrong with it, because other errors mislead.
 
-    Without them, errors mislead. For an interpreter for another processor or C library the shell prints only "not
-    found". For an interpreter without the modules that make a venv, Python prints a traceback or a wrong package name.
+    The shell prints only "not found" for an interpreter for another processor or C library.
     """
     brought = (
         f"{interpreter} does not run on this host; set the stack's interpreter to an archive with "
@@ -132,10 +131,9 @@ def _pip(recipe: Recipe, arguments: str, known: str, *names: str) -> list[str]:
 
 
 def _fill(recipe: Recipe, wheels: str, names: tuple[str, ...]) -> str:
-    """Command that puts the wheels for ``names`` into ``wheels``, a directory for pip's ``--find-links``."""
     if recipe.wheelhouse is None:
         return sh("ln -s -t %s -- ", wheels) + words(tuple(map(host_path, recipe.from_mirror(*names))))
-    # whatever its path in the archive, each wheel is unpacked directly into this directory
+    # each wheel is unpacked directly into this directory
     unpack = sh("tar -xf %s -C %s --no-same-owner --transform %s", host_path(recipe.wheelhouse), wheels, "s,.*/,,")
     return unpack + " --wildcards --wildcards-match-slash '*.whl'"
 

@@ -27,10 +27,9 @@ from hostwright.stack.stack import IndexFile
 from hostwright.stack.store.fetching import Unreached
 
 INDEX = "pip's package index"
-#: Minor versions of glibc 2.x that wheels may need: the oldest, one that all hosts have (Ubuntu 18.04 has 2.27), and
-#: the newest.
+#: minor versions of glibc 2.x: the oldest, one that all hosts have, and the newest
 _GLIBC_OLDEST, _GLIBC_COMMON, _GLIBC_NEWEST = 5, 17, 45
-#: minor version of glibc → platform name from before PEP 600
+#: minor version of glibc → platform name before PEP 600
 _LEGACY = {5: "manylinux1", 12: "manylinux2010", 17: "manylinux2014"}
 _MACHINE = "x86_64"
 _BRING_TIMEOUT_S = 3600.0  #: seconds for the download of a wheel, our estimate: 0.5 GB at 0.15 MB/s
@@ -69,7 +68,6 @@ class Wheel(IndexFile):
         return brought
 
     def _failure(self, output: str) -> ArtifactError:
-        """Error with the message from pip's standard error output."""
         if other := _OTHER.search(output):
             return ArtifactError(
                 f"{INDEX} has another file of {self.package} {self.version}: its sha256 is {other[1]}, and the pinned "
@@ -97,7 +95,7 @@ _CURE = "is this machine online, and does `pip config list` name the right index
 def _pip() -> list[str]:
     """Command of this machine's pip: the module of the running Python, else on the PATH. Raises ``Unreached``."""
     if importlib.util.find_spec("pip"):
-        return [sys.executable, "-P", "-m", "pip"]  # -P: do not import modules from the working directory
+        return [sys.executable, "-P", "-m", "pip"]  # no imports from the working directory
     found = shutil.which("pip3") or shutil.which("pip")
     if found is None:
         raise Unreached("pip", "is not installed on this machine", f"run `{sys.executable} -m ensurepip`;")
@@ -107,8 +105,7 @@ def _pip() -> list[str]:
 def _target(file: str, python: str) -> list[str]:
     """Arguments with which pip downloads exactly this wheel, whatever Python pip runs on.
 
-    They allow only this wheel's ABI and platform, so that pip cannot choose another wheel of the same version. Hashes
-    are not enough, because an index may not publish them.
+    They allow only this wheel's ABI and platform. Hashes are not enough, because an index may not publish them.
     """
     tags = parse_wheel_filename(file)[3]
     return [
@@ -136,7 +133,7 @@ def choose_wheels(pins: Iterable[tuple[str, str]], listed: str, python: str) -> 
     return tuple(known[pin] for pin in pins if pin in known)
 
 
-@lru_cache(maxsize=64)  # a fleet shares few lists, and parsing one takes milliseconds
+@lru_cache(maxsize=64)  # parsing a list takes milliseconds
 def _best(listed: str, python: str) -> Mapping[tuple[str, str], Wheel]:
     places = _places(python)
     best: dict[tuple[str, str], tuple[tuple[int, int], Wheel]] = {}

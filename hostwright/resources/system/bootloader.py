@@ -2,8 +2,8 @@
 
 GRUB boots ``next_entry`` of its environment block once, afterwards the menu's ``default``: usually a constant or
 ``saved_entry``. Both are a number, a title or an id, with ``>`` before an entry of a submenu. If no entry matches, GRUB
-boots the first one. ``update-grub`` generates the menu from /etc/default/grub and /etc/default/grub.d; GRUB reads only
-the menu.
+boots the first one. GRUB reads only the menu, which ``update-grub`` generates from /etc/default/grub and
+/etc/default/grub.d.
 
 systemd-boot boots the entry in the firmware's variables, else the first that matches ``default`` of loader.conf (a
 pattern of file names), else the first of all. Entries are sorted by sort-key, then by version, newest first
@@ -31,9 +31,9 @@ _LINUX = Pattern(r"(?:^|\s)linux(?:16|efi)?\s+(\S+)([^;]*)")
 _VERSION = Pattern(
     r"[0-9]{1,3}\.[0-9]{1,4}[\w.+~-]{0,80}"
 )  #: kernel version in a title such as ``Debian GNU/Linux, with Linux 6.1.0-9-amd64``, or in an id
-#: line of the probe's output for a setting in systemd-boot's files: path, line number, key, value
+#: line of systemd-boot's settings: path, line number, key, value
 _ROW = Pattern(r"(/[^:\n]{1,300}):([0-9]{1,7}):([a-z-]{1,20})\s+(.*)")
-MOST_DIGITS = 6  #: maximum number of digits in an entry's number
+MOST_DIGITS = 6
 NO_LOADER = "/boot/grub has no configuration of GRUB"
 
 
@@ -44,7 +44,7 @@ class NextBoot:
     kernel: str = ""
     words: tuple[str, ...] = ()  #: words of the kernel's command line
     where: str = ""  #: ``FILE:LINE`` of the kernel and its command line
-    why: str = ""  #: short description of why this kernel is booted
+    why: str = ""  #: reason why this kernel is booted
     unknown: str = ""  #: reason why the kernel is unknown
 
 
@@ -73,7 +73,7 @@ def next_boot(text: str, kernels: Iterable[str]) -> NextBoot:
         return _by_menu(
             of["config"][0], of["grub"], env, dict(row.partition(" ")[::2] for row in of["link"]), tuple(kernels)
         )
-    if "GRUB_DEFAULT" in settings and not others:  # GRUB's menu may be on a file system that is not mounted
+    if "GRUB_DEFAULT" in settings and not others:  # GRUB's menu may be on an unmounted file system
         where, value = settings["GRUB_DEFAULT"]
         chosen = _chosen([value], env)
         words = " ".join(settings.get(name, ("", ""))[1] for name in _CMDLINES).split()
@@ -136,7 +136,6 @@ class _File:
 
     @property
     def kernel(self) -> str:
-        """Version of the kernel."""
         found = _VERSION.search(self.values.get("version", "")) or _VERSION.search(self.values.get("linux", ""))
         return found[0] if found else ""
 
@@ -148,7 +147,6 @@ class _File:
 
 
 def _systemd_entries(rows: Sequence[str]) -> list[_File]:
-    """Entries of systemd-boot that start a kernel, in menu order."""
     files: dict[str, _File] = {}
     for match in filter(None, map(_ROW.fullmatch, rows)):
         entry = files.setdefault(match[1], _File(match[1]))
@@ -171,7 +169,7 @@ def _by_systemd_boot(rows: Sequence[tuple[str, str]], entries: Sequence[_File]) 
 
 
 def _of_systemd(entries: Sequence[_File], pattern: str, why: str) -> NextBoot:
-    if pattern.startswith("@"):  # @saved refers to a firmware variable, which is not set if this code is reached
+    if pattern.startswith("@"):  # @saved is a firmware variable, which is not set here
         pattern = "*"
     exact = pattern.lower().removesuffix(".conf")
     found = [one for one in entries if fnmatchcase(one.id.lower(), pattern.lower())
@@ -231,13 +229,12 @@ def _menu(lines: Sequence[tuple[int, str]]) -> list[_Entry]:
 
 
 def _start(entry: _Entry, number: int, line: str) -> None:
-    """If this line of the entry starts a kernel, set the kernel, its command line and the line number."""
     if not entry.kernel and (match := _LINUX.search(line)):
         entry.kernel, entry.number, entry.words = match[1], number, tuple(match[2].split())
 
 
 def _entry(menu: Sequence[_Entry], chosen: str) -> _Entry:
-    """The entry that GRUB boots. If ``chosen`` is a submenu only, this is the submenu's first entry."""
+    """The entry that GRUB boots: for a submenu, the submenu's first entry."""
     path = [part.replace("\0", ">").strip() for part in chosen.replace(">>", "\0").split(">")]
     entry = _pick(menu, path.pop(0))
     while entry.entries:
@@ -253,7 +250,6 @@ def _pick(menu: Sequence[_Entry], name: str) -> _Entry:
 
 
 def _unquoted(value: str) -> str:
-    """Value of an assignment in a shell file."""
     text = value.strip()
     if text[:1] in {"'", '"'}:
         return text[1:].partition(text[0])[0]

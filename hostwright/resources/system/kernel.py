@@ -1,10 +1,10 @@
 """States of kernels: files, headers and initramfs of the running kernel, and holds of kernel packages.
 
-A driver that was built for one kernel does not work with the next. unattended-upgrades may install a new kernel at any
-time, so every installed kernel package is held.
+A driver that was built for one kernel does not work with the next, and unattended-upgrades may install a new kernel at
+any time. Therefore every installed kernel package is held.
 
-If a newer kernel is installed, a host stays in the desired state until it boots that kernel, because modules can still
-be built and loaded for the running one. A reboot is required only if the running kernel's own files were removed.
+A newer installed kernel does not matter until it is booted. A reboot is required only if the running kernel's own files
+were removed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from hostwright.resources.packages.packages import (
 )
 from hostwright.stack.store.debs import PackageMirror
 
-#: Prefixes of the names of kernel packages: images and headers of one version, and meta packages for the newest.
+#: prefixes of kernel packages: images and headers of one version, and meta packages for the newest
 HEADERS_NAME = "linux-headers-"
 KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
 
@@ -69,13 +69,12 @@ class KernelsAsBefore(RemovalState):
         return Change("kernel packages", ", ".join(have), "; ".join(want), steps) if steps else None
 
 
-#: Shell command that sets ``$k`` to the output of ``uname -r``, without starting a process.
+#: shell command that sets ``$k`` to the output of ``uname -r``, without starting a process
 RUNNING = "read -r k </proc/sys/kernel/osrelease; "
-#: Probe that succeeds if the running kernel's headers are where dkms and driver installers expect them.
+#: whether the running kernel's headers are where dkms and driver installers expect them
 HEADERS = Probe(f'{RUNNING}test -e "/lib/modules/$k/build/Makefile"', shared=True)
 
-#: Probe that prints the installed kernels if both the modules and the image of the running kernel are missing. It
-#: prints nothing in a container, which cannot choose its kernel.
+#: installed kernels, if the running kernel's modules and image are missing (never in a container)
 KERNEL_GONE = Probe(
     f'{RUNNING}[ -d "/lib/modules/$k" ] || [ -e "/boot/vmlinuz-$k" ] || systemd-detect-virt --quiet --container ||\n'
     'for i in /boot/vmlinuz-*; do v=${i#/boot/vmlinuz-}; [ ! -d "/lib/modules/$v" ] || echo "$v"; done; :',
@@ -87,8 +86,8 @@ KERNEL_GONE = Probe(
 class KernelThere(Resource):
     r"""The running kernel's own files exist; without them no module can be built or loaded for it.
 
-    They are missing after the kernel's package was removed while it ran. Only a reboot into an installed kernel fixes
-    that, so a reboot is planned. Containers are left unchanged, because they cannot choose their kernel.
+    They are missing after the kernel's package was removed while it ran. A reboot into an installed kernel is then
+    planned. Containers are left unchanged, because they cannot choose their kernel.
 
     >>> print(plan_text(KernelThere(), {"uname -rm": "6.1.0-9-amd64 x86_64\n", "/boot/vmlinuz-": "6.1.0-12-amd64\n"}))
     ~ running kernel: 6.1.0-9-amd64, removed → an installed kernel (6.1.0-12-amd64)
@@ -114,9 +113,10 @@ class KernelThere(Resource):
 class KernelPackages(Resource):
     r"""The headers of the running kernel are installed, and every installed kernel package is held.
 
-    The headers depend on further kernel packages that must be held too, so headers and holds are one state. If the
-    running kernel was removed, the change waits for the reboot (``KernelThere``). When the role is removed, holds that
-    Hostwright set are removed, and so are headers that it installed, unless other packages need them. Kernels are kept.
+    Headers and holds are one state, because the headers depend on further kernel packages that must be held. If the
+    running kernel was removed, the change waits for the reboot (``KernelThere``). When the role is removed,
+    Hostwright's holds are removed, and so are headers that it installed, unless other packages need them. Kernels are
+    kept.
 
     >>> answers = {"uname -rm": "6.1.0-9-amd64 x86_64\n", "dpkg-query": "linux-image-amd64\t6.1\tii \n"}
     >>> print(plan_text(KernelPackages(), answers))
@@ -124,7 +124,7 @@ class KernelPackages(Resource):
     → headers of the running kernel, every kernel package held
     """
 
-    #: mirror that packages are installed from; ``None``: the sources of the host
+    #: mirror for the packages; default: the sources of the host
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -161,14 +161,14 @@ class KernelPackages(Resource):
         return Change(what, have, want + taken.noted, (step,), artifacts=taken.names)
 
     def _parts(self, facts: Facts) -> tuple[Installed, ...]:
-        """Installed packages that the running kernel's headers consist of, according to the mirror."""
+        """Installed packages of the running kernel's headers, according to the mirror."""
         found = self.mirror.closure(distribution_of(facts), (_headers_of(facts),)) if self.mirror else ()
         table = dpkg_table(facts)
         names = (deb.package for deb in found if named_like(deb.package, KERNEL_PACKAGES))
         return tuple(row for name in names if (row := table.get(name)) and row.present)
 
     def _again(self, facts: Facts) -> tuple[str, ...]:
-        """Packages of the headers to reinstall, as ``name=version`` at the installed version."""
+        """Packages of the headers to reinstall, as ``name=version``."""
         return tuple(f"{row.name}={row.version}" for row in self._parts(facts)) or (_headers_of(facts),)
 
     def _headers_again(self, headers: str, facts: Facts, taken: Taken) -> str:
@@ -207,7 +207,7 @@ def _headers_again(package: str) -> str:
     return LISTS + sh_file(__file__, "sh/headers_again.sh", **values).rstrip("\n")
 
 
-#: Commands that list kernel packages on the host and hold them. The list cannot be planned: apt chooses dependencies.
+#: commands that hold the host's kernel packages; a plan cannot know them, because apt chooses dependencies
 _HOLD = (
     "dpkg-query -W -f='${db:Status-Status} ${Package}\\n' "
     + words(KERNEL_PACKAGES)
@@ -243,6 +243,5 @@ class Initramfs(Resource):
         return ()
 
 
-#: Command that rebuilds the initramfs of all kernels. Steps run it under dpkg's lock, because dpkg's triggers run it
-#: too.
+#: command that rebuilds the initramfs of all kernels; steps need dpkg's lock, because dpkg's triggers run it too
 UPDATE_INITRAMFS = "if command -v update-initramfs >/dev/null; then update-initramfs -u -k all; fi"

@@ -13,7 +13,7 @@ from hostwright.resources.files.aside import OLDEST_BACK
 from hostwright.resources.files.paths import ABSENT, MOVED_ASIDE, moved_aside
 from hostwright.resources.packages.packages import DPKG_LOCK
 
-#: Shell function ``found PATTERN HOME``: print each matching library name, and the file that the loader opens for it.
+#: ``found PATTERN HOME``: print each matching library name, and the file that the loader opens for it
 FOUND = sh_file(__file__, "sh/loader_found.sh")
 
 
@@ -21,9 +21,9 @@ FOUND = sh_file(__file__, "sh/loader_found.sh")
 class LoaderCache(Resource):
     r"""The dynamic loader's cache resolves each of these libraries to a file below ``home``.
 
-    Unlike environment variables, the cache is used by all programs, also by those that cron, systemd or sudo start. The
-    change runs ``ldconfig``. If another directory still has priority, the change fails and names that directory. When
-    the role is removed, the states that remove the libraries or ``conf`` run ``ldconfig``.
+    All programs use the cache, also those that cron, systemd or sudo start. The change runs ``ldconfig``. If another
+    directory still has priority, the change fails and names that directory. When the role is removed, the states that
+    remove the libraries or ``conf`` run ``ldconfig``.
 
     >>> cache = LoaderCache(("libtool.so.2",), "/opt/tool", "/etc/ld.so.conf.d/tool.conf")
     >>> print(plan_text(cache, {"ldconfig": "libtool.so.2 /usr/lib/libtool.so.2\n"}))
@@ -32,7 +32,7 @@ class LoaderCache(Resource):
 
     libraries: tuple[str, ...]  #: library names that programs load (``libtool.so.2``), at least one
     home: str  #: directory of the libraries
-    #: path of the file in ``/etc/ld.so.conf.d`` with ``home``, for the error message
+    #: file in ``/etc/ld.so.conf.d`` with ``home``, for the error message
     conf: str = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -52,7 +52,7 @@ class LoaderCache(Resource):
         )
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # the states that remove the libraries run ldconfig
+        return ()  # other states run ldconfig
 
     def _check(self) -> str:
         """Commands that fail if another directory than ``home`` has priority after ``ldconfig``, and name it."""
@@ -64,22 +64,21 @@ class LoaderCache(Resource):
 class Alternative(Resource):
     r"""A name in the alternatives system resolves to ``target``, whatever other choices are registered.
 
-    A plain link to the target is correct too. If a file is at the path of the link, the file is moved aside; if a
-    package owns the file, the change fails. When the role is removed, the choice is removed, and the name resolves to
-    its former target.
+    A plain link to the target is correct too. A file at the path of the link is moved aside; if a package owns the
+    file, the change fails. When the role is removed, the choice is removed, and the name resolves to its former target.
 
     >>> tool = Alternative("/usr/local/tool", "tool", "/usr/local/tool-1.2", 12)
     >>> print(plan_text(tool, {"readlink -m": "/usr/local/tool-1.1\n"}))
     ~ alternative /usr/local/tool: /usr/local/tool-1.1 → /usr/local/tool-1.2
     """
 
-    link: str  #: path of the link that people use (``/usr/bin/NAME``)
+    link: str  #: path of the alternative's link (``/usr/bin/NAME``)
     name: str  #: name of the alternative in ``update-alternatives``
     target: str  #: path that the link must resolve to
-    priority: int  #: priority of the choice; in automatic mode the choice with the highest priority is used
+    priority: int  #: priority of the choice; automatic mode uses the highest
 
     def probes(self) -> tuple[Probe, ...]:
-        # both paths may contain links, such as a linked /usr/local
+        # either path may contain links, such as a linked /usr/local
         both = sh("both=$(readlink -m -- %s %s); to=${both%%%%\n*}\n", self.link, self.target)
         there = sh('[ "$to" != "${both#*\n}" ] || to=%s\n', self.target)
         seen = sh("if [ %s -ef %s ]; then to=%s; else\n", self.link, self.target, self.target)  # starts no process
@@ -152,10 +151,10 @@ class AlternativeGone(RemovalState):
     """The choice ``target`` is removed from an alternative, unless it was registered before Hostwright's first change.
 
     The name then resolves to its former target if this is still a choice, else to the automatic choice. A former link
-    outside the alternatives system is restored. A file that was moved aside is moved back if the path is free.
+    outside the alternatives system is restored, and so is a file that was moved aside.
     """
 
-    link: str  #: path of the link that people use (``/usr/bin/NAME``)
+    link: str  #: path of the alternative's link (``/usr/bin/NAME``)
     name: str  #: name of the alternative
     target: str  #: path of the file whose choice is removed
 

@@ -15,12 +15,12 @@ from hostwright.plan.model import Facts, Probe, Refusal, Resource
 from hostwright.stack.stack import BOOT, WORK, Share
 
 GB = 1_000_000_000
-RULE = "free-disk"  #: name of the rule that refuses a host with too little disk space
-UNUSABLE = "directories"  #: name of the rule that refuses a host with unusable directories
-#: bytes of software per inode, our estimate: a Python framework has 13,000 files in 1.2 GB
+RULE = "free-disk"  #: rule that refuses a host with too little disk space
+UNUSABLE = "directories"  #: rule that refuses a host with unusable directories
+#: bytes of software per inode, our estimate from a Python framework
 BYTES_AN_INODE = 100_000
 _PACKAGES = "/var/lib/dpkg/info"  #: directory from which dpkg runs maintainer scripts
-#: directory that every installation needs → beginning of a sentence that ends with the directory
+#: directory that every installation needs → sentence before its name
 _ALWAYS = {_PACKAGES: "maintainer scripts of packages run from", STATE_DIR: "Hostwright's records go to"}
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
@@ -47,10 +47,9 @@ class _Place(NamedTuple):
 class FreeSpace(Resource):
     r"""Software that is still to be installed has enough disk space and usable directories; else the host is refused.
 
-    The file system of each part's directory must have enough free bytes and inodes for all parts on it. Links are
-    followed. Directories must be writable, and no other file may be at their path. Directories for programs and
-    maintainer scripts must not be mounted noexec. A part whose ``unless`` path exists counts as installed and needs no
-    space. The state never changes the host, so nothing is left when the role is removed.
+    The file system of each part's directory must have enough free bytes and inodes for all parts on it. Directories
+    must be writable, and those for programs and maintainer scripts must not be mounted noexec. A part whose ``unless``
+    path exists counts as installed. The state never changes the host, so nothing is left when the role is removed.
 
     >>> space = FreeSpace(10 * GB, (Share("the tool", "/opt/tool/bin", "/opt", 80),))
     >>> row = "/opt\t/opt\tdirectory\t8:1\t/\trw,relatime\t1000000\t600000\t500000\n"
@@ -65,7 +64,7 @@ class FreeSpace(Resource):
     KIND: ClassVar = "free-space"
 
     total_bytes: int  #: number of bytes that all parts need on a new host
-    #: parts of the software, each with its percentage of ``total_bytes``, and a path that exists after the installation
+    #: parts of the software: percentage of ``total_bytes``, and a path that exists after the installation
     shares: tuple[Share, ...]
 
     def probes(self) -> tuple[Probe, ...]:
@@ -85,7 +84,7 @@ class FreeSpace(Resource):
             places[WORK] = work
         unusable: dict[str, str] = {}
         for have, sentence in _unusable(due, places):
-            unusable.setdefault(have, sentence)  # only the first part that an unusable file system affects
+            unusable.setdefault(have, sentence)
         parts = ", ".join(dict.fromkeys(share.part for share in due))
         if unusable:
             have, want = "; ".join(unusable), f"directories that can take {parts}"
@@ -101,7 +100,6 @@ class FreeSpace(Resource):
         return ()
 
     def _short(self, due: list[Share], places: Mapping[str, _Place], initramfs: int) -> Iterator[str]:
-        """File systems with too little space, each as a clause with free and required space."""
         needed: dict[str, int] = {}
         on: dict[str, _Place] = {}
         for share in due:
@@ -139,7 +137,6 @@ def _work(places: Mapping[str, _Place]) -> _Place | None:
 
 
 def _unusable(due: list[Share], places: Mapping[str, _Place]) -> Iterator[tuple[str, str]]:
-    """Reasons why directories of the parts are unusable: pairs of a short description and a sentence with the fix."""
     if any(name in places for name in WORK_DIRS) and WORK not in places:
         tried = ", ".join(sorted({places[name].mount for name in WORK_DIRS if name in places}))
         yield (
@@ -169,5 +166,5 @@ def _in_the_way(place: _Place, part: str) -> tuple[str, str] | None:
 
 
 def _runs(directory: str) -> bool:
-    """Whether the directory is for programs or libraries, which noexec prevents from being executed or loaded."""
+    """Whether the directory is for programs or libraries, which noexec would make unusable."""
     return directory == _PACKAGES or not directory.startswith(("/var/", BOOT))

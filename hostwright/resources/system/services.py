@@ -30,8 +30,8 @@ class Service(Resource):
     ~ service metrics.service: failed, enabled → active, enabled
     """
 
-    unit: str  #: name of the unit with its suffix: ``metrics.service``
-    running: bool = True  #: whether the unit must run now and start at boot; ``False``: it must do neither
+    unit: str  #: unit with its suffix: ``metrics.service``
+    running: bool = True  #: whether the unit must run now and start at boot, or neither
 
     def probes(self) -> tuple[Probe, ...]:
         return (show_probe(self.unit),)
@@ -60,10 +60,9 @@ class RestartedAfter(Resource):
     r"""A running unit was started after the last change of its files, so that it uses their current content.
 
     Use it for units that read their files only at start. The plan includes the restart if ``inputs`` change the files
-    or if the files are newer than the start, so an interrupted run loses no restart. The step itself restarts the unit
-    only if the files are newer. A stopped unit stays stopped. If a restart disturbs the users of the unit, wrap the
-    state in ``Disturbing``. When the role is removed, the unit is restarted if Hostwright's part was removed from its
-    files.
+    or if the files are newer than the start, so an interrupted run loses no restart. A stopped unit stays stopped. If a
+    restart disturbs the users of the unit, wrap the state in ``Disturbing``. When the role is removed, the unit is
+    restarted if Hostwright's part was removed from its files.
 
     >>> restarted = RestartedAfter("metrics.service", ("/etc/metrics.conf",))
     >>> print(plan_text(restarted, {"busctl": "/etc/metrics.conf\n"}))
@@ -71,13 +70,13 @@ class RestartedAfter(Resource):
     """
 
     KIND: ClassVar = "restarted-after"
-    #: texts in the plan: kind of change, current state after the files changed, current state before that, wanted state
+    #: texts in the plan: kind of change, state after the files changed, state before that, wanted state
     WORDS: ClassVar = (
         "restart", "started before %s changed", "running with what is about to change", "started after its files",
     )  # fmt: skip
 
-    unit: str  #: name of the unit with its suffix: ``metrics.service``
-    files: tuple[str, ...]  #: paths of the files that the unit reads at start
+    unit: str  #: unit with its suffix: ``metrics.service``
+    files: tuple[str, ...]  #: files that the unit reads at start
     inputs: tuple[Resource, ...] = ()  #: states that write these files
 
     def probes(self) -> tuple[Probe, ...]:
@@ -97,11 +96,11 @@ class RestartedAfter(Resource):
         return Change(f"{what} of {self.unit}", older % names if newer else soon, want, (Step(script),))
 
     def removal(self) -> tuple[Resource, ...]:
-        """Restart the unit if Hostwright's keys were removed from its files.
+        """Restart the unit if Hostwright's keys were removed from its files after its start, by the mtime of the mark
+        ``changed(path)``.
 
-        The mtime of the mark ``changed(path)`` is the time of that removal. A file without a mark was changed by an
-        administrator, who may have reasons not to restart the unit. Files in dpkg's own directory do not count either.
-        If the unit's own file is among ``files``, the unit is removed with the role and is not restarted.
+        A file without a mark was changed by an administrator, who may have reasons not to restart the unit. If the
+        unit's own file is among ``files``, the unit is removed with the role and is not restarted.
         """
         if f"/etc/systemd/system/{self.unit}" in self.files:
             return ()
@@ -110,7 +109,6 @@ class RestartedAfter(Resource):
         return (RestartedAfter(self.unit, marks, gone),)
 
     def _lines(self) -> tuple[str, ...]:
-        """Commands that make the unit use its changed files: a restart."""
         failed = sh("systemctl reset-failed -- %s 2>/dev/null || true", self.unit)
         return failed, sh("systemctl restart -- %s || { journalctl -u %s -n 30 --no-pager; exit 1; }", *[self.unit] * 2)
 
@@ -138,7 +136,7 @@ class Running(Condition):
     True
     """
 
-    unit: str  #: name of the unit with its suffix: ``metrics.service``
+    unit: str  #: unit with its suffix: ``metrics.service``
 
     def probes(self) -> tuple[Probe, ...]:
         return (show_probe(self.unit),)
@@ -163,8 +161,8 @@ class Disturbing(Resource):
     """
 
     resource: Resource  #: state whose change disturbs work
-    what: str = field(metadata=NO_IDENTITY)  #: effect of the change on running work, such as "restarts a service"
-    #: condition under which the change disturbs work; its ``users``, if any, are the affected users
+    what: str = field(metadata=NO_IDENTITY)  #: effect on running work, such as "restarts a service"
+    #: condition under which the change disturbs work
     when: Condition = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:

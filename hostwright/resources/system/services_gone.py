@@ -18,11 +18,11 @@ _RUNS = {"active", "activating", "reloading"}
 class ServiceGone(RemovalState):
     """A unit that Hostwright enabled or started is disabled or stopped again.
 
-    The unit's former state is in Hostwright's record. Without a record, a unit whose file is in ``/etc/systemd/system``
-    is disabled and stopped, because Hostwright added it. A unit of a package is left unchanged.
+    Without a record of its former state, a unit whose file is in ``/etc/systemd/system`` is disabled and stopped,
+    because Hostwright added it. A unit of a package is left unchanged.
     """
 
-    unit: str  #: name of the unit with its suffix (``chrony.service``)
+    unit: str  #: unit with its suffix (``chrony.service``)
 
     def probes(self) -> tuple[Probe, ...]:
         show = sh("systemctl show -p LoadState,ActiveState,UnitFileState,FragmentPath -- %s", self.unit)
@@ -39,7 +39,7 @@ class ServiceGone(RemovalState):
         disable = now.get("UnitFileState") in _ENABLED and before.get("UnitFileState") not in _ENABLED
         if not stop and not disable:
             return None
-        # ``disable`` reloads systemd, so it is run only for a unit that is enabled and was not before.
+        # ``disable`` reloads systemd
         script = [sh("systemctl disable -- %s", self.unit)] if disable else []
         script += [sh("systemctl stop -- %s", self.unit)] if stop else []
         have = f"{now.get('ActiveState', 'unknown')}, {now.get('UnitFileState', 'unknown')}"
@@ -54,7 +54,7 @@ class ServiceGone(RemovalState):
 class UserGone(RemovalState):
     """An account and the group of the same name are removed, unless they existed before the first change.
 
-    Without a record of the original state the account is kept.
+    Without a record of the original state they are kept.
     """
 
     name: str  #: name of the account and its group
@@ -72,7 +72,7 @@ class UserGone(RemovalState):
         if not kinds:
             return None
         script = [sh("userdel -- %s", self.name)] if "user" in kinds else []
-        if "group" in kinds:  # userdel may have removed the group already: it does so if the group has no other members
+        if "group" in kinds:  # userdel removes a group without other members
             script.append(sh("if getent group -- %s >/dev/null; then groupdel -- %s; fi", self.name, self.name))
         have = " and ".join(kinds)
         return Change(f"user {self.name}", have, f"as before: {ABSENT}", (Step("\n".join(script)),))

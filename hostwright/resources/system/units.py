@@ -1,4 +1,4 @@
-"""Probes for systemd units, combined into one query for all units (``Pass``)."""
+"""Probes for systemd units, combined into one query for all units."""
 
 from __future__ import annotations
 
@@ -58,7 +58,6 @@ class UnitPass(Pass):
 
 
 def _rows(asked: Sequence[str]) -> dict[str, list[str]]:
-    """Unit → paths of its files, from arguments of probes."""
     rows: dict[str, list[str]] = {}
     for unit, _, path in (word.partition(":") for word in asked):
         rows.setdefault(unit, []).extend([path] if path else [])

@@ -1,6 +1,6 @@
 """Finds the versions of packages for hosts, and all their dependencies, in a distribution's archive.
 
-apt resolves dependencies for a host without any package, so that the resulting files suffice for every host with the
+apt resolves dependencies for a host without any package, so that the files suffice for every host with the
 distribution. A host then receives only the packages that it lacks.
 """
 
@@ -27,10 +27,10 @@ def resolve(
     """Return the packages for these sets of words (``name`` or ``name=version``) and their dependencies. Each set is
     resolved separately, for a host without any package.
 
-    Versions of ``before`` are used if the archive still has them. A word that the archive does not know is omitted; if
-    ``before`` has this package, it is kept with its dependencies. ``folder`` is apt's working directory, which later
-    calls reuse. ``repositories`` are package files that each contain a repository for the host's disk. Words may name
-    packages of these repositories, whose other dependencies come from the archive. Raises ``ArtifactError``.
+    Versions of ``before`` are used if the archive still has them. A word that the archive does not know is omitted,
+    unless ``before`` has the package. ``folder`` is apt's working directory, which later calls reuse. ``repositories``
+    are package files that each contain a repository for the host's disk; words may name its packages, whose other
+    dependencies come from the archive. Raises ``ArtifactError``.
     """
     with locked(folder):
         apt = PrivateApt(folder, distribution, archive)
@@ -62,14 +62,13 @@ def resolve(
 
 
 def _beyond(name: str, needs: Mapping[str, set[str]], theirs: set[str]) -> set[str]:
-    """Return the packages of the archive on which the package ``name`` depends, directly or through packages in
-    ``theirs``, which come from a repository.
+    """Return the packages of the archive on which ``name`` depends, directly or through packages in ``theirs``, which
+    come from a repository.
     """
     return reached([name], lambda each: needs[each] if each in theirs else ()) - theirs
 
 
 def _still(before: LockedPackages, words: Iterable[str]) -> dict[str, LockedDeb]:
-    """Return the packages of ``before`` that these words name, with their dependencies."""
     debs = {deb.package: deb for deb in before.packages}
     names = [word.partition("=")[0] for word in words if not before.lacking([word])]
     first = [*names, *(need for name in names for need in before.others.get(name, ()))]
@@ -85,9 +84,7 @@ def _locked(row: Mapping[str, str], url: str, needs: set[str]) -> LockedDeb:
 
 
 def _needs(rows: Mapping[str, Mapping[str, str]]) -> dict[str, set[str]]:
-    """Return a mapping from each package in ``rows`` to its dependencies in ``rows``. A dependency may have a name that
-    a package provides.
-    """
+    """Package in ``rows`` → its dependencies in ``rows``. A dependency may have a name that a package provides."""
     provided: dict[str, set[str]] = {}
     for name, row in rows.items():
         for word in (name, *_names(row.get("Provides", ""))):

@@ -1,7 +1,7 @@
 """Runs this machine's apt with a separate directory for its state, on the archive of any distribution.
 
-apt uses this machine's archive addresses, proxies and credentials, but does not change the package lists and caches of
-this machine. Package lists must be signed by the distribution's key.
+apt uses this machine's archive addresses, proxies and credentials, but not its package lists and caches. Package lists
+must be signed by the distribution's key.
 """
 
 from __future__ import annotations
@@ -22,14 +22,12 @@ from hostwright.common.places import write_whole
 from hostwright.common.text import one_line, printable
 from hostwright.stack.store.debs import LockedPackages
 
-#: our choice: maximum size of a package list in a repository; the list of a toolkit has some hundred KB
+#: maximum number of bytes of a repository's package list (our choice)
 _MOST_LIST_BYTES = 64 * 1024 * 1024
 
 
 def list_in(repository: Path) -> bytes:
-    """Return the package list inside a package file that contains a repository, without unpacking the file. Raises
-    ``ArtifactError``.
-    """
+    """Return the package list inside a package file that contains a repository. Raises ``ArtifactError``."""
     try:
         with subprocess.Popen(
             ["dpkg-deb", "--fsys-tarfile", str(repository)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -56,7 +54,7 @@ def _found(program: subprocess.Popen[bytes]) -> bytes | None:
 
 
 ARCHITECTURE = "amd64"
-#: distribution as in lock files → codename of the release, so that no host has to report its codename
+#: distribution as in lock files → codename of the release
 CODENAMES = {
     "debian-10": "buster", "debian-11": "bullseye", "debian-12": "bookworm", "debian-13": "trixie",
     "ubuntu-18.04": "bionic", "ubuntu-20.04": "focal", "ubuntu-22.04": "jammy", "ubuntu-24.04": "noble",
@@ -67,23 +65,22 @@ _POCKETS = (
     "-updates",
     "-security",
     "/updates",
-)  #: suffixes of a release's suites; Debian's security suite before 11 has the last
+)  #: suffixes of a release's suites; the last is for Debian's security suite before 11
 _COMPONENTS = {
     "debian": {"main", "contrib", "non-free", "non-free-firmware"},
     "ubuntu": {"main", "restricted", "universe", "multiverse"},
 }
-#: path of the keyring that the package DISTRIBUTION-archive-keyring installs
+#: path of the keyring in the package DISTRIBUTION-archive-keyring
 _KEYRING = "/usr/share/keyrings/{}-archive-keyring.gpg"
-#: our estimate: maximum seconds for fetching package lists, 60 MB at 0.03 MB/s. apt has its own timeout for a silent
-#: server.
+#: seconds for fetching package lists, our estimate: 60 MB at 0.03 MB/s
 _APT_TIMEOUT_S = 1800.0
 _TARGETS = "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)"
-#: beginnings of the names of this machine's apt settings that are copied, because they concern access to the archive
+#: prefixes of apt settings that are copied from this machine
 _TAKEN = ("Acquire::http", "Acquire::https", "Acquire::Retries", "Acquire::ForceIPv")
 _ONLINE = (
     "is this machine online, and does apt's list of sources name the right archive (`--sources FILE` names another)?"
 )
-_EXPLAINED = 3  #: maximum lines of apt's output in an error text
+_EXPLAINED = 3  #: maximum number of lines of apt's output in an error text
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +101,8 @@ class Distribution:
 class AptArchive:
     """The archive to use: apt sources and signing keys.
 
-    ``sources`` is a file with apt sources, by default the apt sources of this machine. ``keyring`` is a file with keys,
-    by default the keyring that the distribution's keyring package installed on this machine. ``components`` are used in
-    addition to the components in the sources.
+    ``sources`` is a file with apt sources, by default this machine's. ``keyring`` is a file with keys, by default from
+    the distribution's keyring package on this machine. ``components`` are used in addition to those in the sources.
     """
 
     sources: Path | None = None
@@ -211,7 +207,7 @@ class PrivateApt:
             options = ["-o", "Dir::Etc::SourceList=/dev/null", "-o", f"Dir::Etc::SourceParts={self._folder}/named"]
         asked = ["apt-get", *options, "indextargets", "--format", _TARGETS, "Created-By: Packages"]
         listed = _program(asked)
-        # package lists that this machine has downloaded, with their origins
+        # downloaded package lists of this machine, with their origins
         known = [line.split(" ") for line in listed.stdout.splitlines()]
         others = {(row[0], row[1]) for row in known if len(row) == 4 and row[3].casefold() != self._of.identity}
         all_of_them = _program([*asked[:-3], "--no-release-info", *asked[-3:]])
@@ -254,9 +250,7 @@ class PrivateApt:
                 yield parts[0], parts[1].replace("%3a", ":"), self._address(uri)
 
     def _address(self, uri: str) -> str:
-        """Return an address that programs other than apt can fetch. Raises ``ArtifactError`` for a scheme that only apt
-        supports.
-        """
+        """Return an address that programs other than apt can fetch, else raise ``ArtifactError``."""
         scheme, _, rest = uri.partition(":")
         if scheme in {"http", "https"}:
             return uri
@@ -274,7 +268,7 @@ class PrivateApt:
     def _show(self, words: Sequence[str]) -> Iterator[dict[str, str]]:
         if not words:
             return
-        # apt-cache fails if a word is unknown, but prints the entries of the other packages
+        # apt-cache fails for an unknown word, but prints all other entries
         done = self._run("apt-cache", "show", *words)
         for text in done.stdout.split("\n\n"):
             fields = [line.partition(":") for line in text.splitlines() if line[:1] not in {"", " ", "\t"}]
@@ -303,9 +297,7 @@ def _program(command: Sequence[str], **settings: str) -> subprocess.CompletedPro
 
 
 def _settings(folder: Path) -> str:
-    """Return apt's settings: all paths are in ``folder``, nothing comes from this machine, and no package is
-    installed.
-    """
+    """Return apt's settings: paths in ``folder``, nothing from this machine, and no installed package."""
     values = {
         "Dir::Etc::Main": "/dev/null",
         "Dir::Etc::Parts": "/dev/null",
@@ -323,7 +315,7 @@ def _settings(folder: Path) -> str:
         "APT::Architectures": ARCHITECTURE,
         "APT::Install-Recommends": "false",
         "APT::Sandbox::User": "root",  # the user _apt may have no access to this directory
-        # All hosts get the same versions, including versions that Ubuntu releases in phases.
+        # All hosts get the same versions, including those that Ubuntu releases in phases.
         "APT::Get::Always-Include-Phased-Updates": "true",
         "APT::Update::Error-Mode": "any",
         "Acquire::Languages": "none",

@@ -100,8 +100,8 @@ class Store:
         return self.root / sha256[:2] / sha256 / file
 
     def locate(self, artifact: AnyArtifact) -> Path:
-        """Return the path of an artifact's file in the store. Raises ``ArtifactError`` if the file is missing or has
-        the wrong size. Does not read the file.
+        """Return the path of an artifact's file in the store, without reading it. Raises ``ArtifactError`` if the file
+        is missing or has the wrong size.
         """
         if artifact.sha256 is None:
             raise ArtifactError(f"{artifact.name}: {artifact.file} has no pinned checksum yet; run {Command('mirror')}")
@@ -121,9 +121,7 @@ class Store:
         return path
 
     def size_of(self, artifact: AnyArtifact) -> int:
-        """Return the size of an artifact in bytes: the size in the stack, else the size of the file in the store, else
-        0.
-        """
+        """Return the size of an artifact in bytes: from the stack, else from the file in the store, else 0."""
         if artifact.size is not None or artifact.sha256 is None:
             return artifact.size or 0
         try:
@@ -207,9 +205,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _lock(folder: Path) -> int:
-    """Lock a folder; return its descriptor. If the previous holder of the lock has removed the folder, create it and
-    lock it again.
-    """
+    """Lock a folder; return its descriptor. If its former holder has removed the folder, create it again."""
     from filelock import lock_descriptor
 
     while True:
@@ -230,9 +226,7 @@ def sha256_of(path: Path) -> str:
 
 
 def stand_ins_line(files: Iterable[str]) -> str:
-    """Return a warning with the number of stand-in files and their texts, so that a lab is not mistaken for real
-    hosts.
-    """
+    """Warning with the number of stand-in files and their texts, so that a lab is not mistaken for real hosts."""
     unique = sorted({*files})
     texts = dict.fromkeys(found[1] for file in unique if (found := re.search(r" \((.*)\)$", file)))
     line = f"lab stack: {count(len(unique), 'stand-in file')}, not the vendor's own: see docs/lab.md"

@@ -31,7 +31,7 @@ from hostwright.stack.stack import RoleFile
 from hostwright.stack.stackvalues import DebianVersion, Name, Url
 from hostwright.stack.store.artifacts import Store, damaged, locked
 
-SUFFIX = ".packages.json"  #: suffix of the name of a lock file for packages
+SUFFIX = ".packages.json"
 
 
 class MirroredDeb(RoleFile):
@@ -54,9 +54,7 @@ class LockedDeb:
     needs: tuple[Name, ...] = ()
 
     def as_file(self, distribution: str) -> MirroredDeb:
-        """Return the artifact for hosts with this distribution. The artifact's name contains the distribution, because
-        distributions have different files for one package.
-        """
+        """Return the artifact for hosts with this distribution. The artifact's name includes the distribution."""
         name = f"{distribution}-{self.package}-{self.version}".lower()
         return MirroredDeb(
             name=name.replace(":", "-").replace("~", "-"),
@@ -79,9 +77,7 @@ class LockedPackages:
     others: Mapping[Name, tuple[Name, ...]] = field(default_factory=dict)
 
     def lacking(self, words: Iterable[str]) -> tuple[str, ...]:
-        """Return the words (``name`` or ``name=version``) for which neither ``packages`` nor ``others`` has a
-        package.
-        """
+        """Words (``name`` or ``name=version``) for which neither ``packages`` nor ``others`` has a package."""
         versions = {deb.package: deb.version for deb in self.packages}
 
         def is_here(word: str) -> bool:
@@ -106,7 +102,7 @@ def reached(names: Iterable[str], needs: Callable[[str], Iterable[str]]) -> set[
     return found
 
 
-Locked = Mapping[str, LockedPackages]  #: content of a lock file of packages: distribution (``debian-12``) → packages
+Locked = Mapping[str, LockedPackages]  #: distribution (``debian-12``) → packages
 
 
 def packages_lock(store: Store, stack: str) -> Path:
@@ -132,10 +128,7 @@ def read_locked(path: Path) -> Locked:
 
 
 def write_locked(path: Path, locked_packages: Locked) -> None:
-    """Write a lock file of packages atomically, with one line per package for readable diffs.
-
-    Raises ``ArtifactError``.
-    """
+    """Write a lock file of packages atomically, with one line per package for diffs. Raises ``ArtifactError``."""
     parts = []
     for distribution, packages in sorted(locked_packages.items()):
         data = adapter(dict[str, LockedPackages]).dump_python({distribution: packages}, mode="json")[distribution]
@@ -178,9 +171,7 @@ class PackageMirror:
         return self.locked.get(distribution, LockedPackages()).lacking(words)
 
     def needed_by_others(self, distribution: str, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the distribution's packages on which these packages depend; ``names`` are packages from repositories
-        on a host's disk.
-        """
+        """Return the distribution's packages on which ``names`` depend: packages from repositories on a host's disk."""
         others = self.locked.get(distribution, LockedPackages()).others
         return tuple(dict.fromkeys(need for name in names for need in others.get(name, ())))
 
@@ -200,8 +191,6 @@ class PackageMirror:
         return tuple(debs[name] for name in sorted(reached((name for name in names if name in debs), missing)))
 
     def files_for(self, distribution: str, words: Iterable[str]) -> tuple[MirroredDeb, ...]:
-        """Return the files that a host without any package needs to install these words (``name`` or
-        ``name=version``).
-        """
+        """Files that a host without any package needs to install these words (``name`` or ``name=version``)."""
         names = [word.partition("=")[0] for word in words]
         return self.closure(distribution, (*names, *self.needed_by_others(distribution, names)))

@@ -1,7 +1,6 @@
 """Writes the export directory that transfers files of stacks to a machine without a network.
 
-The directory contains each file as in the store, the checksums of all files, and the lock files. ``sources.Exported``
-reads it:
+``sources.Exported`` reads it:
 
     SHA256SUMS                        checked by `sha256sum -c SHA256SUMS`
     <two characters>/<sha256>/<file>

@@ -16,29 +16,26 @@ if TYPE_CHECKING:
     import requests
 
 CHUNK_BYTES = 1024 * 1024
-TIMEOUTS_S = (15.0, 60.0)  #: maximum seconds for opening a connection, and between received bytes
-#: maximum number of retries, after 0.5, 1 and 2 s, of a request that failed or received a status in ``_BUSY``
+TIMEOUTS_S = (15.0, 60.0)  #: maximum number of seconds to connect, and between received bytes
+#: maximum number of retries of a request, after 0.5, 1 and 2 s
 _RETRIES = 3
-_STALLS = 3  #: number of consecutive attempts without a new byte after which a download fails
+_STALLS = 3  #: maximum number of consecutive attempts without a new byte
 _BUSY = (429, 500, 502, 503, 504)
 
 ONLINE = "is this machine online, and does it need a proxy (https_proxy)?"
 PROXY = "is https_proxy right?"
 TRUST = "if your network inspects TLS, set its CA: REQUESTS_CA_BUNDLE=FILE"
 
-#: callback for progress: receives the number of bytes received, and the total or ``None``
+#: progress callback: number of bytes received, and the total or ``None``
 Tell = Callable[[int, int | None], None]
 
 
 class _Again(Exception):
-    """The transfer was interrupted, or the part file is unusable, so another attempt is made. The text is the
-    reason.
-    """
+    """The transfer was interrupted, or the part file is unusable: try again. The text is the reason."""
 
 
 class Unreached(ArtifactError):
-    """No connection to a server or its proxy was possible. Downloads of further files from this server will probably
-    also fail.
+    """No connection to a server or its proxy was possible. Further downloads from it will probably also fail.
 
     ``who`` is the server or the proxy, ``why`` the reason, ``cure`` the check that the operator should make on this
     machine.
@@ -50,9 +47,7 @@ class Unreached(ArtifactError):
 
 
 def make_session() -> requests.Session:
-    """Create an HTTP session that retries requests to busy servers. Proxies and CA certificates come from environment
-    variables, as for curl.
-    """
+    """Create an HTTP session that retries requests to busy servers, with proxies and CA certificates as for curl."""
     import requests
     from requests.adapters import HTTPAdapter
     from urllib3.util import Retry
@@ -71,7 +66,7 @@ def make_session() -> requests.Session:
 
 
 def fetch(session: requests.Session, url: str, part: Path, *, size: int | None, checked: bool, tell: Tell) -> None:
-    """Download ``url`` into the file ``part``. If the file exists, the download resumes at the end of the file.
+    """Download ``url`` into the file ``part``, or resume the download at the file's end.
 
     ``checked`` means that the caller verifies a checksum afterwards. Without it, a download is resumed only if the
     server confirms that its file is unchanged. Raises ``ArtifactError``.
@@ -219,14 +214,13 @@ def _unreached(session: requests.Session, url: str, error: Exception) -> Unreach
 
 
 def _server(url: str) -> str:
-    """Return host and port of a URL, without credentials."""
     return urlsplit(url).netloc.rpartition("@")[2] or url
 
 
 def _reason(error: Exception) -> str:
     inner = _innermost(error)
     if isinstance(inner, OSError) and inner.strerror:
-        return inner.strerror  # the text without the error number
+        return inner.strerror  # without the error number
     return str(inner) or type(inner).__name__
 
 

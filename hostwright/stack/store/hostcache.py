@@ -8,7 +8,5 @@ CACHE = "/var/cache/hostwright/artifacts"
 
 
 def host_path(artifact: AnyArtifact, cache: str = CACHE) -> str:
-    """Return the path of an artifact on a host. If the checksum is unknown, the path contains ``unpinned`` in its
-    place.
-    """
+    """Return the path of an artifact on a host, with ``unpinned`` in place of an unknown checksum."""
     return f"{cache}/{artifact.sha256 or 'unpinned'}/{artifact.file}"

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 ANOTHER = f"set {STORE_VARIABLE} to a directory elsewhere"
 ELSEWHERE = f"To use files that you already have, run {Command('mirror', from_='DIR')}"
-#: how a file got into the store: it already was there, came from ``source``, or was downloaded
+#: how a file got into the store: already there, from ``source``, or downloaded
 Came = Literal["was there", "taken", "fetched"]
-_INDEX = ""  #: server name that stands for the package index of every ``BroughtFile``
-_INCOMING = "incoming"  #: name of the folder for incomplete files in the store
+_INDEX = ""  #: server name for the package index of every ``BroughtFile``
+_INCOMING = "incoming"  #: folder in the store for incomplete files
 
 
 @runtime_checkable
@@ -86,8 +86,8 @@ def mirror(
 ) -> list[Mirrored]:
     """Put files into the store: verify existing files, then search ``source``, then try the URLs.
 
-    ``lock`` is the stack's lock file. After a failure, the remaining files are still fetched, and one ``ArtifactError``
-    with all failures is raised at the end. If the store's directory is unusable, ``ArtifactError`` is raised at once.
+    ``lock`` is the stack's lock file. Raises one ``ArtifactError`` with all failures after all other files are fetched,
+    or at once if the store's directory is unusable.
     """
     _require_writable(store.root / _INCOMING)
     run = _Run(store, lock, source, progress)
@@ -113,7 +113,6 @@ def mirror(
 
 
 def _of_unreached(errors: Mapping[str, Unreached]) -> Iterator[str]:
-    """Yield the error texts about unreachable servers: one text for all files that failed for one reason."""
     alike: dict[tuple[str, str], dict[str, Unreached]] = {}
     for name, error in errors.items():
         alike.setdefault((error.why, error.cure), {})[name] = error
@@ -140,7 +139,7 @@ class _Run:
         self._source = source
         self._progress = progress
         self._session: requests.Session | None = None
-        self._silent: dict[str, Unreached] = {}  #: server → error of the first failed connection to the server
+        self._silent: dict[str, Unreached] = {}  #: server → error of the first failed connection
 
     def obtain(self, artifact: AnyArtifact) -> Mirrored:
         """Put one file into the store and pin its checksum if needed, while other processes are locked out."""
@@ -154,7 +153,7 @@ class _Run:
             try:
                 sha256, came = self._obtain(artifact, wanted, folder / f"{artifact.file}.part")
             finally:
-                with suppress(OSError):  # rmdir fails if the folder contains a part to resume
+                with suppress(OSError):  # the folder may contain a part to resume
                     folder.rmdir()
         if new:
             size = self._store.path(sha256, artifact.file).stat().st_size
@@ -166,7 +165,6 @@ class _Run:
         return pin.sha256 if pin is not None and pin.file == artifact.file else None
 
     def _obtain(self, artifact: AnyArtifact, wanted: str | None, part: Path) -> tuple[str, Came]:
-        """Put the file into the store; return the file's checksum and origin."""
         if wanted is not None and self._is_there(artifact, wanted):
             discard(part)
             return wanted, "was there"
@@ -183,8 +181,8 @@ class _Run:
         return sha256, came
 
     def _is_there(self, artifact: AnyArtifact, wanted: str) -> bool:
-        """Return whether the store has the file with the right checksum. Remove a damaged file, so that it is fetched
-        again.
+        """Return whether the store has the file with the right checksum. A damaged file is removed, so that it is
+        fetched again.
         """
         path = self._store.path(wanted, artifact.file)
         if not path.exists():
@@ -197,9 +195,7 @@ class _Run:
         return False
 
     def _take(self, artifact: AnyArtifact, own: Path, part: Path) -> None:
-        """Create the part as a hard link to the user's file ``own``, or as a copy if the file is on another file
-        system.
-        """
+        """Create the part as a hard link to the user's file ``own``, or as a copy on another file system."""
         discard(part)
         size = own.stat().st_size
         self._progress.show(artifact.file, 0, size)
@@ -246,9 +242,7 @@ class _Run:
 
     @contextmanager
     def _asked(self, server: str) -> Iterator[None]:
-        """Raise the earlier error at once if the server could not be reached before, because another attempt would wait
-        as long.
-        """
+        """Raise the earlier error of an unreachable server at once, because another attempt would wait as long."""
         if server in self._silent:
             raise self._silent[server]
         try:
@@ -258,9 +252,7 @@ class _Run:
             raise
 
     def _check(self, artifact: AnyArtifact, wanted: str | None, part: Path, origin: str) -> str:
-        """Return the checksum of a part. If the part is not the expected file, remove the part and raise
-        ``ArtifactError``.
-        """
+        """Return the checksum of a part. If it is not the expected file, remove it and raise ``ArtifactError``."""
         size = part.stat().st_size
         if artifact.size is not None and size != artifact.size:
             discard(part)

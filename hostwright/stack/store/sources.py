@@ -49,7 +49,7 @@ class OwnFiles:
         """Return a file with the artifact's name in the directory, else in a subdirectory, else a file of another name
         with the artifact's size and checksum.
 
-        The last case is needed because apt and the archive use different names for a package file.
+        apt and the archive use different names for a package file.
         """
         direct = self.folder / artifact.file
         if direct.is_file():
@@ -89,9 +89,7 @@ class Exported:
             )
 
     def find(self, artifact: AnyArtifact, wanted: str | None, /) -> Path | None:
-        """Return the path of the file with this checksum. Raises ``ArtifactError`` if the file is missing in the
-        export.
-        """
+        """Return the path of the file with this checksum. Raises ``ArtifactError`` if the export lacks the file."""
         path = Store(self.folder).path(wanted, artifact.file) if wanted else None
         if path is None or not path.is_file():
             which = f" with the sha256 {wanted}" if wanted else ""

@@ -1,6 +1,4 @@
-"""Host certificates of OpenSSH (format: PROTOCOL.certkeys of OpenSSH), parsed and verified by the cryptography
-library.
-"""
+"""Host certificates of OpenSSH (PROTOCOL.certkeys), parsed and verified by the cryptography library."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.serialization import SSHCertificate
 
 SUFFIX = "-cert-v01@openssh.com"
-#: number of fields in the public key, by key type; other types (ecdsa) have two, a curve and a point
+#: number of fields in the public key, by key type; default: two, for ecdsa
 _KEY_FIELDS = {"ssh-ed25519": 1, "ssh-rsa": 2}
 
 
@@ -40,9 +38,7 @@ class Certificate:
         return f"{self.key.key_type}{SUFFIX} {base64.b64encode(self.blob).decode()}"
 
     def unfit(self, principal: str, algorithms: Collection[str], now_s: float) -> str:
-        """Return the reason why the certificate is invalid for the host ``principal``; empty if the certificate is
-        valid.
-        """
+        """Return the reason why the certificate is invalid for the host ``principal``, else empty."""
         return next(self._faults(principal, algorithms, now_s), "")
 
     def _faults(self, principal: str, algorithms: Collection[str], now_s: float) -> Iterator[str]:
@@ -125,12 +121,11 @@ def _type(blob: bytes) -> str:
 
 
 def _signed_with(blob: bytes) -> str:
-    """Return the algorithm named in a signature, which is the last field of a certificate."""
     from paramiko.message import Message
 
     message = Message(blob)
     kind = message.get_text().removesuffix(SUFFIX)
-    for _ in range(1 + _KEY_FIELDS.get(kind, 2)):  # the nonce, then the fields of the key
+    for _ in range(1 + _KEY_FIELDS.get(kind, 2)):  # nonce, fields of the key
         message.get_binary()
     message.get_int64(), message.get_int()  # serial number, type
     message.get_binary(), message.get_binary()  # key ID, principals

@@ -12,16 +12,16 @@ from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
-#: length of the salts that ``ssh-keygen -H`` writes; OpenSSH ignores a line whose salt has another length
+#: bytes of a salt; OpenSSH ignores other lengths
 _SALT_BYTES = 20
-_BLOCK_BYTES = 64  #: block size of SHA-1
+_BLOCK_BYTES = 64  #: block size of SHA-1 in bytes
 _INNER, _OUTER = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
 _sha1 = hashlib.sha1
 
 
 class HashedName(NamedTuple):
-    """A hashed name. ``inner`` and ``outer`` are the first blocks of the two hashes in HMAC, made from the salt.
-    Keeping them halves the time of a comparison.
+    """A hashed name. ``inner`` and ``outer`` are the first blocks of the two hashes in HMAC, made from the salt, which
+    halves the time of a comparison.
     """
 
     inner: bytes
@@ -30,9 +30,7 @@ class HashedName(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> HashedName | None:
-        """Parse a hashed name. Returns ``None`` unless OpenSSH would write the hash with exactly this text, because
-        OpenSSH compares texts.
-        """
+        """Parse a hashed name; ``None`` for a text that OpenSSH would write differently."""
         try:
             salt, digest = (binascii.a2b_base64(part) for part in text.split("|")[2:])
         except ValueError:
@@ -44,9 +42,7 @@ class HashedName(NamedTuple):
 
 
 def named(name: str, lines: Iterable[tuple[HashedName, T]]) -> tuple[T, ...]:
-    """Return the lines whose hashed name is the hash of ``name``. For speed, the loop over all lines of a file calls
-    only hash functions.
-    """
+    """Return the lines whose hashed name is the hash of ``name``. For speed, the loop calls only hash functions."""
     sha1, data, found = _sha1, name.encode(), list[T]()
     for (inner, outer, digest), line in lines:
         if sha1(outer + sha1(inner + data).digest()).digest() == digest:

@@ -1,7 +1,7 @@
 """Known host keys: lookup in ``known_hosts`` files, comparison with a server's key, and recording of new keys.
 
 Reading a file only splits it into lines and indexes the names. A key is decoded only if the line is for the requested
-host. (paramiko decodes all keys, which takes 5 s for 10,000 lines.)
+host, because decoding 10,000 keys takes 5 s.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 SSH_PORT = 22
 ANOTHER_KNOWN_HOSTS = "set another file (hostwright_known_hosts in the inventory)"
 REVOKED, AUTHORITY = _MARKERS = ("@revoked", "@cert-authority")
-_LONGEST_PATTERN = 1022  #: maximum bytes of a pattern; OpenSSH never matches a list with a longer pattern
-_IGNORED = dict.fromkeys(map(ord, "\r\v\f"))  #: characters that are ignored in the base64 text of a key
+_LONGEST_PATTERN = 1022  #: maximum number of bytes of a pattern in OpenSSH
+_IGNORED = dict.fromkeys(map(ord, "\r\v\f"))  #: characters that are ignored in a base64 key
 _PLAIN_TYPES = {"rsa-sha2-256": "ssh-rsa", "rsa-sha2-512": "ssh-rsa"}
 
 
@@ -62,9 +62,7 @@ class KnownHost:
             return b""
 
     def is_for(self, blob: bytes) -> bool:
-        """Whether the line has this key. The key type in the line must be the type of the key, because OpenSSH ignores
-        other lines.
-        """
+        """Whether the line has this key. The key type in the line must be the type of the key, as in OpenSSH."""
         return self.blob == blob and _type_of(blob) == _PLAIN_TYPES.get(self.key_type, self.key_type)
 
     @property
@@ -82,8 +80,8 @@ class KnownHost:
 class HostKeyMismatch(Unreachable):
     """The host presented a key that differs from the recorded one; the message contains both fingerprints.
 
-    ``offered`` is the presented key, ``known`` are the lines with recorded keys. If a jump host presented the key,
-    ``offered`` is ``None``, because the key of the host itself is unknown.
+    ``offered`` is the presented key, or ``None`` if a jump host presented it. ``known`` are the lines with recorded
+    keys.
     """
 
     def __init__(
@@ -105,8 +103,7 @@ class HostKeyMismatch(Unreachable):
 class KnownHosts:
     """The lines of one ``known_hosts`` file, in separate indexes for plain names, patterns and hashed names.
 
-    ``found`` caches the lines whose hashed name matches, by name: each connection searches twice, and a search computes
-    one HMAC per line.
+    ``found`` caches the lines whose hashed name matches, because a search computes one HMAC per line.
     """
 
     plain: dict[str, list[KnownHost]] = field(default_factory=dict)
@@ -183,8 +180,8 @@ class Known:
     """The ``known_hosts`` lines about one server.
 
     ``portless`` are lines for the server's name without the port. As in OpenSSH, a server with a key from these lines
-    is accepted, and a server with a different key counts as unknown, not as changed. ``others`` are lines of further
-    files, of which only revoked keys count.
+    is accepted, and one with a different key counts as unknown, not as changed. ``others`` are lines of further files,
+    of which only revoked keys count.
     """
 
     name: str
@@ -194,20 +191,18 @@ class Known:
 
     @property
     def key_types(self) -> tuple[str, ...]:
-        """The types of the known keys. Prefer these types in the key exchange, otherwise the server may present a key
-        of another type, which is unknown.
+        """The types of the known keys. Prefer these types in the key exchange, otherwise the server may present an
+        unknown key of another type.
         """
         return tuple(dict.fromkeys(entry.key_type for entry in self.entries if not entry.marker and entry.whole))
 
     def expected(self, key_type: str) -> KnownHost | None:
-        """Return the line with the key that the server was expected to present instead of a different key of this type;
-        preferably a line with the same type.
-        """
+        """Return the line with the key that the server should have presented, preferably of type ``key_type``."""
         return contradicting(self.entries, key_type)
 
     @property
     def by_authority(self) -> KnownHost | None:
-        """The first ``@cert-authority`` line for the server; ``None`` if no such line exists."""
+        """The first ``@cert-authority`` line for the server, if any."""
         return next((entry for entry in (*self.entries, *self.portless) if entry.marker == AUTHORITY), None)
 
 
@@ -225,9 +220,7 @@ def contradicting(entries: Iterable[KnownHost], key_type: str) -> KnownHost | No
 
 
 def revokes(entry: KnownHost, blobs: Iterable[bytes]) -> bool:
-    """Return whether a ``@revoked`` line revokes one of these keys. If the line contains a certificate, it revokes the
-    key in the certificate.
-    """
+    """Return whether a ``@revoked`` line revokes one of these keys. A certificate in the line stands for its key."""
     blob = certificates.plain(entry.blob) if "-cert-" in entry.key_type else entry.blob
     return blob in blobs
 
@@ -240,9 +233,7 @@ def find(host: str, port: int, paths: Iterable[Path], files: FileCache[KnownHost
 def look_up(
     name: str, portless: str, paths: Iterable[Path], files: FileCache[KnownHosts], others: Iterable[Path] = ()
 ) -> Known:
-    """Return the lines about a server, found by its names in ``known_hosts`` files, from several files. Missing files
-    are ignored.
-    """
+    """Return the lines about a server, found by its names in ``known_hosts`` files. Missing files are ignored."""
     read = list(_existing(paths, files))
     return Known(
         name,
@@ -270,7 +261,7 @@ def locked(path: Path) -> Iterator[BinaryIO]:
         with os.fdopen(descriptor, "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             if not _is_still(path, file):
-                continue  # the file was replaced while this process waited for the lock
+                continue  # another process replaced the file
             yield file
             return
 

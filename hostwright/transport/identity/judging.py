@@ -31,12 +31,11 @@ from hostwright.transport.routing.sshconfig import Endpoint
 
 _MAGIC = b"SSHKRL\n\0"
 _ASKING_S = 30.0
-_REVOKED = 1  #: exit status of ``ssh-keygen -Q`` for a revoked key; other statuses are errors
+_REVOKED = 1  #: exit status of ``ssh-keygen -Q`` for a revoked key
 
 
 def revoking(paths: Iterable[Path], key: HostKey, certificate: Certificate | None) -> Path | None:
-    """Return the first file that revokes the key, the certificate or the certificate's authority; ``None`` if no file
-    does.
+    """Return the first file that revokes the key, the certificate or the certificate's authority, if any.
 
     Raises ``OSError`` for a file that cannot be read, and ``ValueError`` for a file that cannot be parsed: the key
     might be revoked in such a file.
@@ -89,9 +88,7 @@ def _in_krl(path: Path, line: str) -> bool:
 
 @dataclass(slots=True)
 class Judgement:
-    """The verification of the key that one server presented. ``reasons`` explain why the server's certificate was
-    rejected.
-    """
+    """The verification of the key that one server presented. ``reasons`` explain why its certificate was rejected."""
 
     host: str
     endpoint: Endpoint
@@ -120,8 +117,8 @@ class Judgement:
     def _judged(
         self, levels: Sequence[Sequence[KnownHost]], certificate: Certificate | None, *, top: bool = False
     ) -> bool:
-        """Apply the rules to ``levels``: the lines for the name with the port, then the lines for the name without the
-        port. The second level applies only if the first has no key of the host.
+        """Apply the rules to ``levels``: the lines for the name with the port and, if these have no key of the host,
+        the lines for the name without the port.
         """
         entries, *portless = levels
         self._refuse_revoked((*entries, *(self.known.others if top else ())))

@@ -1,4 +1,4 @@
-"""Reads the current host key of a server without logging in, over the same jump hosts as a session."""
+"""Reads the host key of a server without logging in, over the same jump hosts as a session."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from hostwright.transport.options import Options
 def scan_key(target: Target, options: Options) -> HostKey:
     """Return the key that the host's server presents and proves to hold by a key exchange. The key is not verified.
 
-    If the server has several keys, this is the key that a session would receive, preferably of a type that is already
-    recorded. Raises ``Unreachable`` (``HostKeyMismatch`` for the key of a jump host), at the latest after the connect
-    timeout.
+    If the server has several keys, this is the key that a session would receive. Raises ``Unreachable``
+    (``HostKeyMismatch`` for the key of a jump host), at the latest after the connect timeout.
     """
     opening = Opening(target, options)
     with opening.way() as (via, _):
@@ -32,7 +31,7 @@ def _ask(opening: Opening, via: fabric.Connection | None) -> HostKey:
     try:
         known = opening.check(opening.endpoint, sock, jump=False).known("ORDER")
         algorithms = wanted(opening.endpoint.trust, known)
-        # offer only plain keys, because the key is recorded, not a certificate
+        # no certificates: the plain key is recorded
         plain = [name for name in algorithms if not name.endswith(SUFFIX)]
         transport = make_transport(plain, opening.deadline, opening.allowance, sock)
         try:

@@ -1,6 +1,6 @@
 """Replaces one server's keys in the content of a ``known_hosts`` file, without file access.
 
-Only lines and names of exactly this server change. All other bytes remain unchanged.
+Only lines and names of exactly this server change.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from hostwright.transport.identity.hostkeys import KnownHost, KnownHosts
 from hostwright.transport.identity.keys import HostKey
 
 _NAMES = re.compile(r"(\s*)(\S+)(.*)", re.DOTALL)
-_UNFIT = re.compile(r"[\s,*?!|#\"]|^@")  #: characters that have a meaning in a ``known_hosts`` name
+_UNFIT = re.compile(r"[\s,*?!|#\"]|^@")  #: characters with a meaning in a ``known_hosts`` name
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
     """The new content of a ``known_hosts`` file, and the removed lines.
 
-    ``in_the_way`` are lines with a different key whose pattern matches many hosts, so they cannot be changed for one
-    host alone.
+    ``in_the_way`` are lines with a different key that match many hosts, so they cannot be changed for one host.
     """
 
     content: bytes
@@ -32,13 +31,13 @@ class Edit:
 
 
 def fits(name: str) -> bool:
-    """Return whether a server's name can be written to a ``known_hosts`` file such that it matches only this server."""
+    """Return whether a server's name in a ``known_hosts`` file would match only this server."""
     return bool(name) and not _UNFIT.search(name)
 
 
 def contradicting(path: Path, content: bytes, name: str, keys: Collection[HostKey]) -> tuple[KnownHost, ...]:
-    """Return the lines that have a key for the server which is not among ``keys``. Lines with a marker (``@revoked``)
-    do not count.
+    """Return the lines that have a key for the server which is not among ``keys``, except lines with a marker
+    (``@revoked``).
     """
     wanted = {key.blob for key in keys}
     entries = KnownHosts.parse(path, content).lookup(name)
@@ -65,8 +64,8 @@ def without(path: Path, content: bytes, name: str, keys: Collection[HostKey]) ->
 def _other_names(names: str, name: str) -> str:
     """The names of a line without ``name``; empty if no positive name remains.
 
-    Names that begin with ``|``, ``#`` or ``@`` are dropped, too: at the beginning of a line, these characters have a
-    special meaning.
+    Names that begin with ``|``, ``#`` or ``@`` are dropped, too: they would have another meaning at the beginning of a
+    line.
     """
     if names.startswith("|"):
         return ""
@@ -75,24 +74,20 @@ def _other_names(names: str, name: str) -> str:
 
 
 def is_for(entry: KnownHost, name: str, names: str = "") -> bool:
-    """Whether a line applies to a server. With ``names``, whether it would apply if it had these names instead of its
-    own.
-    """
+    """Whether a line applies to a server, or would apply with ``names`` in place of its own names."""
     line = f"{names or entry.names} {entry.key_type} {entry.encoded}".encode()
     return any(KnownHosts.parse(entry.path, line).lookup(name))
 
 
 def _by_pattern(entry: KnownHost, name: str) -> bool:
-    """Return whether the line would still apply to the server, because of a pattern, if the server's name were removed
-    from the line.
-    """
+    """Return whether the line would still apply to the server, because of a pattern, without the server's name."""
     rest = _other_names(entry.names, name)
     return bool(rest) and is_for(entry, name, rest)
 
 
 def _for_others(line: bytes, name: str) -> bytes | None:
-    """Return the line without the server's name; ``None`` if no name of another host remains. Bytes that are not UTF-8
-    are preserved.
+    """Return the line without the server's name; ``None`` if no other name remains. Bytes that are not UTF-8 are
+    preserved.
     """
     text = line.decode("utf-8", errors="surrogateescape")
     match = _NAMES.fullmatch(text)

@@ -67,8 +67,8 @@ def known_by_command(
 
 
 class HostKeyCheck(paramiko.MissingHostKeyPolicy):
-    """Verifies the key of a server. paramiko itself is given no known keys, so it always calls this policy, after the
-    key exchange and before it sends any credential.
+    """Verifies the key of a server. paramiko has no known keys here, so it always calls this policy, after the key
+    exchange and before it sends any credential.
     """
 
     def __init__(
@@ -99,9 +99,7 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         return replace(known, entries=(*known.entries, *printed))
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:  # noqa: ARG002
-        """Return normally if the key is accepted; otherwise raise ``HostKeyMismatch`` or ``Unreachable``. paramiko
-        calls this for every key.
-        """
+        """Raise ``HostKeyMismatch`` or ``Unreachable`` unless the key is accepted. Called for every key."""
         transport = client.get_transport()
         if not isinstance(transport, Transport):
             raise TypeError("the transport of this connection does not keep the server's key")
@@ -158,8 +156,8 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
             yield f"{files[0]} is not a regular file; set another UserKnownHostsFile to record the key"
 
     def _comparing(self) -> str:
-        """Return the text that explains how to accept an unknown key. Jump hosts need another text, because the command
-        ``trust`` cannot accept their keys.
+        """Return the text that explains how to accept an unknown key. The command ``trust`` cannot accept keys of jump
+        hosts.
         """
         trust = "" if self._jump else f"with {Command('trust', hosts=self._host)}, "
         return (

@@ -1,7 +1,7 @@
 """Replaces the recorded keys of a host in the user's ``known_hosts`` files.
 
-Only entries for the name with which sessions verify the host are changed (``host`` or ``[host]:port``). Other names of
-the same machine remain, even on the same line. System-wide files are read but never written.
+Only entries for the name with which sessions verify the host are changed (``host`` or ``[host]:port``). System-wide
+files are never written.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hostwright.transport.identity.hostkeys import ANOTHER_KNOWN_HOSTS, KnownHos
 from hostwright.transport.identity.keys import HostKey
 from hostwright.transport.routing.route import endpoint_of
 
-SYSTEM = Path("/etc/ssh")  #: folder with the ``known_hosts`` files for all users of this machine
+SYSTEM = Path("/etc/ssh")  #: folder with the ``known_hosts`` files for all users
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class _Server:
 
     host: str
     name: str
-    portless: str  #: name without the port, if lines with that name also count; else empty
+    portless: str  #: name without the port, if lines with that name also count
     own: tuple[Path, ...]
     system: tuple[Path, ...]
     revoking: tuple[Path, ...]
@@ -86,9 +86,8 @@ def refuse_revoked(target: Target, options: Options, keys: Sequence[HostKey]) ->
 def replace(target: Target, options: Options, keys: Sequence[HostKey]) -> Replaced:
     """Record exactly ``keys`` for the host; without keys, the host becomes unknown.
 
-    Lines with one of these keys are kept. Raises ``Refused`` before anything is written in three cases: a file of
-    another owner has a different key for the host, a line for many hosts has a different key, or one of ``keys`` is
-    revoked. Raises ``HostError`` for a file that cannot be read or written.
+    Raises ``Refused`` before anything is written if another owner's file or a line for many hosts has a different key
+    for the host, or if one of ``keys`` is revoked. Raises ``HostError`` for a file that cannot be read or written.
     """
     server = _server(target, options)
     _refuse_what_cannot_be_written(server)
@@ -97,7 +96,7 @@ def replace(target: Target, options: Options, keys: Sequence[HostKey]) -> Replac
     _refuse_what_would_stay(server, keys, () if keys else before)
     with _told(server.host):
         first, *others = server.own
-        # The new keys are written last, so that after a crash the host is unknown, not trusted with old and new keys.
+        # the new keys last, so that after a crash the host is unknown, not trusted with both
         changed = [path for path in others if path.exists() and _rewrite(server, path, keys, add=False)]
         if (keys or first.exists()) and _rewrite(server, first, keys, add=True):
             changed.insert(0, first)
@@ -117,8 +116,8 @@ def _server(target: Target, options: Options) -> _Server:
 
 
 def _refuse_what_cannot_be_written(server: _Server) -> None:
-    """Raise ``Refused`` unless the configuration has ``known_hosts`` files for the user, and all are regular files
-    (unlike ``/dev/null``).
+    """Raise ``Refused`` unless the user has configured ``known_hosts`` files, and all are regular files (unlike
+    ``/dev/null``).
     """
     hint = "(hostwright_known_hosts in the inventory, or UserKnownHostsFile in ssh_config)"
     if not server.own:
@@ -206,9 +205,6 @@ def _put(path: Path, content: bytes, seen: os.stat_result) -> bool:
 
 
 def _of_the_system(path: Path) -> bool:
-    """Return whether Hostwright must not change a file, because the file is in ``SYSTEM`` or belongs to another
-    user.
-    """
     real = path.resolve()
     if real.is_relative_to(SYSTEM):
         return True

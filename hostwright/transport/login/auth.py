@@ -18,7 +18,7 @@ from hostwright.transport.routing.sshconfig import Endpoint
 _NAMED = " (ansible_ssh_private_key_file)"
 _NO_KEY = "create a key (ssh-keygen, ssh-copy-id), or set ansible_ssh_private_key_file in the inventory"
 _REFUSED = "is ansible_user right, and is one of these keys in that user's ~/.ssh/authorized_keys on the host?"
-_PUBLIC_BYTES = 100  #: bytes read from a file to detect whether it is a public key
+_PUBLIC_BYTES = 100  #: bytes read from a file to detect a public key
 _Attempt = tuple[str, Callable[[paramiko.Transport], object]]
 
 
@@ -121,7 +121,7 @@ class Login:
                 self._notes.append(f"the key {path}{_NAMED} does not exist")
         except OSError as error:
             self._notes.append(f"the key {path}{_NAMED if asked_for else ''} cannot be read: {unread(error)}")
-        except TypeError:  # the cryptography library raises TypeError for a key with a passphrase
+        except TypeError:  # the cryptography library raises this for a key with a passphrase
             self._notes.append(f"the key {path} has a passphrase; run: ssh-add {path}")
         except (ValueError, paramiko.SSHException):
             self._notes.append(f"{path}{_NAMED if asked_for else ''} is {_no_key(path)}")
@@ -137,7 +137,6 @@ class Login:
 
 
 def _no_key(path: Path) -> str:
-    """Return the error text for a file that is not a private key: the kind of the file, and the fix."""
     begin = path.read_bytes()[:_PUBLIC_BYTES].lstrip()
     if begin.startswith((b"ssh-", b"ecdsa-", b"sk-")):
         return "a public key: set the private key instead, the file without .pub"
@@ -145,8 +144,6 @@ def _no_key(path: Path) -> str:
 
 
 class _NoAgent:
-    """An SSH agent without keys, used if the configuration disables the agent."""
-
     def get_keys(self) -> tuple[paramiko.AgentKey, ...]:
         return ()
 

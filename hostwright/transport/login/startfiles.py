@@ -1,7 +1,6 @@
 """Finds the start files of a login shell that print something before each command. Runs once per session.
 
-``hostwright.transport.frame`` removes such output, but the output may break scp, rsync and other programs, so a note
-names the start files that print it.
+Hostwright ignores such output, but it may break scp, rsync and other programs, so a note names the start files.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from hostwright.common.untrusted import Pattern
 if TYPE_CHECKING:
     from hostwright.transport.session import Session
 
-_LIMIT_S = 5  #: our choice: maximum seconds for running one start file
+_LIMIT_S = 5  #: maximum number of seconds for one start file (our choice)
 _TIMEOUT_S = 60.0
 _CAP_BYTES = 4096
-#: error about LD_PRELOAD that glibc's loader prints for each program (elf/rtld.c)
+#: error of glibc's loader for each program (elf/rtld.c)
 _PRELOAD = Pattern(r"ERROR: ld\.so: object '[^'\n]{1,300}' from [^\s]{1,100}")
-_SHOWN = 60  #: maximum characters of the shell's output in the note
+_SHOWN = 60  #: maximum number of characters of output in the note
 
 
 def noise_note(session: Session) -> str:

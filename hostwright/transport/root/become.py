@@ -1,7 +1,7 @@
 """Runs programs as root, with sudo if the login user is not root. The programs are sent over standard input.
 
 A password never appears in an argument, an environment variable, a file or a log: the shell's builtin ``printf`` writes
-the password to sudo's standard input. (bash may write a here-document to a file.)
+it to sudo's standard input.
 """
 
 from __future__ import annotations
@@ -16,29 +16,25 @@ from hostwright.common.secret import Secret
 
 BECOME_FAILED_STATUS = 77  #: exit status of a program from ``wrap`` whose root part did not start
 _ASK = "--ask-become-pass"
-_ANSWER_BYTES = 300  #: maximum bytes of sudo's own message in the error
-#: PATH for the programs of the login user and of root. The login user's own PATH may begin with directories that the
-#: user can write to. So it comes after these directories for the login user's programs, and is not used for root's
-#: programs.
+_ANSWER_BYTES = 300  #: maximum number of bytes of sudo's message in the error
+#: PATH for root. The login user's own PATH follows it, because it may begin with writable directories.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#: Paths of a sudo that may receive a password. A sudo elsewhere may receive one only if the inventory sets its path.
+#: paths of a sudo that may receive a password; the inventory may set another
 SUDO_PLACES = ("/usr/bin/sudo", "/bin/sudo", "/usr/local/bin/sudo", "/usr/sbin/sudo")
-#: Arguments of ``find`` that match a file which only root can have installed and can change.
+#: ``find`` arguments for a file that only root can have installed and can change
 SUDO_TRUSTED = "-type f -uid 0 ! -perm /022"
 
-#: Line that precedes root's program in the input. With a NOPASSWD rule, sudo does not read the password from the input.
-#: So that the password does not run as a command, root's shell drops all lines up to this line. POSIX requires ``read``
-#: to read byte by byte.
+#: Line before root's program in the input. With a NOPASSWD rule, sudo does not read the password, so root's shell drops
+#: all lines up to this one.
 _BEGIN = "hostwright-begin"
 _DROP = f"while IFS= read -r l; do case $l in {_BEGIN}) break;; esac; done; "
 
-#: Environment variables that root keeps: only proxy variables, even if sudo passes on more. With PYTHONPATH, BASH_ENV
-#: or TMPDIR, another user could make root run other code, or write elsewhere.
+#: variables that root keeps; with PYTHONPATH, BASH_ENV or TMPDIR, another user could make root run other code
 _LOWER = tuple(f"{name}_proxy" for name in ("http", "https", "ftp", "all", "no"))
 PROXIES = (*_LOWER, *(name.upper() for name in _LOWER))
 _KEPT = "".join(f' ${{{name}+"{name}=${name}"}}' for name in PROXIES)
 
-#: Patterns for sudo's messages in the C locale, each with the error text for the operator.
+#: patterns for sudo's messages in the C locale, each with the error text
 _REASONS = (
     (
         "no trusted sudo at",
@@ -106,9 +102,7 @@ def wrap(user_program: str, root_program: str, *, password: Secret | None, sudo:
 
 
 def check_become(host: str, output: _Answered) -> None:
-    """Raise ``BecomeError`` if the root part of a program from ``wrap`` did not start, according to the program's
-    output.
-    """
+    """Raise ``BecomeError`` if the root part of a program from ``wrap`` did not start, according to its output."""
     if output.status != BECOME_FAILED_STATUS:
         return
     match = re.search(rb"^hostwright-become (.*)$", output.stderr, re.MULTILINE)
@@ -128,8 +122,8 @@ def root_command(
     """Return a command that runs ``script`` as root with ``arguments`` as ``$1``…, and the bytes to send first on its
     standard input.
 
-    The script can read further data from standard input; a program from ``wrap`` cannot. First run a program from
-    ``wrap`` to check that sudo works: otherwise sudo would read the data as passwords.
+    The script can read further data from standard input. First run a program from ``wrap`` to check that sudo works:
+    otherwise sudo would read the data as passwords.
     """
     flags = "-n" if password is None else "-k -S -p ''"
     become = (
@@ -159,7 +153,6 @@ def _find_sudo(named: str | None) -> str:
 
 
 def _clean() -> str:
-    """Return the beginning of the command line that starts root's shells with a clean environment."""
     return f"/usr/bin/env -i LC_ALL=C PATH={PATH} HOME=/root USER=root LOGNAME=root{_KEPT}"
 
 

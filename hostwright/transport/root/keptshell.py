@@ -1,6 +1,4 @@
-"""A persistent shell: runs programs one after another over one channel, without a new channel and sudo for each
-program.
-"""
+"""A persistent shell: runs programs one after another over one channel, without a new channel and sudo for each."""
 
 from __future__ import annotations
 
@@ -15,10 +13,10 @@ from hostwright.transport.frame import Stream
 from hostwright.transport.root.rootshell import ProgramLimits, RootShell
 from hostwright.transport.session import CAP_BYTES
 
-LONGEST_S = 86_400.0  #: our choice: maximum lifetime of the shell in seconds; each program also has its own timeout
-_END_S = 1.0  #: our choice: seconds that the shell has to exit after the end of its input
-#: Lines sent to the shell for each program. The marks are the same as in ``transport.frame``. Each program runs in a
-#: shell of its own, so that it cannot end or change the persistent shell.
+LONGEST_S = 86_400.0  #: maximum lifetime of the shell in seconds (our choice)
+_END_S = 1.0  #: seconds for the shell to exit (our choice)
+#: Lines sent for each program, with the marks of ``transport.frame``. Each program runs in its own shell, so that it
+#: cannot end the persistent one.
 _PROGRAM = (
     "printf %%s%%s hwbegin- {nonce}; printf %%s%%s hwbegin- {nonce} >&2; /bin/sh -c %s </dev/null; "
     'end="{nonce} $?."; printf %%s%%s hwend- "$end"; printf %%s%%s hwend- "$end" >&2\n'
@@ -28,9 +26,8 @@ _PROGRAM = (
 class KeptShell:
     """Runs POSIX sh programs on one host, as root or as the login user, like ``attempt`` and ``as_login_user``.
 
-    The first program has its own channel, to check that sudo works. All other programs share one channel, which costs
-    the host a tenth of the work of a channel for each program. Background processes of a program must not write to its
-    outputs. Several threads may use one shell; their programs run one after another.
+    The first program has its own channel, to check that sudo works. All others share one channel, one after another.
+    Background processes of a program must not write to its outputs.
     """
 
     def __init__(self, shell: RootShell, *, root: bool):
@@ -46,10 +43,7 @@ class KeptShell:
         return self._shell.host
 
     def run(self, script: str, *, timeout_s: float) -> Output:
-        """Run a program with an empty standard input. The caller checks the exit status.
-
-        Raises the exceptions of ``RootShell.attempt``.
-        """
+        """Run a program with an empty standard input. Raises the exceptions of ``RootShell.attempt``."""
         with self._lock:
             output = self._in_kept(script, timeout_s) if self._proven else None
             if output is not None:
@@ -67,9 +61,7 @@ class KeptShell:
         return output
 
     def _make_room(self) -> None:
-        """End the shell after its current program. The session calls this when the host refuses another channel
-        (MaxSessions).
-        """
+        """End the shell after its current program, when the host refuses another channel (MaxSessions)."""
         if self._lock.acquire(timeout=_END_S):
             try:
                 if self._talk:
@@ -137,7 +129,7 @@ class _Talk:
 
     def _keep(self, root: bool) -> None:
         limits: ProgramLimits = {
-            # limit for output before the last program, output of the last program, and data that arrives late
+            # output before the last program, its output, and late data
             "cap_bytes": 3 * CAP_BYTES,
             "on_stdout": lambda data: self._take(self._stdout, data),
             "on_stderr": lambda data: self._take(self._stderr, data),

@@ -1,7 +1,6 @@
 """Compresses a long program and its output, to save SSH messages, and round trips over a slow network.
 
-Usually the data shrinks to a third. A malicious host could send data that grows a thousandfold, so unpacking stops at a
-limit.
+Unpacking stops at a limit, because a malicious host could send data that grows a thousandfold.
 """
 
 from __future__ import annotations
@@ -15,26 +14,24 @@ from hostwright.common.errors import ProtocolError
 from hostwright.common.quoting import sh
 from hostwright.transport.exchange import Output
 
-UNPACKED_STATUS = 113  #: exit status of ``COMMAND`` on a host without gzip, where ``COMMAND`` runs no program
-#: Command that unpacks and runs the program on its standard input, appends a line end and the exit status to the
-#: program's output, and compresses the output. All distributions have /bin/gzip; Debian 11 and older have gzip only
-#: there.
+UNPACKED_STATUS = 113  #: exit status on a host without gzip, which runs no program
+#: Command that unpacks and runs the program on its standard input, appends the exit status to the output, and
+#: compresses both. Debian 11 and older have gzip only in /bin.
 COMMAND = sh(
     "[ -x /bin/gzip ] || exit %s; /bin/gzip -dc | { /bin/sh; printf '\\n%%s' \"$?\"; } | /bin/gzip -cn1",
     UNPACKED_STATUS,
 )
-_GZIP = 31  #: zlib's parameter ``wbits`` for the gzip format with the largest window
-#: compression level. Level 6 compresses to two thirds of the size of level 1 in twice the time; the program that all
-#: hosts share is compressed only once.
+_GZIP = 31  #: zlib's ``wbits`` for the gzip format
+#: compression level: two thirds of the size of level 1, in twice the time
 _LEVEL = 6
-_STATUS_BYTES = 4  #: maximum bytes of a line end and an exit status
+_STATUS_BYTES = 4  #: maximum number of bytes of a line end and an exit status
 
 
 def packed(program: bytes, nonce: bytes = b"") -> bytes:
     """Compress the program for ``COMMAND``.
 
-    ``nonce`` is the part of the program that differs for each host. The parts before and after each ``nonce`` are
-    compressed once and cached for all hosts, so they must not contain a secret.
+    ``nonce`` is the part of the program that differs for each host. The parts around it are compressed once and cached
+    for all hosts, so they must not contain a secret.
     """
     if not nonce:
         return gzip.compress(program, _LEVEL, mtime=0)
@@ -73,7 +70,6 @@ def unpacked(host: str, output: Output, cap_bytes: int) -> Output:
 
 
 def _text(data: bytes, most: int) -> tuple[bytes, bool]:
-    """Unpack at most ``most`` bytes; return the unpacked bytes, and whether the compressed data was complete."""
     stream = zlib.decompressobj(_GZIP)
     try:
         text = stream.decompress(data, most)

@@ -1,7 +1,7 @@
 """A root shell: an open session, with the password and the path of sudo that the login user needs to become root.
 
-Every program that runs as root on a host runs through ``RootShell``, which checks two things: that the root part
-started (sudo allowed it), and that no signal killed it (the host is still up).
+Every program that runs as root on a host runs through ``RootShell``, which checks that sudo started it, and that no
+signal killed it (the host is still up).
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ if TYPE_CHECKING:
     from hostwright.common.secret import Secret
     from hostwright.transport import Output, Readable, Session
 
-_KILLED = (129, 137, 143)  #: exit statuses of programs ended by SIGHUP, SIGKILL or SIGTERM
-_LINES = 15  #: maximum number of last lines kept from the standard error of a failed program
-_LINE_CHARACTERS = 300  #: maximum characters kept of each line
+_KILLED = (129, 137, 143)  #: exit statuses after SIGHUP, SIGKILL or SIGTERM
+_LINES = 15  #: maximum number of last lines kept of a failed program's standard error
+_LINE_CHARACTERS = 300  #: maximum number of characters kept of each line
 
 
 class ProgramLimits(TypedDict, total=False):
-    """Further arguments of ``Session.run``: limits for the program besides the timeout, and callbacks for the
-    output.
-    """
+    """Further arguments of ``Session.run``: limits besides the timeout, and callbacks for the output."""
 
     idle_s: float | None
     cap_bytes: int
@@ -37,8 +35,7 @@ class ProgramLimits(TypedDict, total=False):
 class RootShell:
     """Runs POSIX sh programs as root on one host. Close it, or use it as a context manager.
 
-    The password never appears in an argument, an environment variable, a file or a log (see ``become``). Several
-    threads may use one shell at once.
+    Several threads may use one shell at once.
     """
 
     __slots__ = ("_password", "_sudo", "session")
@@ -74,9 +71,9 @@ class RootShell:
     def attempt(self, script: str, *, timeout_s: float, as_user: str = "", **limits: Unpack[ProgramLimits]) -> Output:
         """Run the program ``as_user`` as the login user, then ``script`` as root. The caller checks the exit status.
 
-        Both programs have an empty standard input. ``timeout_s`` limits both together, in seconds. The status is the
-        exit status of ``script``, or of ``as_user`` if ``script`` is empty. Raises ``BecomeError`` if the login user
-        cannot become root, and ``Unreachable`` on a timeout, a lost connection, or if the program was killed.
+        Both programs have an empty standard input. ``timeout_s`` limits both together, in seconds. The status is that
+        of ``script``, or of ``as_user`` if ``script`` is empty. Raises ``BecomeError`` if the login user cannot become
+        root, and ``Unreachable`` on a timeout, a lost connection, or if the program was killed.
 
         >>> shell.attempt("test -e /no/such/file", timeout_s=10).status
         1
@@ -94,12 +91,11 @@ class RootShell:
         cap_bytes: int,
         idle_s: float | None = None,
     ) -> Output:
-        """Run a long program like ``attempt``, but compress the program and its output. The output arrives in one
-        piece.
+        """Run a long program like ``attempt``, but compress the program and its output, which arrives in one piece.
 
-        ``cap_bytes`` limits the size of the unpacked output, and accordingly of the compressed output. ``nonce`` is the
-        part of the program that differs for each host. On a host without gzip, the program is sent uncompressed. Raises
-        the exceptions of ``attempt``, and ``ProtocolError`` if the compressed output is damaged or incomplete.
+        ``cap_bytes`` limits the size of the unpacked output. ``nonce`` is the part of the program that differs for each
+        host. Raises the exceptions of ``attempt``, and ``ProtocolError`` if the compressed output is damaged or
+        incomplete.
 
         >>> shell.collect("seq 100000; exit 4", timeout_s=10, cap_bytes=10**6).stdout.count(b"\\n")
         100000
@@ -137,8 +133,8 @@ class RootShell:
         return self.checked(self.session.run(command, stdin=opened, timeout_s=timeout_s, **limits))
 
     def failed(self, failure: str, output: Output) -> ScriptFailed:
-        """Return the error for a failed program. It contains ``failure``, the exit status and the last lines of
-        standard error.
+        """Return the error for a failed program, with ``failure``, the exit status and the last lines of standard
+        error.
         """
         lines = [
             "".join(char for char in line if char.isprintable()).strip()[:_LINE_CHARACTERS]
@@ -149,8 +145,8 @@ class RootShell:
     def checked(self, output: Output) -> Output:
         """Return ``output``, unless the program was killed or sudo failed.
 
-        When a host shuts down, it kills programs before the connection is lost. A killed program therefore counts as a
-        lost connection, not as a failed program. Raises ``Unreachable`` and ``BecomeError``.
+        A host kills programs when it shuts down, so a killed program counts as a lost connection. Raises
+        ``Unreachable`` and ``BecomeError``.
         """
         by_signal = output.status == UNKNOWN_STATUS and not output.truncated
         if by_signal or output.status in _KILLED:

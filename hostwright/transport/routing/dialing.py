@@ -13,9 +13,8 @@ from typing import Any
 
 from hostwright.transport.exchange import Deadline
 
-_QUICKACK = getattr(socket, "TCP_QUICKACK", 0)  #: TCP_QUICKACK, which only Linux has; 0 elsewhere
-#: Number of the socket option TCP_RXT_CONNDROPTIME of macOS (netinet/tcp.h), which Python does not define. The option
-#: limits the seconds during which unacknowledged data is retransmitted.
+_QUICKACK = getattr(socket, "TCP_QUICKACK", 0)  #: only on Linux
+#: TCP_RXT_CONNDROPTIME of macOS: seconds to retransmit unacknowledged data
 _RXT_CONNDROPTIME = 0x80
 _Address = tuple[int, int, int, str, Any]
 
@@ -23,9 +22,8 @@ _Address = tuple[int, int, int, str, Any]
 class _PromptSocket(socket.socket):
     """A socket that acknowledges received data at once.
 
-    sshd leaves Nagle's algorithm on: its reply to the first channel waits for the acknowledgement of the previous
-    message, which the kernel delays by 40 ms. Linux resets TCP_QUICKACK by itself, so every ``recv`` sets the option
-    again.
+    sshd leaves Nagle's algorithm on, so its first reply waits for an acknowledgement, which the kernel delays by 40 ms.
+    Linux resets TCP_QUICKACK by itself, so every ``recv`` sets it again.
     """
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
@@ -57,12 +55,10 @@ def dial(address: str, port: int, deadline: Deadline, keepalive_s: float) -> soc
 
 
 def _resolve(address: str, port: int, deadline: Deadline) -> Sequence[_Address]:
-    """Call ``getaddrinfo`` in a thread, because ``getaddrinfo`` has no timeout. After the deadline, the thread keeps
-    running, and its result is ignored.
-    """
+    """Call ``getaddrinfo`` in a thread, because it has no timeout. After the deadline, its result is ignored."""
     try:
         return socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    except (socket.gaierror, UnicodeError):  # an empty or too long label in a name raises UnicodeError
+    except (socket.gaierror, UnicodeError):  # UnicodeError: an empty or too long label in a name
         pass
     answer: list[Sequence[_Address] | OSError] = []
 

@@ -1,6 +1,6 @@
-"""Shared connections to jump hosts: a hundred hosts behind a bastion need only one login on the bastion.
+"""Shared connections to jump hosts: a hundred hosts behind a jump host need only one login there.
 
-Otherwise, sshd on the bastion would also drop logins above ``MaxStartups`` (10 at once by default).
+Otherwise, its sshd would also drop logins above ``MaxStartups`` (10 at once by default).
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class Jumps:
 
     def borrow(self, key: Hashable, connect: Callable[[], fabric.Connection], deadline: Deadline) -> Lease:
         """Return the lease of the connection for ``key``, which ``connect`` opens if needed. Call ``give_back`` once
-        for each call of ``borrow``.
+        for each call.
 
-        Raises the exception of ``connect``, even if ``connect`` ran in another thread, so that a dead bastion is tried
-        once, not once per host. Raises ``TimeoutError`` after the deadline.
+        Raises the exception of ``connect``, even from another thread, so that a dead jump host is tried once. Raises
+        ``TimeoutError`` after the deadline.
         """
         with self._lock:
             lease = self._leases.get(key)

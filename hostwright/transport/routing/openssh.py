@@ -1,7 +1,6 @@
 """Reads ``ssh_config`` with OpenSSH's client: ``ssh -G`` prints the settings of a host.
 
-Each run of ``ssh -G`` takes some milliseconds of CPU time and 10 MB. For a thousand hosts, that would be most of the
-cost of a plan. So hosts are grouped, and ``ssh -G`` runs only for the first two hosts of each group: see
+Each run of ``ssh -G`` takes some milliseconds and 10 MB, so it runs only for the first two hosts of a group: see
 ``OpenSsh.answer``.
 """
 
@@ -19,23 +18,21 @@ from pathlib import Path
 from hostwright.common.errors import InputError
 from hostwright.transport.routing.stanzas import Stanzas
 
-_READING_S = 30.0  #: maximum seconds for one run of ``ssh -G``; a ``Match exec`` may query a directory service
-#: maximum number of parallel runs of ``ssh -G``. More runs would only compete for CPUs, and need 10 MB each.
+_READING_S = 30.0  #: seconds for one run of ``ssh -G``; a ``Match exec`` may query a directory service
+#: maximum number of parallel runs of ``ssh -G``, which need 10 MB each
 _AT_ONCE = 4
-#: seconds after which a run of ``ssh -G`` no longer counts for ``_AT_ONCE``, because it probably waits for a program
-#: (``Match exec``)
+#: seconds after which a run of ``ssh -G`` probably waits for ``Match exec`` and does not count for ``_AT_ONCE``
 _WORKING_S = 0.5
-#: our choice: maximum seconds to wait for the first run of ``ssh -G``, which lists the files that ssh reads
+#: seconds to wait for the first run of ``ssh -G``, which lists the files that ssh reads (our choice)
 _LEARNING_S = 5.0
 _FILE = re.compile(r"debug1: Reading configuration data (.+)")
-_CUT = 200  #: number of characters to which ssh truncates a file name in its messages
-#: Beginnings of lines that do not explain why ssh failed: output of ``-v``, and the warning about a missing terminal.
+_CUT = 200  #: number of characters to which ssh truncates a file name
+#: prefixes of lines that do not explain why ssh failed
 _ASIDE = ("debug1:", "OpenSSH_", "Pseudo-terminal")
-#: Settings in which ``ssh -G`` expands tokens, such as a digest of the host's name. Hostwright's connections do not use
-#: these settings.
+#: unused settings in which ``ssh -G`` expands tokens
 _FILLED_IN = re.compile(r"(?m)^(?:controlpath|remotecommand|identityagent|localforward|remoteforward|setenv) .*\n")
-_NAME = "\0"  #: placeholder for the host's name in output that all hosts of a group share
-#: Pattern for names of settings about host keys; see docs/trust.md.
+_NAME = "\0"  #: placeholder for the host's name in output for all hosts of a group
+#: settings about host keys; see docs/trust.md
 _TRUST = re.compile("hostkey|knownhosts|revoked|casignature|checkhostip|nohostauth|rsasize")
 _UNDERSTOOD = (
     "casignaturealgorithms",
@@ -106,13 +103,13 @@ class SshSettings:
 class _Group:
     """A group of hosts whose settings probably differ only in the host's name: see ``OpenSsh.answer``."""
 
-    final: bool  #: whether ssh reads its files a second time, for the value of ``HostName``
+    final: bool  #: whether ssh reads its files again for the value of ``HostName``
     lock: threading.Lock = field(default_factory=threading.Lock)
-    first: str = ""  #: name of the first host for which ``ssh -G`` ran
-    shared: str = ""  #: output of ``ssh -G`` for the first host, with ``_NAME`` in place of the host's name
-    jumps: str = ""  #: value of ProxyJump for the first host
+    first: str = ""  #: first host for which ``ssh -G`` ran
+    shared: str = ""  #: ``ssh -G`` output for the first host, with ``_NAME`` in place of its name
+    jumps: str = ""  #: ProxyJump of the first host
     sure: bool = False  #: whether the output for a second host differed only in the host's name
-    apart: bool = False  #: whether outputs for the hosts differ, or may differ, in more than the host's name
+    apart: bool = False  #: whether outputs may differ in more than the host's name
 
     def learn(self, name: str, stdout: str) -> None:
         shared = re.sub(rf"(?m)(?!^)(?<![\w.-]){re.escape(name)}(?![\w-])", _NAME, stdout)
@@ -137,11 +134,9 @@ class OpenSsh:
     def answer(self, destination: Destination, ssh_config: Path | None) -> str:
         """Return the output of ``ssh -G`` for a host, without settings that Hostwright's connections do not use.
 
-        Hosts with the same user and port to which the same ``Host`` lines apply form a group. ``ssh -G`` runs for the
-        first two hosts of a group. If the two outputs differ only in the host's name, every other host of the group
-        gets this output with its own name. Otherwise ``ssh -G`` runs for every host. It also runs for every host if
-        outputs may depend on more than ``Host`` lines: with a ``Match`` line, a canonical name, an address in a
-        non-canonical form or a token in ``Include``.
+        Hosts with the same user and port to which the same ``Host`` lines apply form a group. If the outputs for the
+        first two hosts of a group differ only in the host's name, every other host gets this output with its own name.
+        Otherwise, ``ssh -G`` runs for every host.
 
         Raises ``InputError`` for an invalid ``ssh_config``, and if OpenSSH is missing or does not respond.
         """
@@ -174,13 +169,13 @@ class OpenSsh:
 
     def _of_group(self, group: _Group, destination: Destination, ssh_config: Path | None) -> str:
         name = destination.alias
-        # If a host is its own jump host, ssh must run, because it reports the loop.
+        # ssh must report a host that is its own jump host
         if group.sure and not group.apart and name not in group.jumps:
             return group.shared.replace(_NAME, name)
         try:
             stdout, _ = self._ask(destination, ssh_config)
         except InputError:
-            # after an error, run ssh for each host of the group, so that each host has its own error
+            # each host of the group needs its own error
             group.apart = True
             raise
         group.learn(name, stdout)
@@ -217,7 +212,7 @@ class OpenSsh:
                 stderr=subprocess.PIPE,
                 encoding="utf-8",
                 errors="surrogateescape",
-                start_new_session=True,  # otherwise Ctrl-C would end ssh, which would look like an invalid ssh_config
+                start_new_session=True,  # otherwise Ctrl-C would end ssh
             ) as process:
                 try:
                     stdout, stderr = _outputs(process, slot.close)
@@ -228,8 +223,8 @@ class OpenSsh:
 
 
 def _outputs(process: subprocess.Popen[str], waits: Callable[[], None]) -> tuple[str, str]:
-    """Return standard output and error of a process. Call ``waits`` after ``_WORKING_S``, when the process probably
-    waits for another program.
+    """Return standard output and error of a process. Call ``waits`` after ``_WORKING_S``, when it probably waits for
+    another program.
     """
     try:
         return process.communicate(timeout=min(_WORKING_S, _READING_S))
@@ -239,8 +234,6 @@ def _outputs(process: subprocess.Popen[str], waits: Callable[[], None]) -> tuple
 
 
 def _files(lines: Iterable[str]) -> list[str]:
-    """Return the files that ssh read, according to its messages; empty if a file name in them is truncated or
-    escaped.
-    """
+    """Return the files that ssh read, according to its messages; empty if a file name is truncated or escaped."""
     found = [match[1] for line in lines if (match := _FILE.fullmatch(line))]
     return [] if any(len(name) >= _CUT or "\\" in name for name in found) else found

@@ -1,6 +1,4 @@
-"""Determines the route to a host: its SSH server and the jump hosts, with all settings resolved. Opens no
-connection.
-"""
+"""Determines the route to a host: its SSH server and the jump hosts, with all settings resolved."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ _MAX_HOPS = 8
 
 
 def endpoint_of(target: Target, options: Options) -> Endpoint:
-    """Return the host's SSH server as set by inventory and ``ssh_config``. Raises ``Unreachable`` if the inventory or
-    ``ssh_config`` is invalid.
-    """
+    """Return the host's SSH server. Raises ``Unreachable`` if the inventory or ``ssh_config`` is invalid."""
     try:
         return _endpoint(target, options)
     except InputError as error:
@@ -63,8 +59,8 @@ def jumps_of(target: Target, endpoint: Endpoint, options: Options) -> list[Endpo
 
 
 def _chain(endpoint: Endpoint, options: Options, also: Path | None, depth: int = 0) -> list[Endpoint]:
-    """Return the jump hosts before a server, nearest first, including jump hosts that ``ssh_config`` sets for the first
-    jump host.
+    """Return the jump hosts before a server, nearest first, including those that ``ssh_config`` sets for the first jump
+    host.
 
     ``also`` is the inventory's ``known_hosts`` file, which jump hosts use in addition to their own.
     """
@@ -74,7 +70,7 @@ def _chain(endpoint: Endpoint, options: Options, also: Path | None, depth: int =
     for position, text in enumerate(endpoint.proxy_jump):
         jump = sshconfig.resolve(sshconfig.hop(text), config_of(options), options.shared.openssh)
         if (jump.address, jump.port) == (endpoint.address, endpoint.port):
-            continue  # a ProxyJump in a `Host *` stanza also applies to the jump host itself
+            continue  # a ProxyJump in a `Host *` stanza also applies to the jump host
         if also:
             jump = replace(jump, known_hosts=tuple(dict.fromkeys((also, *jump.known_hosts))))
         if position == 0:

@@ -1,6 +1,4 @@
-"""Makes the ``ssh`` command line with which an operator logs in to a host, with the settings of Hostwright's own
-connections.
-"""
+"""Makes the ``ssh`` command line with which an operator logs in to a host, using Hostwright's settings."""
 
 from __future__ import annotations
 
@@ -20,9 +18,8 @@ from hostwright.transport.routing.openssh import Destination
 def ssh_command(target: Target, options: Options, command: str = "", *, terminal: bool = False) -> tuple[str, ...]:
     """Return the arguments of ``ssh`` to log in to ``target``, or to run ``command`` in its login shell.
 
-    The arguments contain the inventory's settings; ssh reads the rest from ``ssh_config``. For an unknown host key, ssh
-    fails instead of prompting. The password is not an argument: ssh prompts for it. ``terminal`` requests a terminal
-    for a command. Raises ``Unreachable`` for an invalid inventory or ``ssh_config``.
+    ssh reads further settings from ``ssh_config``. It fails for an unknown host key, and prompts for the password.
+    ``terminal`` requests a terminal for a command. Raises ``Unreachable`` for an invalid inventory or ``ssh_config``.
 
     >>> from types import SimpleNamespace
     >>> given = dict(name="gpu01", address="192.0.2.11", port=2222, user="ops", key_file=None, known_hosts=None)
@@ -30,7 +27,7 @@ def ssh_command(target: Target, options: Options, command: str = "", *, terminal
     >>> " ".join(ssh_command(SimpleNamespace(**given, **more), Options()))
     'ssh -o StrictHostKeyChecking=yes -l ops -p 2222 -- 192.0.2.11'
     """
-    strict = route.endpoint_of(target, options).trust.strict  # endpoint_of also rejects names that ssh would split
+    strict = route.endpoint_of(target, options).trust.strict  # rejects names that ssh would split
     accept = (target.host_keys or options.host_keys) == "accept-new" and not strict
     given = route.config_of(options)
     ssh = ["ssh", *(["-F", str(given)] if given else [])]
@@ -71,6 +68,5 @@ def _proxy(ssh: Sequence[str], hops: Sequence[str], target: Target, options: Opt
 
 
 def _files(setting: str, files: Sequence[Path]) -> str:
-    """Return a setting and its file names, quoted as in ``ssh_config``."""
     escaped = (str(path).replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"') for path in dict.fromkeys(files))
     return f"{setting}=" + " ".join(f'"{path}"' for path in escaped)

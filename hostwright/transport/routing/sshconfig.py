@@ -1,6 +1,6 @@
 """Resolves address, login and host key settings of a server from the inventory and ``ssh_config``.
 
-OpenSSH itself reads ``ssh_config`` (``Include``, ``Match``, canonical names); this module parses its output.
+OpenSSH itself reads ``ssh_config``; this module parses its output.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from hostwright.common.userpaths import expanded
 from hostwright.transport.routing.openssh import Destination, OpenSsh, SshSettings
 
 _TOKEN = re.compile(r"%(.?)|\$\{([^}]*)\}", re.DOTALL)
-#: token → function that returns its value, for tokens about the user. In a container, the user may have neither a name
-#: nor a home directory.
+#: token about the user → function for its value, which may fail in a container
 _USER: Mapping[str, Callable[[], object]] = {"d": Path.home, "u": getpass.getuser}
 
 
@@ -38,7 +37,7 @@ class Tokens:
 
     def value(self, token: str) -> str | None:
         """Return the value of the token with this letter; ``None`` if file names do not support the token."""
-        if token in ("L", "l", "C"):  # only these tokens need the name of this machine
+        if token in ("L", "l", "C"):  # only these need this machine's name
             here = socket.gethostname()
             all_of_them = f"{here}{self.host}{self.port}{self.user}{self.jump}"
             digest = hashlib.sha1(all_of_them.encode(), usedforsecurity=False).hexdigest()
@@ -60,8 +59,8 @@ class Tokens:
         }.get(token)
 
     def filled(self, text: str, more: Mapping[str, str] | None = None) -> str:
-        """Expand the tokens and environment variables of ``text``; ``more`` has further tokens, which only one setting
-        supports. Raises ``InputError``.
+        """Expand the tokens and environment variables of ``text``; ``more`` has further tokens of one setting. Raises
+        ``InputError``.
         """
 
         def one(match: re.Match[str]) -> str:
@@ -82,8 +81,7 @@ class Tokens:
     def paths(self, setting: str, text: str) -> tuple[Path, ...]:
         """Return the paths in a setting with file names separated by spaces, with expanded tokens.
 
-        Raises ``InputError`` for a path that is not absolute: it is probably a part of a name with a space, which ``ssh
-        -G`` prints like two names.
+        Raises ``InputError`` for a path that is not absolute: it is probably part of a name with a space.
         """
         found = tuple(self.path(name) for name in text.split() if name.lower() != "none")
         for path in found:
@@ -96,7 +94,7 @@ class Tokens:
 
 
 SSH_PORT = 22
-#: minimum bits of an RSA key in every OpenSSH, used if ``ssh -G`` does not print RequiredRSASize (before 9.1)
+#: minimum number of bits of an RSA key before OpenSSH 9.1
 RSA_BITS = 1024
 _USER_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
 
@@ -105,17 +103,17 @@ _USER_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
 class Trust:
     """Settings of ``ssh_config`` for a server's host key."""
 
-    alias: str = ""  #: the setting HostKeyAlias
-    algorithms: tuple[str, ...] = ()  #: the setting HostKeyAlgorithms
-    own_order: bool = False  #: whether HostKeyAlgorithms sets an order other than OpenSSH's default
-    ca_algorithms: tuple[str, ...] = ()  #: the setting CASignatureAlgorithms
-    revoked: tuple[Path, ...] = ()  #: the files of RevokedHostKeys
-    command: str = ""  #: the setting KnownHostsCommand
-    rsa_bits: int = RSA_BITS  #: the setting RequiredRSASize
-    address_too: bool = False  #: whether CheckHostIP is set
-    hashed: bool = False  #: whether HashKnownHosts is set
+    alias: str = ""  #: HostKeyAlias
+    algorithms: tuple[str, ...] = ()  #: HostKeyAlgorithms
+    own_order: bool = False  #: whether HostKeyAlgorithms changes OpenSSH's order
+    ca_algorithms: tuple[str, ...] = ()  #: CASignatureAlgorithms
+    revoked: tuple[Path, ...] = ()  #: RevokedHostKeys
+    command: str = ""  #: KnownHostsCommand
+    rsa_bits: int = RSA_BITS  #: RequiredRSASize
+    address_too: bool = False  #: CheckHostIP
+    hashed: bool = False  #: HashKnownHosts
     strict: bool = False  #: whether StrictHostKeyChecking is ``yes``
-    dns: bool = False  #: whether VerifyHostKeyDNS is set
+    dns: bool = False  #: VerifyHostKeyDNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +133,7 @@ class Endpoint:
     system_known_hosts: tuple[Path, ...] = ()
     revoking: tuple[Path, ...] = ()  #: ``known_hosts`` files of which only revoked keys are used
     trust: Trust = Trust()
-    asked: str = ""  #: name as given to ssh, before the setting HostName replaces it
+    asked: str = ""  #: name as given to ssh, before HostName replaces it
 
     def __str__(self) -> str:
         return f"{self.user}@{self.place}"
@@ -159,9 +157,7 @@ class Endpoint:
 
     @property
     def portless_name(self) -> str:
-        """The server's name in a ``known_hosts`` file without the port, if keys for that name also count; else
-        empty.
-        """
+        """Name in a ``known_hosts`` file without the port, if keys for that name also count; else empty."""
         return "" if self.trust.alias or self.port == SSH_PORT else self.principal
 
     @property
@@ -182,7 +178,7 @@ def resolve(destination: Destination, ssh_config: Path | None, openssh: OpenSsh)
     for value in (destination.alias, destination.user):
         if not value.isprintable() or value.startswith("-") or re.search(r"[\s'\"`$\\;&<>|(){}]", value):
             raise InputError(f"{value!r} is not a valid SSH host or user name; correct it in the inventory")
-    # ssh would take a part of the name as the user or as a URI
+    # ssh would parse a user or a URI
     if "@" in destination.alias or "/" in destination.alias:
         raise InputError(f"{destination.alias!r} is not a valid SSH host name; correct it in the inventory")
     return _endpoint(destination, SshSettings(openssh.answer(destination, ssh_config)))
@@ -228,7 +224,7 @@ def _trust(settings: SshSettings, tokens: Tokens) -> Trust:
     return Trust(
         alias=settings.text("hostkeyalias"),
         algorithms=algorithms,
-        # ``+`` in HostKeyAlgorithms appends to OpenSSH's default list and keeps its order.
+        # ``+`` in HostKeyAlgorithms keeps OpenSSH's order
         own_order=algorithms[: len(default)] != default,
         ca_algorithms=settings.names("casignaturealgorithms"),
         revoked=tokens.paths("RevokedHostKeys", settings.text("revokedhostkeys")),

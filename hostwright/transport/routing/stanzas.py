@@ -1,7 +1,4 @@
-"""Groups hosts by the ``Host`` lines of ``ssh_config`` that apply to them.
-
-This module only finds hosts to which the same stanzas apply; OpenSSH reads the settings in a stanza.
-"""
+"""Groups hosts by the ``Host`` lines of ``ssh_config`` that apply to them; OpenSSH reads the settings themselves."""
 
 from __future__ import annotations
 
@@ -11,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Pattern for a line that begins a stanza. OpenSSH allows keywords in quotes, so any character except a letter or ``#``
-#: may precede the keyword.
+#: line that begins a stanza; OpenSSH allows keywords in quotes
 _BEGINS = re.compile(rb"(?im)^[^#a-z\n]*(host|match)(?![a-z])[ \t]*=?[ \t]*([^\n]*)$")
 _PATTERNS = re.compile(rb"[\w.:*?! \t-]+")
 _EVERYONE = re.compile(rb"(?i)(?:(?:final|canonical)[ \t]+)?all")
 _BY_TOKEN = re.compile(rb"(?im)^[^#a-z\n]*include\b[^\n]*%")
-#: Pattern for a host name that is not an IP address, not even in a short form (``127.1``, ``0x7f000001``).
+#: host name, but not an IP address in a short form (``127.1``)
 _NAME = re.compile(r"(?:[a-z0-9_-]+\.)*[a-z_][a-z0-9_-]*")
 
 
@@ -25,9 +21,9 @@ _NAME = re.compile(r"(?:[a-z0-9_-]+\.)*[a-z_][a-z0-9_-]*")
 class Stanzas:
     """The ``Host`` lines of all files that OpenSSH reads, numbered."""
 
-    #: host name → numbers of the ``Host`` lines that contain the name without wildcards
+    #: host name → numbers of the ``Host`` lines with this name
     named: dict[str, tuple[int, ...]]
-    #: ``Host`` lines with wildcards, each as two patterns: for names to which the line applies, and for excluded names
+    #: ``Host`` lines with wildcards, each as two patterns: matching and excluded names
     patterns: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...]
     final: bool  #: whether OpenSSH reads the files a second time (``Match final``)
 
@@ -80,9 +76,6 @@ class Stanzas:
 
 
 def _any(words: Sequence[str]) -> re.Pattern[str]:
-    """Return a pattern for names that match one of ``words``, which may contain the wildcards ``*`` and ``?`` of
-    ``ssh_config``.
-    """
     return re.compile("|".join(re.escape(word).replace(r"\*", ".*").replace(r"\?", ".") for word in words) or r"(?!)")
 
 

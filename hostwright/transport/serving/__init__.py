@@ -1,3 +1,1 @@
-"""HTTP server on this machine for files that hosts fetch while they are installed: configuration for the installer, and
-files of the stack.
-"""
+"""HTTP server on this machine for files that hosts fetch during their installation: seeds, and files of the stack."""

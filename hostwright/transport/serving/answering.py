@@ -1,8 +1,8 @@
 """HTTP server with a thread for each request, and limits for connections and requests. Each connection gets one
 response.
 
-h11 parses requests; a request that h11 or RFC 9112 rejects receives no file. Headers about the client's address are
-ignored (``Forwarded``, ``X-Forwarded-For``, PROXY lines): the peer is the address that opened the connection.
+A request that h11 or RFC 9112 rejects receives no file. Headers about the client's address are ignored (``Forwarded``,
+``X-Forwarded-For``): the peer is the address that opened the connection.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ import h11
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.transport.serving.places import Places, hang_up
 
-#: maximum number of parallel requests that have not shown a valid token yet; a host fetches one file after the other
+#: maximum number of parallel requests without a valid token
 REQUESTS_AT_ONCE = 64
-#: maximum number of parallel requests without a valid token from one address, which several hosts may share
+#: maximum number of parallel requests without a valid token from one address
 REQUESTS_BY_PEER = 8
-#: maximum number of parallel requests from peers that may not fetch anything, and receive an error
+#: maximum number of parallel requests from peers that may not fetch anything
 STRANGERS_AT_ONCE = 8
-REQUEST_TIMEOUT_S = 15.0  #: maximum seconds without a byte from or to the peer
-REQUEST_LONGEST_S = 60.0  #: maximum seconds for a request and a response without a file
+REQUEST_TIMEOUT_S = 15.0  #: seconds without a byte from or to the peer
+REQUEST_LONGEST_S = 60.0  #: seconds for a request and a response without a file
 PIECE_BYTES = 8 * 1024 * 1024  #: bytes of a file sent with one call of ``sendfile``
-PIECE_LONGEST_S = 64.0  #: maximum seconds for sending ``PIECE_BYTES``: at least 1 Mbit/s
-REQUEST_BYTES = 8192  #: maximum bytes of a request with headers; a request of wget has 150, one of cloud-init 200
-READ_BYTES = 4096  #: maximum bytes received with one call of ``recv``
+PIECE_LONGEST_S = 64.0  #: seconds for ``PIECE_BYTES``: at least 1 Mbit/s
+REQUEST_BYTES = 8192  #: maximum number of bytes of a request with headers; cloud-init's has 200
+READ_BYTES = 4096  #: bytes of one call of ``recv``
 VERSIONS = (b"1.0", b"1.1")
 TYPE = b"text/plain; charset=utf-8"
 
@@ -71,8 +71,8 @@ def _unheard(_taken: int, _whole: bool) -> None:
 class Reply:
     """The response to a request.
 
-    ``over`` is called once, after the last byte was sent. Its arguments are the number of content bytes sent, and
-    whether the peer requested and received the whole content.
+    ``over`` is called once, after the last byte was sent, with the number of content bytes sent, and whether the peer
+    requested and received the whole content.
     """
 
     status: HTTPStatus
@@ -133,8 +133,8 @@ class Server(ThreadingMixIn, TCPServer):
         super().__init__((address, port), Handler)
 
     def get_request(self) -> tuple[Any, Any]:
-        """Accept a connection. The TLS handshake takes place later, in the thread of the connection, because here it
-        would block all other connections.
+        """Accept a connection. The TLS handshake follows in the thread of the connection, because here it would block
+        others.
         """
         connection, peer = super().get_request()
         if self.tls is not None:
@@ -142,7 +142,7 @@ class Server(ThreadingMixIn, TCPServer):
         return connection, peer
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Start a thread for the request, whose connection takes one of the ``Places``."""
+        """Start a thread for the request, whose connection takes a slot."""
         places = self.expected if self.served.expects(client_address[0]) else self.strangers
         places.take(request, client_address[0])
         try:
@@ -152,7 +152,7 @@ class Server(ThreadingMixIn, TCPServer):
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Handle the request, and free the place of its connection."""
+        """Handle the request, and free the slot of its connection."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -197,10 +197,8 @@ class Handler(BaseRequestHandler):
             answer.over(taken, body and taken == answer.size)
 
     def _answered(self) -> tuple[Reply | None, bool]:
-        """Read the request, and send the response; only a file is sent later. Return the response, and whether the peer
-        requested the content (GET, not HEAD).
-
-        The response is ``None`` if no part of it could be sent.
+        """Read the request, and send the response without a file. Return the response (``None`` if nothing could be
+        sent), and whether the peer requested the content (GET, not HEAD).
         """
         if self.server.tls is not None and not self._shook_hands():
             return None, False
@@ -227,7 +225,7 @@ class Handler(BaseRequestHandler):
     def _shook_hands(self) -> bool:
         try:
             self.request.do_handshake()
-        except ssl.SSLError as error:  # the text of this error is OpenSSL's, so it contains nothing that the peer sent
+        except ssl.SSLError as error:  # the text is OpenSSL's and not the peer's
             self.server.served.failed(self.client_address[0], error.reason or "TLS failed")
             return False
         return True
@@ -245,7 +243,7 @@ class Handler(BaseRequestHandler):
             size += len(content)
             if not content:
                 return None
-            if size > REQUEST_BYTES:  # ``size`` includes bytes that h11 skips, such as empty lines before a request
+            if size > REQUEST_BYTES:  # includes bytes that h11 skips, such as empty lines before a request
                 raise h11.RemoteProtocolError("the request is too long", error_status_hint=431)
             parser.receive_data(content)
 
@@ -263,12 +261,11 @@ class Handler(BaseRequestHandler):
         )
 
     def _send(self, parser: h11.Connection, answer: Reply, *, body: bool) -> None:
-        """Send the response header and a short body; ``_send_file`` sends a file afterwards."""
         headers = [
             (b"Content-Type", TYPE), (b"Content-Length", str(answer.size).encode()), (b"Cache-Control", b"no-store"),
             (b"Connection", b"close"), *answer.headers,
         ]  # fmt: skip
-        with suppress(h11.LocalProtocolError):  # h11 raises this error if no response is allowed any more
+        with suppress(h11.LocalProtocolError):  # no response is allowed any more
             response = h11.Response(status_code=answer.status, headers=headers, reason=answer.status.phrase)
             head = parser.send(response) or b""
             short = answer.content if body and isinstance(answer.content, bytes) else b""

@@ -1,8 +1,8 @@
 """Limits the connections that a server handles at once, in total and for each peer.
 
-A new connection replaces an old one: if all places are taken, the peer with the most places loses its oldest
-connection. A peer at its own limit loses its own oldest connection. Expected peers and strangers have separate places,
-so strangers take none from expected peers. A connection that has shown a valid token no longer takes a place.
+If all slots are taken, a new connection replaces the oldest connection of the peer with the most slots. A peer at its
+own limit loses its own oldest connection. Peers that may fetch nothing have separate slots. A connection that has shown
+a valid token no longer takes a slot.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-#: prefix length of IPv6 networks whose addresses count as one peer; one machine may use all addresses of such a network
+#: prefix length of IPv6 networks that count as one peer
 IPV6_NETWORK = 64
 
 Peer = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -37,13 +37,13 @@ class Places:
 
     total: int
     by_peer: int
-    #: connection that takes a place → peer name, oldest connection first
+    #: connection that takes a slot → peer name, oldest connection first
     _taken: dict[socket.socket, str] = field(default_factory=dict)
     _admitted: set[socket.socket] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, connection: socket.socket, peer: str) -> None:
-        """Give a place to a new connection. If necessary, first shut down an older connection (see the module)."""
+        """Give a slot to a new connection. If necessary, first shut down an older connection (see the module)."""
         name = peer_name(peer)
         with self._lock:
             held = [*self._taken.values(), name]
@@ -60,26 +60,26 @@ class Places:
         hang_up(oldest)
 
     def admit(self, connection: socket.socket) -> None:
-        """Free the place of a connection that has shown a valid token; the connection stays open."""
+        """Free the slot of a connection that has shown a valid token; the connection stays open."""
         with self._lock:
             if self._taken.pop(connection, None):
                 self._admitted.add(connection)
 
     def leave(self, connection: socket.socket) -> None:
-        """Free the place of a connection that has ended."""
+        """Free the slot of a connection that has ended."""
         with self._lock:
             self._taken.pop(connection, None)
             self._admitted.discard(connection)
 
     def clear(self) -> None:
-        """Shut down all connections that take a place."""
+        """Shut down all connections that take a slot."""
         with self._lock:
             for connection in (*self._taken, *self._admitted):
                 hang_up(connection)
 
     @property
     def taken(self) -> int:
-        """Return the number of places that are taken."""
+        """Return the number of slots that are taken."""
         with self._lock:
             return len(self._taken)
 
@@ -87,5 +87,5 @@ class Places:
 def hang_up(connection: socket.socket) -> None:
     """Shut down a connection; do nothing if the connection has ended."""
     with suppress(OSError):
-        # SSLSocket.shutdown would drop the TLS keys first, so the thread of the connection would send plain text.
+        # SSLSocket.shutdown would drop the TLS keys first: the thread would send plain text
         socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -1,5 +1,5 @@
-"""Seeds: files that tell an installer how to install a host unattended, and that contain the new host key."""
+"""Seeds: files for an unattended installation, which contain the new host key."""
 
 from pathlib import Path
 
-TEMPLATES = Path(__file__).with_name("templates")  #: directory with the templates of seeds
+TEMPLATES = Path(__file__).with_name("templates")

@@ -1,8 +1,7 @@
 """Seed of Debian's installer: a preseed file, and a script that the installer runs at the end.
 
-The names of settings are from the Debian Installation Guide, appendix B. The preseed file is fetched over the network,
-so it cannot configure the network: the network settings are kernel arguments, and the script writes them to the new
-system.
+Settings are named as in the Debian Installation Guide, appendix B. The network is configured by kernel arguments,
+because the preseed file is fetched over it. The script writes these settings to the new system.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ def files(install: Install, *, host: str, url: str) -> dict[str, str]:
 def checksum(files: Mapping[str, str]) -> str:
     """Kernel argument with which the installer accepts only this preseed file.
 
-    The argument changes only with the settings, because the file contains nothing that is specific to one installation.
-    The installer supports only MD5 here; no practical preimage attack on MD5 is known.
+    It depends only on the settings. The installer supports only MD5; no practical preimage attack on MD5 is known.
     """
     return f"preseed/url/checksum={hashlib.md5(files['preseed.cfg'].encode(), usedforsecurity=False).hexdigest()}"
 
@@ -65,7 +63,7 @@ def _preseed_file(install: Install, host: str, url: str, beside: Mapping[str, st
 
 
 def _find_disk(install: Install) -> str:
-    """Command that replaces a link below /dev/disk by the disk's path, for partman; run before partitioning."""
+    """Command before partitioning that replaces a link below /dev/disk by the disk's path, for partman."""
     return sh(
         'disk=$(readlink -f %s) && debconf-set partman-auto/disk "$disk" && debconf-set grub-installer/bootdev "$disk"',
         install.disk.path,
@@ -75,9 +73,8 @@ def _find_disk(install: Install) -> str:
 def _late_command(install: Install, url: str, beside: Mapping[str, str]) -> str:
     """Command for the end of the installation: fetch the files ``FETCHED``, set up sudo for the user, run the script.
 
-    The command compares checksums of the script and of the user's keys, to detect changes in transit. It needs none for
-    the host key, because Hostwright expects exactly that key. Line breaks and backslashes have a special meaning in a
-    preseed file, so the command has none.
+    It compares checksums of the script and of the user's keys. It has no line breaks and backslashes, which are special
+    in a preseed file.
     """
     fetch = sh('wget -q -O "$name" %s/"$name" || exit 1', url)
     rule = sh("echo %s > %s && chmod 440 %s", f"{install.user} ALL=(ALL) NOPASSWD: ALL", *[f"/target{SUDOERS}"] * 2)
@@ -106,7 +103,6 @@ def _script(install: Install) -> str:
 
 
 def _interfaces(install: Install) -> str:
-    """Lines for interfaces(5) with a fixed address, to append to ``iface NAME inet static``."""
     return f"    address {install.network.address}\n    gateway {install.network.gateway}\n"
 
 

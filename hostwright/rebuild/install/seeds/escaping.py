@@ -1,4 +1,4 @@
-"""Escaping of values for the formats of seeds, so that no value can change the structure of a file."""
+"""Escaping of values in seeds, so that no value can change the structure of a file."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _NOT_PLAIN = re.compile(r"[^\x20-\x7e]")
 def to_yaml(value: Any) -> str:
     r"""Convert text, numbers, booleans, lists and mappings to YAML on one line, in ASCII.
 
-    The result is JSON, except that a character outside ASCII becomes ``\U`` with eight digits: YAML does not support
-    JSON's surrogate pairs, and some parsers refuse unescaped characters.
+    The result is JSON, except for ``\U`` with eight digits for characters outside ASCII, because YAML does not support
+    JSON's surrogate pairs.
 
     >>> print(to_yaml({"a": 'x: "y"\n'}))
     {"a": "x: \"y\"\n"}
@@ -27,8 +27,7 @@ def to_yaml(value: Any) -> str:
 def preseed(value: str, where: str) -> str:
     """Return a value for a line of a preseed file. Raises ``InputError`` for a value that the installer would misread.
 
-    These values have line breaks (end of the value), a trailing backslash (joins the next line) or surrounding spaces
-    (are lost).
+    Such values have line breaks, a trailing backslash (joins the next line) or surrounding spaces (are lost).
     """
     if not value.isprintable() or "\\" in value or value != value.strip():
         raise InputError(

@@ -1,6 +1,6 @@
-"""Types for the values in an installation's settings, with validators and error messages.
+"""Types and validators for the values in an installation's settings.
 
-Values are inserted into YAML, preseed files, shell scripts and kernel command lines, so validators are strict.
+Validators are strict, because values are inserted into YAML, preseed files, shell scripts and kernel command lines.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from hostwright.common.durations import seconds
 from hostwright.common.secret import Secret
 
 SHOWN = 60  #: maximum number of characters of an invalid value in a message
-KEY_CHARACTERS = 16384  #: maximum number of characters of a public key line; RSA with 16384 bits needs 2,800
-#: key types that sshd accepts in authorized_keys (sshd(8)), without the obsolete ssh-dss
+KEY_CHARACTERS = 16384  #: maximum number of characters of a public key line; RSA with 16384 bits has 2,800
+#: key types that sshd accepts (sshd(8)), without the obsolete ssh-dss
 KEY_TYPES = (
     "ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521",
     "sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com",
 )  # fmt: skip
-#: names that both installers refuse for the first user: users and groups of Debian's base-passwd, and Ubuntu's group of
-#: administrators
+#: user and group names of Debian's base-passwd and Ubuntu's admin group, which installers refuse
 RESERVED_USERS = frozenset((
     "root", "daemon", "bin", "sys", "sync", "games", "man", "lp", "mail", "news", "uucp", "proxy", "www-data",
     "backup", "list", "irc", "gnats", "nobody", "adm", "tty", "disk", "kmem", "dialout", "fax", "voice", "cdrom",
@@ -34,7 +33,7 @@ RESERVED_USERS = frozenset((
     "render", "input",
 ))  # fmt: skip
 _HASH = re.compile(r"\$(?:5|6|7|y|gy|2[abxy])\$[./A-Za-z0-9$=,+-]{13,250}", re.ASCII)
-#: templates in values that Ansible would fill in, but Hostwright does not
+#: pattern for templates that Ansible would fill in, but Hostwright does not
 _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
 
 
@@ -44,7 +43,6 @@ def _wrong(value: object, expected: str) -> ValueError:
 
 
 def _form(pattern: str, expected: str) -> AfterValidator:
-    """Validator that accepts a text if the pattern matches all of it; ``expected`` is the form in the message."""
     compiled = re.compile(pattern, re.ASCII)
 
     def check(text: str) -> str:
@@ -147,7 +145,7 @@ def _public_key(text: str) -> str:
 
 
 def _hash(value: Any) -> Any:
-    """Validate a crypt(5) hash. Messages never contain an invalid value, because it may be the password itself."""
+    """Validate a crypt(5) hash. Messages never contain an invalid value, which may be the password itself."""
     text = value.reveal() if isinstance(value, Secret) else value
     if not isinstance(text, str) or not _HASH.fullmatch(text):
         raise ValueError("found another value (not shown), expected a password hash from `mkpasswd -m sha-512`")

@@ -1,6 +1,6 @@
-"""Reader for the installation settings of a host in the inventory, which also checks them for conflicts.
+"""Reader for a host's installation settings in the inventory, with a check for conflicts.
 
-The settings ``hostwright_install`` and ``hostwright_reinstall`` are a mapping or one variable per field
+``hostwright_install`` and ``hostwright_reinstall`` are a mapping or one variable per field
 (``hostwright_install_disk``). Fields of the host override fields of its groups.
 """
 
@@ -16,10 +16,10 @@ from hostwright.rebuild.install.seeds import fields as v
 from hostwright.rebuild.install.seeds.settings import Install, Reinstall
 
 INSTALL, REINSTALL = "hostwright_install", "hostwright_reinstall"
-#: error text for a fixed path without allowed clients: anybody who guesses the path would receive the private host key
+#: error text for a fixed path without allowed clients: anybody could fetch the private host key
 WHO_IS_NEEDED = "is needed with a fixed path: an address, a network, or any"
-UNCHECKED = "debian-installer/allow_unauthenticated_ssl"  #: argument to accept any certificate (Debian)
-FIRST_AUTOINSTALL = (20, 4)  #: the first Ubuntu release with autoinstall
+UNCHECKED = "debian-installer/allow_unauthenticated_ssl"  #: Debian's kernel argument to accept any certificate
+FIRST_AUTOINSTALL = (20, 4)  #: first Ubuntu release with autoinstall
 
 
 def read_install(host: Host) -> Install | None:
@@ -34,7 +34,7 @@ def read_install(host: Host) -> Install | None:
 
 
 def read_reinstall(host: Host) -> Reinstall | None:
-    """Settings for the site's own command, or ``None``. Raises ``InputErrors`` with all mistakes and their places."""
+    """Settings for the site's own command, or ``None``. Raises ``InputErrors`` with all mistakes and places."""
     if not _wanted(host, REINSTALL):
         return None
     reinstall = bind(Reinstall, REINSTALL, host)
@@ -43,7 +43,7 @@ def read_reinstall(host: Host) -> Reinstall | None:
 
 
 def _wanted(host: Host, name: str) -> bool:
-    """Whether the host has the settings ``name``. An empty variable of the host cancels the settings of a group."""
+    """Whether the host has the settings ``name``. An empty variable of the host cancels a group's settings."""
     given = {variable: _written(host, variable) for variable in (INSTALL, REINSTALL)}
     if given[INSTALL] and given[REINSTALL]:
         raise InputError(
@@ -60,7 +60,7 @@ def _written(host: Host, name: str) -> bool:
 
 
 def _first_label(name: str) -> str:
-    """Part of a name in the inventory before the first dot; empty for an address or an invalid hostname."""
+    """Part of an inventory name before the first dot; empty for an address or an invalid hostname."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -70,7 +70,6 @@ def _first_label(name: str) -> str:
 
 
 def _conflicts(install: Install) -> Iterator[tuple[str, str]]:
-    """Conflicts between settings: pairs of the field to change and a message."""
     if not install.hostname:
         yield "hostname", "is needed: the host's name in the inventory cannot be a system's hostname"
     if not install.user:
@@ -114,8 +113,7 @@ def _conflicts_ubuntu(install: Install) -> Iterator[tuple[str, str]]:
     for key, disk in (("disk", install.disk), ("second_disk", install.second_disk)):
         if disk is not None and disk.path.startswith("/dev/disk/"):
             yield key, "Ubuntu's installer knows a path only as the kernel names it (/dev/sda); give serial or model"
-        # The installer of 20.04 ignores vendor (supported since subiquity 21.01.1) and the smallest size (since
-        # 20.06.1).
+        # Ubuntu 20.04 ignores vendor and smallest size (supported since subiquity 21.01.1 and 20.06.1).
         if disk is not None and release == FIRST_AUTOINSTALL and (disk.vendor or disk.size == "smallest"):
             yield (
                 key,
@@ -142,7 +140,6 @@ def _refuse(host: Host, name: str, wrong: Iterable[tuple[str, str]]) -> None:
 
 
 def _place(host: Host, name: str, key: str) -> str | None:
-    """Place in the inventory of the field ``key``, else of the mapping, else of any of the mapping's fields."""
     given = definitions(host, name, key) if key else ()
     if given:
         return given[-1].origin.exact

@@ -19,9 +19,9 @@ PRIVATE, PUBLIC = "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub"
 class Seed:
     """Files and kernel arguments for an installer. ``files`` include the private host key and are never shown.
 
-    ``first`` is the name of the file that an installer fetches first. ``command_line`` has the kernel arguments that
-    the site's PXE or the media's boot loader must pass; quote a ``;`` in it for GRUB. ``checksum`` is a further
-    argument with which the installer accepts only this first file; empty for installers without such an argument.
+    The installer fetches the file ``first`` first. The site's PXE or boot loader must pass ``command_line`` to the
+    kernel; quote a ``;`` in it for GRUB. ``checksum`` is another kernel argument, with which the installer accepts only
+    this first file; empty if the installer has no such argument.
     """
 
     files: Mapping[str, bytes] = field(repr=False)

@@ -1,9 +1,7 @@
 """Server of seeds, for the hosts that are being installed.
 
-Installers cannot authenticate. So the private host key is protected in other ways: the installation network is
-separate, the path is random or its clients are restricted, only the first client may fetch further files, and serving
-ends after the installation. Clients that no seed is for are recognised when they connect, and may have only few
-connections.
+Installers cannot authenticate. Therefore the path is random or its clients are restricted, only the first client may
+fetch further files, and serving ends with the installation. Other clients may have only few connections.
 """
 
 from __future__ import annotations
@@ -23,8 +21,8 @@ from hostwright.transport.serving.answering import HttpRequest, Reply, Server, l
 from hostwright.transport.serving.places import peer_address, peer_name
 
 TOKEN_BYTES = 24  #: number of random bytes in a path
-STOP_POLL_S = 0.05  #: seconds between two checks whether the server must stop
-REMEMBERED = 16  #: maximum number of refused clients that are stored per host
+STOP_POLL_S = 0.05  #: seconds between two checks whether to stop
+REMEMBERED = 16  #: maximum number of refused clients stored per host
 
 
 @dataclass(slots=True)
@@ -37,20 +35,19 @@ class _Published:
     fetched: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
-    fetcher: str = ""  #: address of the first client that fetched a file; other clients are then refused
+    fetcher: str = ""  #: address of the first client, after which other clients are refused
 
     def admits(self, peer: str) -> bool:
-        """Whether the client with this address may fetch the seed."""
         if self.fetcher and peer_name(peer) != self.fetcher:
             return False
         return self.only_from is None or peer_address(peer) in self.only_from
 
 
 class SeedServer:
-    """Serves the seeds of any number of hosts at one address and port, while the context is open.
+    """Serves the seeds of any number of hosts at one address and port, while the context is open. Thread-safe.
 
     Entering the context raises ``InputError`` for an address that this machine does not have, and ``HostwrightError``
-    if the port is in use. All methods are thread-safe.
+    if the port is in use.
     """
 
     def __init__(self, address: str, port: int, tls: ssl.SSLContext | None = None):
@@ -81,8 +78,7 @@ class SeedServer:
     def reserve(self, host: str, *, path: str = "") -> str:
         """Reserve a URL for the host's seed until ``withdraw``, and return it without a trailing slash.
 
-        The URL ends with ``path`` or, without ``path``, with a random path. Raises ``InputError`` if another host has
-        the path.
+        It ends with ``path`` or a random path. Raises ``InputError`` if another host has the path.
         """
         with self._changed:
             kept = self._hosts.get(host)
@@ -95,7 +91,7 @@ class SeedServer:
     def publish(self, host: str, seed: Seed, *, only_from: str | None, path: str = "") -> str:
         """Serve a host's seed to ``only_from`` (an address or a network) or to all clients; return its URL.
 
-        An earlier seed of the host is replaced, and the record of its fetched files is cleared.
+        An earlier seed of the host and the record of its fetched files are dropped.
         """
         url = self.reserve(host, path=path)
         network = ipaddress.ip_network(only_from, strict=False) if only_from else None
@@ -116,7 +112,7 @@ class SeedServer:
             return frozenset(self._hosts[host].fetched) if host in self._hosts else frozenset()
 
     def refused(self, host: str) -> frozenset[str]:
-        """Addresses of clients that requested this host's seed and were refused."""
+        """Addresses of clients whose requests for this host's seed were refused."""
         with self._changed:
             return frozenset(self._hosts[host].refused) if host in self._hosts else frozenset()
 
@@ -140,7 +136,7 @@ class SeedServer:
             return any(kept.admits(peer) for kept in self._hosts.values() if kept.seed)
 
     def answer(self, request: HttpRequest) -> Reply:
-        """Reply to a request: the requested file, or an error if this client may not fetch it."""
+        """Reply with the requested file, or with an error if this client may not fetch it."""
         folder, _, name = request.path.removeprefix("/").rpartition("/")
         with self._changed:
             for host, published in self._hosts.items():
@@ -157,7 +153,6 @@ class SeedServer:
         return Reply(HTTPStatus.NOT_FOUND)
 
     def _sent(self, host: str, name: str, peer: str, _taken: int, whole: bool) -> None:
-        """Record that a file was sent, and to which client, if it was sent completely (``whole``)."""
         with self._changed:
             if whole and host in self._hosts:
                 self._hosts[host].fetched.add(name)

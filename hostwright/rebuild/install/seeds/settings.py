@@ -1,7 +1,7 @@
 """Data classes for the settings of a host's installation.
 
-``hostwright_install`` is for Hostwright's own way: a rendered and served seed, and a boot from network or media by the
-BMC. ``hostwright_reinstall`` is for a site's own command.
+``hostwright_install`` is for an installation by Hostwright's seed and the BMC, ``hostwright_reinstall`` for a site's
+own command.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from pydantic import BeforeValidator
 
 from hostwright.rebuild.install.seeds import fields as v
 
-#: Default time limit of an installation, in seconds. Servers with much memory take up to 10 minutes from power-on to
-#: the boot loader. The installer takes 8 to 20 minutes with a nearby mirror, and the system then starts once more.
+#: default time limit of an installation in seconds; boots take up to 10 minutes, installers up to 20
 INSTALL_TIMEOUT_S = 2400.0
 
 
@@ -93,12 +92,11 @@ DiskField = Annotated[Disk, BeforeValidator(_as_disk)]
 class Install:
     """An unattended installation by Hostwright's seed. ``timeout`` is in seconds, from power-on until SSH answers.
 
-    ``serve`` is this machine's address and port, as the host reaches them. ``path`` is the fixed name of the seed for a
-    site's PXE or the boot loader on its media. ``allow_from`` has the clients that may fetch it: an address, a network
-    or ``any``; default: the fixed address in ``network``, if there is one. ``https`` needs a boot loader that passes
-    our certificate authority to the installer (``tls``). ``layout`` raid1 needs two disks and UEFI.
-    ``kernel_arguments`` apply to the installer and to the installed system. ``late_commands`` run in the installer,
-    with the new system at ``/target``.
+    ``serve`` is this machine's address and port, as the host reaches them. ``path`` is a fixed name of the seed for a
+    site's boot loader. ``allow_from`` has the clients that may fetch it: an address, a network or ``any``; by default
+    the fixed address in ``network``. ``https`` needs a boot loader that passes our certificate authority to the
+    installer (``tls``). ``layout`` raid1 needs two disks and UEFI. ``kernel_arguments`` apply to the installer and to
+    the new system. ``late_commands`` run in the installer, with the new system at ``/target``.
     """
 
     serve: v.Endpoint
@@ -110,9 +108,9 @@ class Install:
     layout: Literal["lvm", "direct", "raid1"] = "direct"
     boot: Literal["network", "media"] = "network"
     image: v.Url = ""
-    hostname: v.Hostname = ""  #: default: the host's name in the inventory, up to the first dot
+    hostname: v.Hostname = ""  #: default: the inventory's name of the host, up to the first dot
     user: v.User = ""  #: default: the inventory's login user
-    password_hash: v.Hash = None  #: default: no password, so that users log in with keys only
+    password_hash: v.Hash = None  #: default: no password, only SSH keys
     network: Network = field(default_factory=Network)
     mirror: v.Url = ""  #: default: the installer's own mirror
     proxy: v.Url = ""
@@ -144,11 +142,11 @@ class Install:
 class Reinstall:
     """A site's own command (MAAS, Foreman, Warewulf) that reinstalls a host, run on this machine by ``/bin/sh``.
 
-    It must exit with status 0 within ``timeout`` seconds, once the installation is running or complete. ``host_keys``
-    is the source of the new host key. ``given``: this machine generates the key and serves it, which requires
-    ``serve``; the command must make the new system fetch the key below ``HOSTWRIGHT_SEED``. ``console``: the new system
-    generates the key, which is read from its console. ``path`` sets a fixed path for serving, and requires
-    ``allow_from``; by default the path is random. With ``https``, the command also receives the certificate to trust.
+    It must exit with status 0 within ``timeout`` seconds, once the installation runs or is complete. ``host_keys`` is
+    the source of the new host key. ``given``: this machine generates the key and serves it, and the command must make
+    the new system fetch it below ``HOSTWRIGHT_SEED``. ``console``: the new system generates the key, which is read from
+    its console. ``path`` is a fixed path for serving, which requires ``allow_from``; by default the path is random.
+    With ``https``, the command also receives the certificate to trust.
     """
 
     command: v.Command
@@ -171,9 +169,9 @@ def reinstall_environment(
     """Environment variables for a site's command.
 
     ``HOSTWRIGHT_HOST`` and ``_ADDRESS`` are from the inventory; ``_REASON`` and ``_RUN`` are the reason and the run's
-    id. If keys are given, ``_HOST_KEY`` is the new system's public key line. ``_SEED`` is the URL below which
-    ``ssh_host_ed25519_key``, its ``.pub`` file and ``user-data`` for cloud-init are served. With HTTPS, ``_SEED_CA`` is
-    a local PEM file with the certificate to trust.
+    id. ``_HOST_KEY`` is the new system's public key line, if this machine generates it. ``ssh_host_ed25519_key``, its
+    ``.pub`` file and ``user-data`` for cloud-init are served below the URL ``_SEED``. With HTTPS, ``_SEED_CA`` is a
+    local PEM file with the certificate to trust.
     """
     named = {
         "HOST": host, "ADDRESS": address, "REASON": reason, "RUN": run, "HOST_KEY": host_key, "SEED": seed,

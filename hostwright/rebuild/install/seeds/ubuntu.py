@@ -17,25 +17,23 @@ from hostwright.rebuild.install.seeds.settings import Disk, Install, Network
 from hostwright.transport.identity.keys import KeyPair
 
 NO_PASSWORD = "*"  # noqa: S105 (no password has this hash; unlike `!`, it does not make sshd refuse keys)
-#: Prefixes of packages that unattended-upgrades must skip until the first provisioning sets the stack's own list.
+#: prefixes of packages that unattended-upgrades must skip until the first provisioning
 KEPT_BACK = ("linux-", "nvidia-", "libnvidia-")
 UNATTENDED = "/etc/apt/apt.conf.d/52hostwright"
 SUDOERS = "/etc/sudoers.d/90-hostwright"
 GRUB = "/etc/default/grub.d/90-hostwright.cfg"
-#: Command that makes copies of the seed in the installed system, with the host key, readable only by root. Older
-#: installers leave them world-readable.
+#: command that protects copies of the seed, with the host key; older installers leave them world-readable
 _LEFT_BEHIND = "chmod -Rf go= /etc/cloud/cloud.cfg.d/99-installer.cfg /var/log/installer || true"
-#: Command that extends / to the whole volume group. Installers without sizing-policy (added to subiquity in April 2023,
-#: not in 20.04) give / at most 200 GiB. If the volume group is already full, lvextend fails without harm.
+#: Command that extends / to the whole volume group, because older installers give it at most 200 GiB. If the group is
+#: already full, lvextend fails without harm.
 _WHOLE_GROUP = 'lvextend --resizefs --extents +100%FREE "$(findmnt -n -o SOURCE /target)" || true'
 _ESP = "1G"  #: size of the EFI system partition, as Ubuntu's installer chooses it for large disks
 
 
 def files(install: Install, *, keys: KeyPair) -> dict[str, str]:
     """Contents of the files that cloud-init fetches below the seed's URL, by name."""
-    instance = hashlib.sha256(keys.public.blob).hexdigest()[
-        :16
-    ]  # different for each installation, because the key is; cloud-init uses it as a directory name
+    # cloud-init uses the id as a directory name, so it must differ for each installation
+    instance = hashlib.sha256(keys.public.blob).hexdigest()[:16]
     meta = {"instance-id": f"hostwright-{instance}", "local-hostname": install.hostname}
     values: dict[str, Any] = {name: to_yaml(value) for name, value in _values(install, keys).items()}
     values |= _optional(install)
@@ -66,7 +64,6 @@ def _values(install: Install, keys: KeyPair) -> dict[str, Any]:
 
 
 def _optional(install: Install) -> dict[str, str]:
-    """Parts of the document that are needed only for settings other than the installer's defaults."""
     given = {
         "network": network(install.network),
         "proxy": install.proxy,
@@ -98,13 +95,13 @@ def storage(install: Install) -> dict[str, Any]:
         return {"config": _mirrored(install.disk, install.second_disk)}
     layout: dict[str, Any] = {"name": install.layout, "match": install.disk.match}
     if install.layout == "lvm":
-        # otherwise the installer gives / only a part of a large disk, too little for CUDA and images
+        # otherwise / gets too little of a large disk for CUDA and images
         layout["sizing-policy"] = "all"
     return {"layout": layout}
 
 
 def _mirrored(*disks: Disk) -> list[dict[str, Any]]:
-    """Storage actions for / on a RAID 1 of two disks. UEFI can boot from both: each has an EFI partition with GRUB."""
+    """Storage actions for / on a RAID 1 of two disks, with GRUB on an EFI partition of each disk."""
     actions: list[dict[str, Any]] = []
     for number, disk in enumerate(disks):
         name = f"disk{number}"
@@ -145,7 +142,6 @@ def grub(install: Install) -> str:
 
 
 def _write(path: str, text: str, *, mode: str) -> str:
-    """Command that writes a file into the new system below ``/target``."""
     target = f"/target{path}"
     folder = target.rpartition("/")[0]
     return sh("mkdir -p %s && printf %%s %s > %s && chmod %s %s", folder, text, target, mode, target)
@@ -157,7 +153,7 @@ def command_line(install: Install, url: str) -> str:
 
 
 def _kernel_network(install: Install) -> list[str]:
-    """Kernel arguments ``ip=`` and ``BOOTIF=`` (initramfs-tools(7)); ``ip=`` does not support IPv6."""
+    """Kernel arguments ``ip=`` (without IPv6 support) and ``BOOTIF=``; see initramfs-tools(7)."""
     wanted = install.network
     boot_interface = [f"BOOTIF=01-{wanted.mac.replace(':', '-')}"] if wanted.mac else []
     if not wanted.fixed or wanted.ip.version == 6:

@@ -1,8 +1,7 @@
 """Certificate authority of this machine's seed servers: created on first use, stored in the state directory.
 
-Only installers trust the authority, and only while they run. It can certify addresses but not names, so somebody who
-steals its key could impersonate a seed server, but not a package mirror. Each seed server gets a new certificate and
-key for its address; this key is not stored.
+It can certify addresses but not names, so a thief of its key could impersonate a seed server, but not a package mirror.
+Each seed server gets a new certificate and key, which is not stored.
 """
 
 from __future__ import annotations
@@ -29,18 +28,17 @@ if TYPE_CHECKING:
 
 #: directory below the state directory, and the file in it with the authority's key and certificate
 FOLDER, KEY = "seeds", "authority.pem"
-#: names of files in ``FOLDER`` for clients that trust the authority: its certificate, and the part for boot loaders
+#: names of files in ``FOLDER``: the authority's certificate, and an initial ramdisk with it
 CERTIFICATE, PART = "hostwright-ca.pem", "hostwright-ca.cpio.gz"
-#: validity of the authority, after which every boot loader needs a new file ``PART``
+#: validity of the authority; afterwards boot loaders need a new ramdisk
 AUTHORITY_LASTS = timedelta(days=5 * 365)
-SERVER_LASTS = timedelta(days=30)  #: validity of a seed server's certificate; a run takes days at most
-#: Begin of the validity of all certificates. It precedes the date of any firmware, which is the date of a host with a
-#: flat battery.
+SERVER_LASTS = timedelta(days=30)  #: validity of a seed server's certificate
+#: begin of the validity of certificates, earlier than the date of a host with a flat battery
 BEGINS = datetime(2000, 1, 1, tzinfo=UTC)
 ADDRESSES = ("0.0.0.0/0", "::/0")
-#: only name that the authority may certify. No host has it (RFC 6761), so the authority can certify no host's name.
+#: only name that the authority may certify; no host has it (RFC 6761)
 NO_NAME = "hostwright.invalid"
-OTHERS = 0o077  #: permission bits that give access to the group and other users
+OTHERS = 0o077
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class Authority:
 
     @property
     def part(self) -> Path:
-        """Path of the additional initial ramdisk with the certificate, for the kernel of an installer."""
+        """Path of the initial ramdisk with the certificate, for the kernel of an installer."""
         return self.folder / PART
 
     @property
@@ -67,7 +65,7 @@ class Authority:
         return f"{self.certificate.not_valid_after_utc:%Y-%m-%d}"
 
     def context(self, address: str) -> ssl.SSLContext:
-        """TLS context for a server at this address, with a new certificate. Raises ``HostwrightError``."""
+        """TLS context with a new certificate for a server at this address. Raises ``HostwrightError``."""
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.minimum_version = ssl.TLSVersion.TLSv1_2
         with _told(self.folder), tempfile.NamedTemporaryFile(dir=self.folder) as file:  # readable only by this user
@@ -120,8 +118,7 @@ def open_authority(root: Path) -> Authority:
 def subject_hash(certificate: Certificate) -> str:
     """File name (without ``.0``) under which OpenSSL finds this certificate in a directory.
 
-    It is a hash of the subject in canonical form. Subjects here already have this form: a single text in lowercase
-    ASCII.
+    It is a hash of the subject in canonical form: a single text in lowercase ASCII, as subjects here are.
     """
     encoded = certificate.subject.public_bytes()
     return hashlib.sha1(encoded[2:], usedforsecurity=False).digest()[3::-1].hex()
@@ -153,7 +150,7 @@ def _new_authority() -> Secret:
 
     key = _new_key()
     known_by = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
-    name = f"hostwright seeds {known_by.digest.hex()[:12]}"  # an installer may trust several
+    name = f"hostwright seeds {known_by.digest.hex()[:12]}"  # installers may trust several authorities
     permitted = [x509.DNSName(NO_NAME), *(x509.IPAddress(ip_network(network)) for network in ADDRESSES)]
     made = (
         _builder(name, _name(name), key.public_key(), AUTHORITY_LASTS)
@@ -216,7 +213,6 @@ def _public_pem(certificate: Certificate) -> bytes:
 
 @contextmanager
 def _told(folder: Path) -> Iterator[None]:
-    """Context manager that converts errors of files in ``folder`` to ``HostwrightError``."""
     try:
         yield
     except OSError as error:

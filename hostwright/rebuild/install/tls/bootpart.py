@@ -1,7 +1,7 @@
 """Additional initial ramdisk for an installer's kernel, with the authority's certificate and no secrets.
 
-A kernel unpacks all its ramdisks into one tree. Debian's installer reads certificates from that tree. Ubuntu's
-installer is a live system with another root file system, to which initramfs-tools copies the certificate.
+A kernel unpacks all its ramdisks into one tree, where Debian's installer reads certificates. Ubuntu's installer has
+another root file system, to which initramfs-tools copies the certificate.
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ def boot_part(certificate: bytes, subject_hash: str) -> bytes:
     }
     entries = [_entry(name, _FOLDER) for name in _folders(files)]
     entries += [_entry(name, mode, content) for name, (mode, content) in files.items()]
-    # Compressed, because kernels find an uncompressed archive only at a multiple of four bytes, and boot loaders may
-    # place it elsewhere.
+    # kernels find an uncompressed archive only at a multiple of four bytes
     return gzip.compress(b"".join([*entries, _entry("TRAILER!!!", 0)]), mtime=0)
 
 
 def _folders(files: dict[str, tuple[int, bytes]]) -> Iterator[str]:
-    """Directories of these files, parents first. They need entries because a kernel does not create them otherwise."""
+    """Directories of these files, parents first. The kernel creates only directories with an entry."""
     parts = [name.split("/")[:-1] for name in files]
     yield from dict.fromkeys("/".join(words[:depth]) for words in parts for depth in range(1, len(words) + 1))
 
