@@ -1,4 +1,4 @@
-"""The role that all other roles build on: a consistent dpkg, build tools, and a fixed kernel."""
+"""The role that all other roles require: a consistent dpkg, build tools, and a fixed kernel."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from hostwright.roles import RoleContext, role, services_at_work
 class Base:
     """Variables of the role ``base``."""
 
-    #: packages to install: compilers, DKMS, tools for downloads and keys, and tools that list cards, modules and
+    #: packages to install: compilers, DKMS, download and key tools, and tools that list PCI devices, modules and
     #: processes
     packages: tuple[str, ...] = (
         "build-essential", "dkms", "curl", "ca-certificates", "gnupg", "pciutils", "kmod", "procps",
     )  # fmt: skip
-    #: origin of the distribution's packages for all roles: sources (the host's apt sources) or mirror (only files that
-    #: the machine with Hostwright serves)
+    #: origin of the distribution's packages for all roles: sources (the host's apt sources) or mirror (files from the
+    #: controller only)
     packages_from: Literal["sources", "mirror"] = "sources"
-    #: name prefixes of packages that unattended-upgrades must not upgrade, in addition to the packages of other roles
+    #: name prefixes of packages that unattended-upgrades must not upgrade, besides the packages of other roles
     never_unattended: tuple[str, ...] = (
         "nvidia-", "libnvidia-", "cuda-", "libcudnn", "linux-image-", "linux-headers-", "linux-generic",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Values of the host itself that audits compare."""
+"""Audit values of the host itself."""
 
 from __future__ import annotations
 

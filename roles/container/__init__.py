@@ -54,8 +54,7 @@ class Container:
 
     default_runtime: bool = False  #: whether all containers get the nvidia runtime by default
     cgroup_driver: Literal["", "cgroupfs", "systemd"] = ""  #: Docker's cgroup driver; empty: Docker's default
-    #: image for the smoke test; empty: an image that the host builds from its own C library, without a registry
-    smoke_image: str = ""
+    smoke_image: str = ""  #: image for the smoke test; empty: an image that the host builds from its own C library
 
 
 @role(needs=["base", "driver"])
@@ -74,12 +73,12 @@ def container(v: Container, ctx: RoleContext) -> Iterator[Resource]:
     yield Disturbing(engine, REPLACES, DockerRuns(restarts=False))
     program = (PROGRAM,) if section.docker == "docker.io" else ()
     if program:
-        yield When(ProgramApart(), Debs(program, leaf=True))  # the condition checks the host's release
+        yield When(ProgramApart(), Debs(program, leaf=True))
     yield from signed_repository(wanted.repository, ctx.stack)
     if not wanted.writes_cdi:
         yield NoRefresh()
     held = replace(toolkit, hold=True)
-    # the installation reloads systemd, because the package contains units
+    # reloads systemd, because the package contains units
     yield reloading(held) if wanted.writes_cdi else held
     programs = PackagedPrograms((*section.docker_packages, *program, *wanted.packages))
     yield programs

@@ -26,7 +26,7 @@ FAMILIES = ("nvidia-*", "libnvidia-*")
 
 
 def audit_values(v: Container, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield the versions of Docker and of the toolkit's packages, the packages' holds, and Docker's runtimes."""
+    """Yield the versions and holds of Docker and of the toolkit's packages, and Docker's runtimes."""
     wanted = ctx.section(ContainerSection).toolkit
     yield AuditValue("docker", PackageOf(("docker.io", "docker-ce"), named=True), among=DISTRIBUTION)
     yield AuditValue("docker service", UnitProperty(DOCKER), "active")
@@ -36,5 +36,5 @@ def audit_values(v: Container, ctx: RoleContext) -> Iterator[AuditValue]:
     yield AuditValue("nvidia runtime", SETTINGS.line("nvidia runtime"), "yes")
     yield AuditValue("default runtime", INFO.line("default runtime"), among=DISTRIBUTION)
     yield AuditValue("cgroup driver", INFO.line("cgroup driver"), among=DISTRIBUTION)
-    # None if Docker is stopped, because it then reports nothing
+    # a stopped Docker reports nothing
     yield AuditValue("firewall rules", INFO.line("firewall rules"), "there", derive=lambda text: text or None)

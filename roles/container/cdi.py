@@ -25,10 +25,9 @@ from hostwright.standard.roles.container.section import Mode
 
 TOOLKIT_CONFIG = "/etc/nvidia-container-runtime/config.toml"
 REFRESH, REFRESH_PATH = "nvidia-cdi-refresh.service", "nvidia-cdi-refresh.path"
-#: maximum number of missing libraries that a message names for each specification. All of them have the previous
-#: driver's version.
+#: maximum number of missing libraries in a message about a specification; all have the previous driver's version
 MOST = 3
-UNLISTED = "unlisted"  #: output of the probe ``_STATE`` if nvidia-smi lists no GPU
+UNLISTED = "unlisted"  #: output of ``_STATE`` if nvidia-smi lists no GPU
 CDI_SH = sh_file(__file__, "sh/cdi.sh", most=MOST)
 
 _MODE = Probe(sh_file(__file__, "sh/mode.sh", file=TOOLKIT_CONFIG), shared=True)
@@ -40,8 +39,8 @@ _WORDS = {
     "disabled": f"{REFRESH} does not start at boot",
 }
 _STATE = Probe(f"{CDI_SH}cdi_refreshed", root=True, shared=True)
-(_UNIT,) = Service(REFRESH).probes()  # probe for systemd's properties of the unit
-#: patterns of paths that root may remove: a path in a host's output must match one of them
+(_UNIT,) = Service(REFRESH).probes()
+#: pattern of links that root may remove. Paths in a host's output are not trusted.
 _LINK = Pattern(r"/etc/systemd/system/[a-z.-]{1,60}\.wants/nvidia-cdi-refresh\.[a-z]{1,20}")
 _SPECIFICATION = Pattern(r"/[A-Za-z0-9/._-]{1,200}\.(?:yaml|json)")
 _LEFT = Probe(sh_file(__file__, "sh/refresh_left.sh"), shared=True)
@@ -49,10 +48,10 @@ _LEFT = Probe(sh_file(__file__, "sh/refresh_left.sh"), shared=True)
 
 @dataclass(frozen=True, slots=True)
 class RuntimeMode(Resource):
-    """Mode of ``nvidia-container-runtime`` in the toolkit's config.toml. All other settings in config.toml are kept.
+    """Mode of ``nvidia-container-runtime`` in the toolkit's config.toml; without an entry ``auto``. Other settings are
+    kept.
 
-    If config.toml has no mode, the mode is ``auto``. Running containers keep their GPUs, because config.toml is read
-    when a container starts.
+    Running containers keep their GPUs, because config.toml is read when a container starts.
     """
 
     mode: Mode
@@ -68,20 +67,20 @@ class RuntimeMode(Resource):
         return Change("mode of the nvidia runtime", have, self.mode, (step,))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # the file belongs to the package and is removed with it
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
 class CdiSpecification(Resource):
-    """The CDI specification of nvidia-cdi-refresh fits this driver: the libraries in it exist, and the numbers of its
-    device files are the kernel's.
+    """The CDI specification of nvidia-cdi-refresh fits this driver: the libraries in it exist, and the major numbers of
+    its device files are the kernel's.
 
-    Since 1.19.0 the toolkit writes the current numbers of device files into the specification. Whenever the module
-    nvidia-uvm is loaded, its device number may change. With a wrong number, ``cuInit`` returns 999 in containers
-    (NVIDIA/nvidia-container-toolkit#1934). A host without GPUs needs no specification. If nvidia-smi lists no GPU, the
-    unit fails, because its first command is ``nvidia-smi -L`` (the toolkit's deployments/systemd, 1.20.0). The cause is
-    then the driver or a GPU: the plan has a note, and the layer continues. A unit that failed while the driver was
-    missing is restarted, too. Without a restart it would stay failed until the next boot.
+    The device number of nvidia-uvm may change whenever the module is loaded. With a wrong number, ``cuInit`` returns
+    999 in containers (NVIDIA/nvidia-container-toolkit#1934).
+
+    If nvidia-smi lists no GPU, the unit fails (the toolkit's deployments/systemd, 1.20.0). The cause is then the driver
+    or a GPU, so the plan only has a note. Otherwise a failed unit is restarted, because it would stay failed until the
+    next boot.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -107,17 +106,15 @@ class CdiSpecification(Resource):
 
 @dataclass(frozen=True, slots=True)
 class Refreshable(Condition):
-    """Condition that nvidia-cdi-refresh can succeed: it needs a GPU in the list of nvidia-smi.
+    """Condition that nvidia-cdi-refresh can succeed: nvidia-smi lists a GPU.
 
-    Without a GPU, systemd restarts the service up to its start limit, and the path unit that triggers the service also
-    fails.
+    Without a GPU, systemd restarts the service up to its start limit, and its path unit also fails.
     """
 
     def probes(self) -> tuple[Probe, ...]:
         return (_STATE,)
 
     def holds(self, facts: Facts) -> bool:
-        """Return whether nvidia-smi lists a GPU, as far as the probe can determine it."""
         return facts[_STATE].strip() != UNLISTED
 
 
@@ -125,9 +122,8 @@ class Refreshable(Condition):
 class NoRefresh(Resource):
     """nvidia-cdi-refresh is disabled, and the CDI specification that it wrote is removed.
 
-    Applies before the removal of the package, and before an older package without these units. An operator's own
-    specification is kept. The links are removed last, because they show that nvidia-cdi-refresh wrote the
-    specification.
+    An operator's own specification is kept. The links of the units are removed last, because they show that
+    nvidia-cdi-refresh wrote the specification.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -139,7 +135,7 @@ class NoRefresh(Resource):
         written = tuple(path for kind, path in rows if kind == "specification" and _SPECIFICATION.fullmatch(path))
         if not links and not written:
             return None
-        # the units may be missing already
+        # the units may be missing
         stop = sh("systemctl stop -- %s %s 2>/dev/null || true", REFRESH_PATH, REFRESH)
         step = Step("\n".join([stop, "rm -f -- " + words(written), "rm -f -- " + words(links)]))
         return Change("files of nvidia-cdi-refresh", few([*written, *links]), f"as before: {ABSENT}", (step,))

@@ -1,4 +1,4 @@
-"""Docker with the NVIDIA container toolkit: packages, and links that keep devices in containers."""
+"""Docker with the NVIDIA container toolkit: packages, and the links that containers need to keep their GPUs."""
 
 from __future__ import annotations
 
@@ -44,8 +44,7 @@ from hostwright.standard.roles.container.running import DOCKER, DockerRuns
 DAEMON_JSON = "/etc/docker/daemon.json"
 LINKS_UNIT = "hostwright-nvidia-dev-char.service"
 
-#: packages of the toolkit before 2023. The last release of nvidia-docker2 does not write daemon.json
-#: (GoogleCloudPlatform/gcsfuse#1364).
+#: packages of the toolkit before 2023
 OLD_PACKAGES = ("nvidia-docker2", "nvidia-docker", "nvidia-container-runtime", "libnvidia-container0")
 OLD_SOURCES = (
     "nvidia.github.io/nvidia-docker",
@@ -53,40 +52,36 @@ OLD_SOURCES = (
     "nvidia.github.io/libnvidia-container",
 )
 
-NAME_SERVERS_SH = sh_file(__file__, "sh/nameservers.sh")  #: defines the shell function ``name_servers_lost``
+NAME_SERVERS_SH = sh_file(__file__, "sh/nameservers.sh")
 FIREWALL_SH = sh_file(__file__, "sh/firewall.sh")
-#: prints the name of each firewall table (``nat``, ``filter``) that lacks Docker's own rules
+#: prints the name of each firewall table (``nat``, ``filter``) without Docker's rules
 FIREWALL = Probe(f"{FIREWALL_SH}lost_rules", root=True)
-#: firewall table → effect if the table lacks Docker's rules
+#: firewall table → effect of missing Docker rules
 _WITHOUT = {
     "nat": "containers cannot reach other hosts, and their published ports may not respond",
     "filter": "packets between containers and other networks are dropped, or let through unchecked",
 }
 RESTARTS = "restarts Docker, which ends its containers"
 
-#: prints the revision of Docker's snap. A snap's Docker has no access to the toolkit's hook or the driver's libraries
-#: (NVIDIA/nvidia-docker#1034, #1243).
+#: prints the revision of Docker's snap, in which Docker has no access to the toolkit's hook or the driver's libraries
+#: (NVIDIA/nvidia-docker#1034, #1243)
 SNAP_DOCKER = Probe("test -e /snap/docker/current && readlink /snap/docker/current", shared=True)
 
-#: packages with a Docker daemon; a host can have only one of them. ``moby-engine`` is Microsoft's package.
-ENGINES = ("docker.io", "docker-ce", "moby-engine")
+ENGINES = ("docker.io", "docker-ce", "moby-engine")  #: packages with a Docker daemon, of which a host can have only one
 
 PROGRAM = "docker-cli"  #: package with the command ``docker`` since Debian 13
 
-#: package whose command ``docker`` runs podman. podman ignores ``--gpus`` (podman-container-tools/podman#19330).
+#: package whose command ``docker`` runs podman, which ignores ``--gpus`` (podman-container-tools/podman#19330)
 SHIM = "podman-docker"
 
-#: Command that validates a daemon.json. Only dockerd since version 23 supports the check. For older releases the
-#: command succeeds, because Hostwright always writes valid JSON.
+#: Command that validates a daemon.json, and always succeeds with dockerd before 23.
 VALIDATE = "{ ! dockerd --help | grep -q -e --validate || dockerd --validate --config-file=%s; }"
 
 
 def daemon_settings(default_runtime: bool, cgroup_driver: str, *, cdi: bool = False) -> str:
     """Return the required contents of daemon.json, as JSON.
 
-    The contents are the settings of ``nvidia-ctk runtime configure``, the role's variables, and with ``cdi`` the
-    setting that Docker 25 to 28.1 needs to read CDI specifications. Other releases ignore that setting, or have it by
-    default.
+    With ``cdi``, they include the setting that Docker 25 to 28.1 needs to read CDI specifications.
     """
     settings: dict[str, Any] = {"runtimes": {"nvidia": {"args": [], "path": "nvidia-container-runtime"}}}
     if default_runtime:
@@ -99,10 +94,10 @@ def daemon_settings(default_runtime: bool, cgroup_driver: str, *, cdi: bool = Fa
 
 
 def former_names_gone(keep: str) -> Iterator[Resource]:
-    """Yield the removal of packages and apt sources that the toolkit had under former names. ``keep`` is the path of
-    the current source list.
+    """Yield the removal of the toolkit's former packages and apt sources. ``keep`` is the path of the current source
+    list.
 
-    The packages are removed, not purged: nvidia-docker2 owns daemon.json, and a purge would delete that file.
+    The packages are not purged: a purge of nvidia-docker2 would delete daemon.json.
     """
     yield DebsAbsent(OLD_PACKAGES, "nvidia-container-toolkit replaces them", purge=False)
     yield SourcesDisabled(OLD_SOURCES, "the toolkit has one source", keep=keep)
@@ -111,8 +106,8 @@ def former_names_gone(keep: str) -> Iterator[Resource]:
 def links_at_boot(unit: str) -> Iterator[Resource]:
     """Yield the unit that creates the ``DeviceLinks`` at boot, before Docker starts.
 
-    ``systemctl enable`` would reload systemd, which removes GPUs from containers while the links are missing. Instead,
-    a link enables the unit for the next boot; until then, ``DeviceLinks`` creates the links.
+    A link enables the unit, because ``systemctl enable`` would reload systemd, which removes GPUs from containers
+    without device links.
     """
     path = f"/etc/systemd/system/{LINKS_UNIT}"
     yield File(path, unit)
@@ -121,29 +116,25 @@ def links_at_boot(unit: str) -> Iterator[Resource]:
 
 @dataclass(frozen=True, slots=True)
 class ProgramApart(Condition):
-    """Condition that the package docker.io has only the daemon: since Debian 13 the command ``docker`` is in the
-    recommended package docker-cli.
-    """
+    """Condition that the command ``docker`` is in a separate package, docker-cli, as since Debian 13."""
 
     def probes(self) -> tuple[Probe, ...]:
         return HOST_PROBES
 
     def holds(self, facts: Facts) -> bool:
-        """Return whether the host's release has docker-cli as a separate package."""
         host = read_host(facts)
         return host.distribution == "debian" and numbers(host.version) >= (13,)
 
 
 @dataclass(frozen=True, slots=True)
 class DockerEngine(Resource):
-    """Docker from the packages in ``packages``, whose first one names the engine. Refused if the host has a different
-    Docker.
+    """Docker from ``packages``, whose first one names the engine. Refused if the host has a different Docker.
 
-    A provisioning tool must not change the engine under running containers.
+    A provisioning tool must not change the engine of running containers.
     """
 
     packages: tuple[str, ...]
-    #: mirror that has the packages; ``None``: apt installs them from the host's package sources
+    #: mirror with the packages; ``None``: the host's package sources
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -179,7 +170,7 @@ class DockerEngine(Resource):
 
     @property
     def _debs(self) -> Debs:
-        """Packages, with a hold if the stack sets a version. Without the hold, apt would upgrade them."""
+        """Packages, held at the stack's version if it sets one."""
         return Debs(self.packages, hold=any("=" in word for word in self.packages), mirror=self.mirror)
 
     def packages_for(self, _facts: Facts | None, /) -> tuple[str, ...]:
@@ -187,7 +178,6 @@ class DockerEngine(Resource):
         return () if self.packages[0].startswith("docker-ce") else self.packages
 
     def from_mirror(self, mirror: PackageMirror, /) -> DockerEngine:
-        """Return the state with packages from the mirror, except those of Docker's own repository."""
         return replace(self, mirror=mirror) if self.packages_for(None) else self
 
     def software(self, facts: Facts) -> tuple[Software, ...]:
@@ -215,8 +205,8 @@ def _refused(sentence: str, *, have: str, want: str) -> Refusal:
 class FirewallRules(Resource):
     """Docker's own rules are in the host's firewall, if Docker uses iptables.
 
-    Docker sets its rules at its start and does not detect a later flush (moby/moby#12294). Only a restart of Docker
-    restores the rules. If a restart would end containers, this state is refused, and all other states are applied.
+    Docker sets its rules only at its start (moby/moby#12294), so missing rules need a restart. If the restart would end
+    containers, this state alone is refused.
     """
 
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a restart of Docker may end containers
@@ -241,7 +231,6 @@ class FirewallRules(Resource):
         return Change(what, have, want, (Step(script),), disturbs=RESTARTS if ended else "")
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Return the containers that a restart of Docker ends."""
         return DockerRuns(restarts=True).users(facts)
 
     def removal(self) -> tuple[Resource, ...]:

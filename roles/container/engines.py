@@ -1,7 +1,4 @@
-"""CDI support of container engines, by release.
-
-To add an engine or limit, add or change a row. Refusals, findings and texts are derived from the rows.
-"""
+"""CDI support of container engines, by release. Refusals, findings and texts are derived from the rows."""
 
 from __future__ import annotations
 
@@ -9,14 +6,14 @@ from dataclasses import dataclass
 
 from hostwright.roles import Pattern
 
-Numbers = tuple[int, ...]  #: version numbers without Debian's revision, such as (26, 1, 5)
+Numbers = tuple[int, ...]  #: version numbers without Debian's revision: (26, 1, 5)
 
 _NUMBERS = Pattern(r"(?:[0-9]{1,9}:)?([0-9]{1,9}(?:\.[0-9]{1,9}){0,4}).*")
 
 
 @dataclass(frozen=True, slots=True)
 class CdiRow:
-    """A container engine, by its packages: its first release with CDI, and its first release that reads version 0.7.0
+    """A container engine with its packages, its first release with CDI, and its first release that reads version 0.7.0
     of CDI specifications.
 
     The container toolkit writes 0.7.0 since 1.19.1.
@@ -46,18 +43,16 @@ ENGINE_ROWS = (
     ),
 )
 
-#: first Docker that reads CDI specifications unless ``features.cdi`` is false. Earlier releases read them only if it is
-#: true (moby v28.2.0 cmd/dockerd/daemon.go: cdiEnabled).
+#: first Docker that reads CDI specifications by default; earlier ones need ``features.cdi`` (moby v28.2.0
+#: cmd/dockerd/daemon.go: cdiEnabled)
 CDI_BY_DEFAULT: Numbers = (28, 2)
-#: first Docker whose ``--gpus`` uses the devices of a CDI specification if one exists. Earlier releases use only the
-#: toolkit's hook, which refuses the modes cdi and jit-cdi (moby #50228, in docker-v29.2.0; container toolkit
-#: cmd/nvidia-container-runtime-hook/hook_config.go: assertModeIsLegacy).
+#: first Docker whose ``--gpus`` can use a CDI specification (moby #50228). Earlier ones always use the toolkit's hook,
+#: which refuses the modes in ``ONLY_CDI`` (the toolkit's hook_config.go: assertModeIsLegacy).
 GPUS_BY_CDI: Numbers = (29, 2)
 GPUS_SOURCE = "moby#50228; container toolkit cmd/nvidia-container-runtime-hook/hook_config.go"
-ONLY_CDI = ("cdi", "jit-cdi")  #: toolkit modes in which the toolkit's hook refuses ``--gpus``
+ONLY_CDI = ("cdi", "jit-cdi")  #: toolkit modes in which the hook refuses ``--gpus``
 
-#: (ID, VERSION_ID) of a distribution → version of its Docker (Debian's package lists). Ubuntu is omitted: its updates
-#: change the version, which is checked after the installation.
+#: (ID, VERSION_ID) of a distribution → version of its Docker (Debian's package lists). Ubuntu's changes with updates.
 DOCKER_OF = {
     ("debian", "11"): "20.10.5",
     ("debian", "12"): "20.10.24",

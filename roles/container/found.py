@@ -43,7 +43,7 @@ def _adopted(host: OnHost, section: ContainerSection) -> Adopted:
 
 
 def _docker(host: OnHost, section: ContainerSection, engine: str) -> Mapping[str, Any]:
-    """Return how the host's Docker differs from the stack: its package, further packages, and held versions."""
+    """Return the host's differences from the stack's Docker: its package, further packages, and held versions."""
     theirs = section.docker_ce.packages if engine == "docker-ce" and section.docker_ce else (engine,)
     there = [name for name in theirs if name in host.debs]
     pins = section.docker_versions
@@ -56,7 +56,7 @@ def _docker(host: OnHost, section: ContainerSection, engine: str) -> Mapping[str
 
 
 def _toolkit(host: OnHost, wanted: ContainerToolkit) -> Mapping[str, Any]:
-    """Return the toolkit's differences from the stack. Without an entry the runtime's mode is ``auto``."""
+    """Return the host's differences from the stack's toolkit."""
     mode = host.first("mode") or "auto"
     there = {
         "version": host.debs[_TOOLKIT],

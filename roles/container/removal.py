@@ -1,4 +1,4 @@
-"""Removal of Docker's data after its packages: only empty directories, because other data belongs to users."""
+"""Removal of Docker's empty data directories after its packages. Other data belongs to users."""
 
 from __future__ import annotations
 
@@ -24,12 +24,10 @@ from hostwright.roles import sh, sh_file
 DOCKER_DATA, CONTAINERD_DATA = "/var/lib/docker", "/var/lib/containerd"
 CONTAINERD_PACKAGES = ("containerd", "containerd.io")
 
-#: Program with which a purge of Debian's docker.io deletes all contents of /var/lib/docker. The package's prerm copies
-#: the program to the second path if it is executable, and its postrm runs the copy.
+#: Program with which a purge of Debian's docker.io deletes /var/lib/docker, and the copy that its postrm runs.
 _NUKE = ("/usr/share/docker.io/contrib/nuke-graph-directory.sh", f"{DOCKER_DATA}/nuke-graph-directory.sh")
 
-#: patterns of data that users created, by daemon directory: containers, volumes, images, plugins and a swarm of Docker;
-#: images and filesystems of containerd
+#: daemon's directory → patterns of paths with users' data
 _CONTENT = {
     DOCKER_DATA: (
         f"{DOCKER_DATA}/containers/* {DOCKER_DATA}/volumes/*/ {DOCKER_DATA}/image/*/imagedb/content/sha256/* "
@@ -41,7 +39,7 @@ _CONTENT = {
     ),
 }
 
-#: files that the daemons create by themselves, by daemon directory. A directory with any other file is kept.
+#: daemon's directory → files that the daemon creates
 _MADE = {
     DOCKER_DATA: tuple(
         f"{DOCKER_DATA}/{name}"
@@ -53,9 +51,7 @@ _MADE = {
     CONTAINERD_DATA: (f"{CONTAINERD_DATA}/io.containerd.*", f"{CONTAINERD_DATA}/tmpmounts"),  # noqa: S108 - no such place
 }  # fmt: skip
 
-#: Files that the daemons create at their start: the engine's key (until Docker 23), and containerd's empty directories
-#: for networks and plugins (Debian's containerd has a separate directory for plugins).
-_KEY = "/etc/docker/key.json"
+_KEY = "/etc/docker/key.json"  #: file that Docker creates at its start until Docker 23
 _TREES = ("/opt/containerd", f"{CONTAINERD_DATA}/opt", "/etc/cni")
 
 
@@ -106,7 +102,6 @@ class EngineGone(Condition):
         return (DPKG, PACKAGES_BEFORE)
 
     def holds(self, facts: Facts) -> bool:
-        """Return whether none of the packages is installed now or was installed before Hostwright's first change."""
         return not there_now(facts, *self.packages) and not there_before(facts, *self.packages)
 
 
@@ -115,7 +110,7 @@ class EmptyDataGone(Resource):
     """A container daemon's data directory without user data is removed, with the daemon's own files.
 
     A directory with an image, container or volume is kept, and so is a link or mount point. The daemon creates the file
-    ``key`` and the directories ``trees``, which have no files, at its start.
+    ``key`` and the empty directories ``trees`` at its start.
     """
 
     directory: str
@@ -135,7 +130,7 @@ class EmptyDataGone(Resource):
 
     @property
     def _data(self) -> str:
-        """Shell code with the values and functions that both scripts of this state use."""
+        """Shell code that both scripts of this state use."""
         return sh_file(
             __file__,
             "sh/data.sh",
@@ -151,10 +146,10 @@ class EmptyDataGone(Resource):
 
 
 def docker_data() -> EmptyDataGone:
-    """Return the state for the engine's directory, and the key that engines before Docker 23 create."""
+    """Return the state for Docker's directory and key."""
     return EmptyDataGone(DOCKER_DATA, key=_KEY)
 
 
 def containerd_data() -> EmptyDataGone:
-    """Return the state for containerd's directory, and the directories that it creates for plugins at its start."""
+    """Return the state for containerd's directory, and its empty directories for plugins."""
     return EmptyDataGone(CONTAINERD_DATA, trees=_TREES)

@@ -9,8 +9,7 @@ from hostwright.resources import Answer, Condition, Facts, Pass, PassPart, Probe
 from hostwright.roles import Match, Pattern, sh_file, whole
 
 DOCKER = "docker.service"
-#: Docker command that uses the host's own daemon: ``-H`` overrides root's context and DOCKER_HOST
-LOCAL_DOCKER = "docker -H unix:///var/run/docker.sock"
+LOCAL_DOCKER = "docker -H unix:///var/run/docker.sock"  #: Docker command for the host's own daemon
 #: ``curl`` for paths of the local daemon's API, in a quarter of the processor time of Docker's command
 LOCAL_API = "curl -q -s -f -m 3 --noproxy '*' --unix-socket /var/run/docker.sock http://docker"
 
@@ -18,20 +17,17 @@ LOCAL_API = "curl -q -s -f -m 3 --noproxy '*' --unix-socket /var/run/docker.sock
 class ContainersPass(Pass):
     """Fast check whether any container runs: each running container has a process of its container engine.
 
-    The process is containerd's shim (before Docker 18.09 Docker's own) or podman's conmon, because podman may respond
-    in place of Docker. If no such process exists, no further probe is needed.
+    The process is containerd's shim (before Docker 18.09 Docker's own) or podman's conmon. If none exists, no further
+    probe is needed.
     """
 
     fails_with = 2  #: exit status of grep if a process ended during the search
 
     def script(self, asked: Sequence[str]) -> str:  # noqa: ARG002 - the same for all
-        """Return the search for the processes. Standard input contains one of their names, as a test that ``grep``
-        works.
-        """
+        """Return the search script. Its standard input contains a process name, to test that ``grep`` works."""
         return "grep -lsE '^(containerd-shim|docker-containe|conmon)' /proc/[0-9]*/comm - <<'END'\nconmon\nEND"
 
     def differing(self, _word: str, /) -> str:
-        """Return the suffix of the names of the files that ``grep`` prints."""
         return "/comm"
 
     def found(self, asked: Sequence[str], text: str) -> Mapping[str, str]:
@@ -41,13 +37,12 @@ class ContainersPass(Pass):
         return dict.fromkeys(asked, "none")
 
 
-#: part of ``ContainersPass`` for probes whose output is empty if no container runs
+#: result for probes whose output is empty if no container runs
 _OF_CONTAINERS = PassPart(ContainersPass(), ("running",), lambda _: Answer(0, ""))
 
-#: First lines of the output: whether a restart of Docker spares the containers (``live-restore`` of the running
-#: daemon), and whether Docker starts at boot. Then one line per container: first process, ID, name, restart policy.
-#: ``unlisted``: Docker did not list the containers in time (status 1 for a container that just ended). No output if
-#: Docker does not respond or no container runs. curl checks first whether a container runs.
+#: First lines: whether a restart of Docker spares the containers (``live-restore``), and whether Docker starts at boot.
+#: Then one line per container: first process, ID, name, restart policy. ``unlisted``: Docker did not list the
+#: containers in time. No output if Docker does not respond or no container runs.
 CONTAINERS = Probe(
     f"all=$({LOCAL_API}/containers/json)"
     ' && [ "$all" = "[]" ] && exit 0\n'
@@ -62,27 +57,25 @@ CONTAINERS = Probe(
     root=True,
     part=_OF_CONTAINERS,
 )
-#: defines the shell function ``children_of_all``, which counts child processes of containers
+#: shell function ``children_of_all``: counts child processes of containers
 CHILDREN_SH = sh_file(__file__, "sh/children.sh")
-#: prints the first process of each container and the number of its child processes
+#: prints the first process of each container, and the number of its child processes
 CHILDREN = Probe(
     f"{CHILDREN_SH}[ ! -e /var/run/docker.sock ] || children_of_all",
     root=True,
     cap_bytes=256 * 1024,
     part=_OF_CONTAINERS,
 )
-#: description of containers whose users are unknown, so that no user counts as idle
+#: description of containers whose users are unknown and do not count as idle
 UNLISTED = "containers that Docker did not name in time"
 _CONTAINER = Pattern(r"([0-9]{1,10}) ([0-9a-f]{12})[0-9a-f]{52} /(\S+)(?: ([a-z-]*))?")
-#: restart policies of containers that Docker starts at its own start. With ``on-failure``, the start depends on how the
-#: host went down (moby/moby#47846). If Docker waits for socket activation, no container starts.
+#: restart policies of containers that Docker restarts at its own start. ``on-failure`` depends on how the host stopped
+#: (moby/moby#47846).
 _COMES_BACK = {"always", "unless-stopped"}
 
 
 def ended_by_reboot(facts: Facts) -> tuple[tuple[str, str], ...]:
-    """Return the running containers, each with the mechanism that restarts it after a reboot (empty without such a
-    mechanism).
-    """
+    """Return the running containers, each with the mechanism that restarts it after a reboot (empty without one)."""
     lines = facts[CONTAINERS].text.splitlines()
     again = "Docker starts it again (restart policy %s)"
     boots = "boots" in lines
@@ -99,17 +92,17 @@ def named_by_docker(facts: Facts) -> dict[str, str]:
 
 
 def first_process(name: str) -> str:
-    """Return the process ID in a container's description. ``children_of`` uses it as a key."""
+    """Return the process ID in a container's description."""
     return name.partition("(pid ")[2].partition(")")[0]
 
 
 def technical_name(name: str) -> str:
-    """Return the common start of a container's descriptions: ``container 9cd078cb21bc``."""
+    """Return the start that all descriptions of a container share: ``container 9cd078cb21bc``."""
     return " ".join(name.split(" ", 2)[:2])
 
 
 def children_of(facts: Facts) -> dict[str, int]:
-    """Return the number of child processes of each container. The key is the container's first process."""
+    """Return first process → number of child processes of each container."""
     rows = (line.split() for line in facts[CHILDREN].text.splitlines())
     return {row[1]: whole(row[2]) or 0 for row in rows if len(row) == 3 and row[0] == "children"}
 
@@ -120,7 +113,7 @@ def processes(number: int) -> str:
 
 
 def _named(row: Match) -> str:
-    """Return a container's description as in the role ``driver``, with the container's name added."""
+    """Return a container's description as in the role ``driver``, with the container's name."""
     return f"{_on_gpu(row)} {row[3]}"
 
 
@@ -130,11 +123,11 @@ def _on_gpu(row: Match) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DockerRuns(Condition):
-    """Condition that Docker runs and has containers, which end when Docker stops. These containers are the condition's
-    users.
+    """Condition that Docker runs and has containers, which end when Docker stops. The method ``users`` returns these
+    containers.
 
-    With ``restarts``, Docker is only restarted. A restart ends no container if ``live-restore`` is set, unless the
-    version of Docker's packages changes (docker/compose#5865, moby/moby#33688).
+    With ``restarts``, Docker is only restarted, which ends no container if ``live-restore`` is set and Docker's version
+    stays the same (docker/compose#5865, moby/moby#33688).
     """
 
     restarts: bool
@@ -143,10 +136,8 @@ class DockerRuns(Condition):
         return (*Running(DOCKER).probes(), CONTAINERS)
 
     def holds(self, facts: Facts) -> bool:
-        """Return whether Docker runs and has containers."""
         spared = self.restarts and facts[CONTAINERS].text.startswith("spared true\n")
         return Running(DOCKER).holds(facts) and not spared
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Return the running containers, which end when Docker stops."""
         return tuple(name for name, _ in ended_by_reboot(facts)) if self.holds(facts) else ()

@@ -8,8 +8,7 @@ from typing import ClassVar, Literal
 from hostwright.roles import AptRepository, DebianVersion, Name, Section, Share, Stack, StackPart, taken
 from hostwright.standard.roles.container.engines import ONLY_CDI, numbers
 
-#: first toolkit release with JIT-CDI and the units nvidia-cdi-refresh (the toolkit's release notes)
-CDI_SINCE = (1, 18)
+CDI_SINCE = (1, 18)  #: first toolkit release with JIT-CDI and the units nvidia-cdi-refresh (its release notes)
 
 Mode = Literal["auto", "legacy", "jit-cdi", "cdi"]
 
@@ -24,8 +23,8 @@ class DockerCe(StackPart):
 class ContainerToolkit(StackPart):
     """NVIDIA's container toolkit, whose packages all have the same version.
 
-    ``mode`` selects how ``--runtime nvidia`` gives GPUs to containers (``nvidia-container-runtime.mode`` in
-    config.toml). Without ``mode``, config.toml is not changed.
+    ``mode`` is ``nvidia-container-runtime.mode`` in config.toml, the way ``--runtime nvidia`` gives GPUs to containers.
+    Without it, config.toml is not changed.
     """
 
     version: DebianVersion
@@ -56,25 +55,24 @@ class ContainerSection(Section):
 
     @property
     def docker_packages(self) -> tuple[str, ...]:
-        """Names of the packages that install Docker."""
         return self.docker_ce.packages if self.docker == "docker-ce" and self.docker_ce else (self.docker,)
 
     @property
     def exact_docker_packages(self) -> tuple[str, ...]:
-        """Names of the packages that install Docker, as ``name=version`` if the stack sets a version."""
+        """Names of Docker's packages, as ``name=version`` if the stack sets a version."""
         exact = self.docker_versions
         return tuple(f"{name}={exact[name]}" if name in exact else name for name in self.docker_packages)
 
     @property
     def spare(self) -> tuple[str, ...]:
-        """Docker's own repository, if the stack does not use it because it has the distribution's Docker."""
+        """Return Docker's own repository if the stack has the distribution's Docker instead."""
         return () if self.docker == "docker-ce" else ("docker_ce",)
 
     def versions(self) -> Mapping[str, str]:
-        """Return the version of the NVIDIA container toolkit, and of Docker if the stack sets one."""
+        """Versions of the NVIDIA container toolkit, and of Docker if the stack sets one."""
         docker = self.docker_versions.get(self.docker_packages[0])
         return {"container-toolkit": self.toolkit.version, **({"docker": docker} if docker else {})}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Return the disk space of the packages and apt's downloads; images need more, which cannot be predicted."""
+        """Return the disk space of the packages and apt's downloads, without images."""
         return taken("Docker", "/lib/systemd/system/docker.service", {"/usr": 2, "/var/cache/apt": 1})

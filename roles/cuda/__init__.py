@@ -28,12 +28,11 @@ from hostwright.standard.roles.cuda.compilers import HostCompiler
 from hostwright.standard.roles.cuda.rules import newest_gcc
 from hostwright.standard.roles.cuda.section import CudaRelease, CudaSection
 
-#: Pattern of driver packages, with which apt's simulation is searched. A toolkit package that depends on one of them
-#: would overwrite the driver from the ``.run``.
+#: Pattern of driver packages in apt's simulation. As dependencies of a toolkit they would overwrite the driver from the
+#: ``.run``.
 DRIVER = "^(nvidia-|cuda-drivers|libcuda1|libnvidia-([^c]|c[^o]|co[^n])|xserver-xorg-video-nvidia)"
 NETWORK = "developer.download.nvidia.com/compute/cuda/repos"
-#: prefix of the keyring paths in source lists that this role wrote for other toolkits
-FORMER = "/usr/share/keyrings/cuda-repo-"
+FORMER = "/usr/share/keyrings/cuda-repo-"  #: prefix of keyring paths in source lists for other toolkits
 SIDE_BY_SIDE = "the former toolkit is kept, and no more packages come from its repository"
 FOREIGN = "only one source of CUDA: its key was changed in 2022, and apt would prefer its newer packages"
 
@@ -90,7 +89,7 @@ def _packages(toolkit: CudaRelease) -> tuple[Resource, ...]:
 
 
 def _source(toolkit: CudaRelease, v: Cuda, stack: Stack) -> Iterator[Resource]:
-    """Yield the apt source for a toolkit's packages: a repository at an address, or in a ``.deb`` with its key."""
+    """Yield the apt source for a toolkit's packages: a repository at a URL, or in a ``.deb`` with its key."""
     if toolkit.network:
         yield from signed_repository(toolkit.network, stack)
     if local := toolkit.repository:

@@ -1,4 +1,4 @@
-"""Values of the CUDA toolkit that audits compare."""
+"""Audit values of the CUDA toolkit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAMILIES = ("cuda*", "libcub*", "libcud*", "libcuf*", "libcura*", "libcus*", "li
 
 
 def audit_values(v: Cuda, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield the compiler, the toolkit's packages and their holds, the link, and other CUDA on the host."""
+    """Yield nvcc's version, the toolkit's packages and their holds, the link, and other CUDA on the host."""
     wanted = ctx.section(CudaSection)
     for one in wanted.toolkits:
         more = "" if one is wanted else f" {one.series}"
@@ -25,6 +25,6 @@ def audit_values(v: Cuda, ctx: RoleContext) -> Iterator[AuditValue]:
             yield AuditValue(title, PackageVersion(name, FAMILIES), version)
             yield AuditValue(f"{title} hold", PackageHold(name, FAMILIES), "held")
     yield AuditValue("link", TOOLKITS.line("link"), wanted.prefix)
-    # No value is expected: toolkits are installed side by side, and the role does not change other toolkits.
+    # no expected value, because the role does not change other toolkits
     yield AuditValue("toolkits", TOOLKITS.line("toolkits"), among=DISTRIBUTION)
     yield AuditValue("sources", TOOLKITS.line("sources"), among=DISTRIBUTION)

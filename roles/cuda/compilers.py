@@ -1,4 +1,4 @@
-"""Host compilers for nvcc. Each toolkit accepts gcc up to some version, and rejects newer versions."""
+"""Host compilers for nvcc. Each toolkit rejects gcc newer than some version."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hostwright.resources import Facts, Probe, Resource
 from hostwright.roles import sh_file, whole
 
-#: advice for a host on which an older g++ is installed, or available from apt
+#: advice for a host with an older g++, installed or available from apt
 _OLDER = {
     "installed": "{0} is installed here; for nvcc to use it, set `compiler: {0}` in the stack's `cuda`, or make it "
     "the host's default (update-alternatives --set g++ /usr/bin/{0}, and gcc alike)",
@@ -16,27 +16,22 @@ _OLDER = {
 
 #: shell function ``older_gcc NEWEST``: prints the newest installed g++ that nvcc accepts
 OLDER_GCC = sh_file(__file__, "older_gcc.sh")
-REFUSED = 80  #: exit status for a host compiler that nvcc does not accept; the number is our choice
+REFUSED = 80  #: exit status for a host compiler that nvcc rejects: our choice
 
 
 def compile_script(toolkit: str, compiler: str) -> str:
-    """Return a script that compiles and runs a CUDA program. The program prints the version of the toolkit's
-    headers.
-    """
+    """Return a script that compiles and runs a CUDA program, which prints the version of the toolkit's headers."""
     values = {"toolkit": toolkit, "compiler": compiler, "refused": REFUSED}
     return sh_file(__file__, "compile.sh", **values)
 
 
 @dataclass(frozen=True, slots=True)
 class HostCompiler(Resource):
-    """The host has a gcc that nvcc accepts. If it has none, the plan only contains a note.
+    """The host has a gcc that nvcc accepts. Otherwise the plan only contains a note."""
 
-    If the distribution's gcc is too new, the stack names a compiler for nvcc, which another resource installs.
-    """
-
-    cuda: str  #: version of the toolkit
-    newest: int  #: major version of the newest gcc that the toolkit's nvcc accepts
-    compiler: str = ""  #: package of the compiler that the stack names for nvcc; empty if it names none
+    cuda: str
+    newest: int  #: major version of the newest gcc that nvcc accepts
+    compiler: str = ""  #: package of the stack's compiler for nvcc; empty if the stack names none
 
     def probes(self) -> tuple[Probe, ...]:
         script = sh_file(__file__, "compilers.sh", newest=self.newest, compiler=self.compiler)
@@ -49,7 +44,6 @@ class HostCompiler(Resource):
         return ()
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
-        """Return a note with the gcc that is too new for nvcc, and advice."""
         rows = (line.partition(" ")[::2] for line in facts[self.probes()[0]].text.splitlines())
         versions = {key: number for key, value in rows if (number := whole(value)) is not None}
         if "missing" in versions:

@@ -1,4 +1,4 @@
-"""CUDA toolkits found on a host, whatever installed them."""
+"""CUDA toolkits found on a host, from any source."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ def toolkits(host: OnHost) -> Iterator[tuple[str, str, bool]]:
 
 
 def _packaged(host: OnHost, of: str) -> bool:
-    """Return whether a package of this toolkit series is installed: the toolkit, its compiler, its runtime, or Debian's
-    own package.
-    """
+    """Return whether a package of this toolkit series is installed: toolkit, compiler, runtime, or Debian's package."""
     dashed = of.replace(".", "-")
     names = (f"cuda-toolkit-{dashed}", f"cuda-nvcc-{dashed}", f"cuda-cudart-{dashed}", "nvidia-cuda-toolkit")
     return any(named_like(name, names) for name in host.debs)
@@ -55,7 +53,7 @@ def _has(host: OnHost, toolkit: CudaRelease) -> bool:
 
 
 def _components(host: OnHost, toolkit: CudaRelease) -> dict[str, Any]:
-    """Return the ``components`` of a stack file for the toolkit's packages whose versions on the host differ from the
+    """Return ``components`` for a stack file: the toolkit's packages whose versions on the host differ from the
     stack's.
     """
     there = {name: host.debs.get(name) for name in toolkit.components}

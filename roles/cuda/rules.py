@@ -37,24 +37,21 @@ DRIVER_FLOORS = {
     "13.3.0": "610.43.02",
 }
 
-#: Major version of a toolkit → oldest driver that runs compiled GPU code (cubins) from all minor versions of it, which
-#: is CUDA's minor-version compatibility. NVIDIA's own images of 11.8 require driver 450, 470 or newer.
+#: Major version of a toolkit → oldest driver that runs compiled GPU code (cubins) from all its minor versions.
 CUBIN_FLOORS = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
 CUBIN_TABLE = "CUDA compatibility guide, minor-version compatibility (docs.nvidia.com/deploy/cuda-compatibility)"
 
-#: Toolkit series → newest gcc that nvcc accepts as host compiler. The series 12.4, 12.6, 12.8, 12.9, 13.0, 13.2, 13.3,
-#: 13.4 and 13.5 are from their crt/host_config.h, which rejects newer compilers; the others are from Spack's
-#: build_systems/cuda.py.
+#: Toolkit series → newest gcc that nvcc accepts. Source from 12.4, except 12.5 and 13.1: nvcc's crt/host_config.h.
+#: Source for the others: Spack's build_systems/cuda.py.
 GCC_BY_SERIES = {
     "11.2": 10, "11.4": 11, "11.8": 11,
     "12.0": 12, "12.1": 12, "12.2": 12, "12.3": 12,
     "12.4": 13, "12.5": 13, "12.6": 13, "12.8": 14, "12.9": 14,
     "13.0": 15, "13.1": 15, "13.2": 15, "13.3": 15, "13.4": 16, "13.5": 16,
 }  # fmt: skip
-_GCC_OF_ONE = {"11.4.0": 10}  #: toolkit release whose newest gcc differs from that of its series
+_GCC_OF_ONE = {"11.4.0": 10}  #: toolkit release whose newest gcc differs from its series'
 
-#: compute capability → first toolkit series that has code for it; capabilities that all toolkits of these tables
-#: support are left out
+#: compute capability → first toolkit series with code for it, unless all of these tables have it
 TOOLKIT_FOR = {
     (8, 9): "11.8",
     (9, 0): "11.8",
@@ -63,7 +60,7 @@ TOOLKIT_FOR = {
     (12, 0): "12.8",
     (12, 1): "12.9",
 }
-#: GPU architecture → last toolkit series that has code for it
+#: GPU architecture → last toolkit series with code for it
 LAST_TOOLKIT = {
     Architecture.KEPLER: "11.8",
     Architecture.MAXWELL: "12.9",
@@ -93,8 +90,8 @@ def cubin_floor(cuda: str) -> str | None:
 
 
 def runs_on_the_driver(cuda: str, driver: str) -> Misfit | None:
-    """Check that the driver is new enough for the toolkit's major version. That suffices for compiled code, but not for
-    PTX.
+    """Check that the driver is new enough for compiled code of the toolkit's major version; PTX may need a newer
+    driver.
     """
     floor = cubin_floor(cuda)
     if floor is None or version(driver) >= version(floor):
@@ -128,10 +125,7 @@ def those_beside_it_run(cuda_section: CudaSection, driver: str) -> Iterator[Misf
 
 
 def those_beside_it_have_code(cuda_section: CudaSection, gpus: tuple[tuple[int, int], ...]) -> Iterator[Misfit]:
-    """Check that each additional toolkit (``beside``) has code for every GPU of the host.
-
-    The suggestion names a release, because the search for a fitting stack does not vary these toolkits.
-    """
+    """Check that each additional toolkit (``beside``) has code for every GPU of the host."""
     for name, one in cuda_section.beside.items():
         if misfit := has_code_for_the_gpus(one.version, gpus):
             nearest = _nearest_with_code(one.version, gpus)
@@ -140,7 +134,7 @@ def those_beside_it_have_code(cuda_section: CudaSection, gpus: tuple[tuple[int, 
 
 
 def _nearest_with_code(cuda: str, gpus: tuple[tuple[int, int], ...]) -> str:
-    """Return the toolkit release nearest to this one that has code for every GPU; empty if no release has."""
+    """Return the toolkit release nearest to this one with code for every GPU; empty if none has it."""
 
     def steps(release: str) -> tuple[int, ...]:
         pairs = zip(version(release).release, version(cuda).release, strict=False)

@@ -50,9 +50,8 @@ class CudaRelease(StackPart):
     """A release of the toolkit. ``components``: packages of the toolkit with exact dpkg versions. ``nvcc``: version
     number that nvcc reports.
 
-    The packages come from ``repository``, a ``.deb`` that contains a repository, or from ``network``, the vendor's
-    repository at an address. ``compiler``: package of a compiler for nvcc if the host's gcc is too new, such as
-    ``g++-10``.
+    The packages come from ``repository``, a ``.deb`` with a repository, or from ``network``, the vendor's repository at
+    a URL. ``compiler``: package of a compiler for nvcc if the host's gcc is too new, such as ``g++-10``.
     """
 
     version: ExactVersion
@@ -101,9 +100,7 @@ class CudaRelease(StackPart):
         return {self.package: self.package_version, **self.components}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Disk space for the toolkit. A repository ``.deb`` is stored twice (packed, unpacked); apt caches packages
-        from ``network``.
-        """
+        """Disk space for the toolkit, and for its repository or apt's cache."""
         packages = {CACHE: 14, self.directory: 14} if self.directory else {"/var/cache/apt": 14}
         return taken("CUDA", f"{self.prefix}/bin/nvcc", {**packages, self.prefix: 25, "/usr/local": 0})
 
@@ -111,8 +108,8 @@ class CudaRelease(StackPart):
 class CudaSection(CudaRelease, Section):
     """The toolkit at ``/usr/local/cuda``, and additional toolkits by name (``beside``).
 
-    In a stack that extends another, set the packages of the other stack's release to null in ``components``, because
-    each release has other package names.
+    A stack that extends another stack with a different release must set the other release's packages to null in
+    ``components``.
     """
 
     vendor: ClassVar = "NVIDIA"
@@ -133,14 +130,12 @@ class CudaSection(CudaRelease, Section):
 
     @property
     def runtime(self) -> str:
-        """File name by which programs load the CUDA runtime. All of CUDA 11 has the name of 11.0; later, each major
-        version has one name.
-        """
+        """File name by which programs load the CUDA runtime. CUDA 11 and later have one name per major version."""
         major = self.version.partition(".")[0]
         return f"libcudart.so.{'11.0' if major == '11' else major}"
 
     def versions(self) -> Mapping[str, str]:
-        """Versions of the toolkit, of nvcc (which identifies the toolkit's update), and of the additional toolkits."""
+        """Versions of the toolkit, of nvcc, and of the additional toolkits."""
         beside = {f"cuda {one.series}": one.version for one in self.beside.values()}
         return {"cuda": self.version, "nvcc": self.nvcc, **beside}
 

@@ -12,15 +12,13 @@ from hostwright.roles import Misfit, Pattern, version
 from hostwright.standard.roles.cuda.rules import CUBIN_FLOORS, CUBIN_TABLE
 from hostwright.standard.roles.driver.chips import chips
 
-#: CUDA series → oldest driver that compiles the series' PTX, which is the driver of its first release (CUDA release
-#: notes)
+#: CUDA series → oldest driver that compiles its PTX: the driver of the series' first release (CUDA release notes)
 PTX_FLOORS = {"11.8": "520.61.05", "12.2": "535.54.03", "12.3": "545.23.06", "12.5": "555.42.02"}
 
-#: Shell command with two fields, an interpreter and a program's text. It runs the program in a login shell, with the
-#: LD_LIBRARY_PATH of the shell's start files.
+#: Shell command with two fields, an interpreter and a program's text. The program runs with a login shell's
+#: LD_LIBRARY_PATH.
 LOGIN_SHELL = 'env -i HOME="$HOME" USER="$(id -un)" TERM=dumb /bin/bash -l -c \'exec "$@"\' bash %s -c %s'
-#: Python code that a program runs to list the libraries that it has opened; ``opened_elsewhere`` reads its result as
-#: JSON.
+#: Python code that sets ``opened`` to the program's open libraries.
 OPENED = """
 import os, sys
 with open("/proc/self/maps") as maps:
@@ -30,7 +28,7 @@ opened = {"opened": opened, "prefix": os.path.realpath(sys.prefix)}
 _LIBRARIES = ("libcublas", "libcudnn", "libcudart", "libnccl", "libnvJitLink", "libcusparse", "libcufft", "libcurand")
 
 _SUFFIXED = Pattern(r"nvidia-[a-z0-9-]+-cu([0-9]{2})|jax-cuda([0-9]{2})-(?:plugin|pjrt)|cupy-cuda([0-9]{2})x")
-#: wheels whose major version equals CUDA's; wheels such as cuFFT and cuSOLVER have version numbers of their own
+#: wheels whose major version equals CUDA's
 _VERSIONED = {"cuda-toolkit", "nvidia-cuda-runtime", "nvidia-cuda-nvrtc", "nvidia-cuda-cupti", "nvidia-nvjitlink"}
 
 
@@ -46,13 +44,10 @@ class Codes:
     newest: tuple[int, int] | None = None
 
     def compiled_for(self, capability: tuple[int, int]) -> bool:
-        """Return whether compiled code runs on this capability, which needs the code's major version and at least its
-        minor version.
-        """
+        """Return whether compiled code has this capability's major version, and at most its minor version."""
         return any(major == capability[0] and minor <= capability[1] for major, minor in self.compiled)
 
     def runs_on(self, capability: tuple[int, int]) -> bool:
-        """Return whether the wheel has compiled code for this capability, or PTX that works on it."""
         by_ptx = self.ptx is not None and self.ptx <= capability and (self.newest is None or capability <= self.newest)
         return by_ptx or self.compiled_for(capability)
 
@@ -91,9 +86,7 @@ def usable_pythons(section: EnvironmentSection) -> tuple[str, ...]:
 def has_code(
     title: str, codes: Codes | None, gpus: tuple[tuple[int, int], ...], rule: str, source: str
 ) -> Misfit | None:
-    """Check that the wheel has code, compiled or as PTX, for every GPU of the host. GPUs with unknown capabilities
-    pass.
-    """
+    """Check that the wheel has code, compiled or as PTX, for every GPU of the host. Unknown capabilities pass."""
     for chip in chips(gpus) if codes else ():
         if codes and not codes.runs_on(chip.capability):
             own = ".".join(map(str, chip.capability))
@@ -111,7 +104,7 @@ def runs_on_the_driver(title: str, cuda: str, driver: str) -> Misfit | None:
 
 
 def cuda_of(pins: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the major versions of CUDA among pinned wheels, each with one of the wheels of that version.
+    """Return the major versions of CUDA among pinned wheels, each with one such wheel.
 
     >>> dict(cuda_of({"nvidia-cudnn-cu12": "9.10.2.21", "nvidia-cuda-runtime": "13.0.96", "numpy": "2.4.0"}))
     {'12': 'nvidia-cudnn-cu12 9.10.2.21', '13': 'nvidia-cuda-runtime 13.0.96'}
@@ -122,13 +115,13 @@ def cuda_of(pins: Mapping[str, str]) -> Mapping[str, str]:
         major = (match[1] or match[2] or match[3] or "") if match else ""
         if not major and name in _VERSIONED:
             major = release.partition(".")[0]
-        # versions 0.0.x are placeholders on the package index, without files
+        # versions 0.0.x are placeholders without files
         if major and not release.startswith("0.0."):
             found.setdefault(major, f"{name} {release}")
     return found
 
 
-# cached because the search for fitting versions evaluates the rules for hundreds of combinations
+# the search for fitting versions calls this hundreds of times
 @lru_cache(maxsize=64)
 def _pinned(constraints: str, python: str) -> Mapping[str, str]:
     if not _may_name_cuda(constraints):
@@ -148,7 +141,7 @@ def brings_cuda(section: EnvironmentSection) -> bool:
 
 
 def opened_elsewhere(look: Mapping[str, Any]) -> list[str]:
-    """Return the CUDA libraries that a program opened outside its environment, instead of those from its wheels.
+    """Return the CUDA libraries that a program opened outside its environment.
 
     >>> opened_elsewhere({"prefix": "/opt/jax", "opened": ["/opt/jax/libcudart.so.13", "/usr/lib/libcublas.so.13"]})
     ['/usr/lib/libcublas.so.13']
@@ -159,9 +152,7 @@ def opened_elsewhere(look: Mapping[str, Any]) -> list[str]:
 
 
 def major_of(section: EnvironmentSection) -> str:
-    """Return the major version of CUDA in the environment's wheels; empty if the wheels contain no CUDA. Only the first
-    usable Python is considered.
-    """
+    """Return the major version of CUDA in the wheels for the environment's first usable Python; empty without CUDA."""
     return next(iter(_pinned(section.constraints.get(section.usable[0], ""), section.usable[0])), "")
 
 
@@ -171,16 +162,14 @@ def pins_of(section: EnvironmentSection) -> Mapping[str, str]:
 
 
 def libraries_in(section: EnvironmentSection) -> str:
-    """Return the name of a pinned wheel that contains CUDA libraries; empty if the environment uses the host's
-    libraries.
-    """
+    """Return the name of a pinned wheel with CUDA libraries; empty if the environment uses the host's."""
     pythons = (python for python in section.usable if _may_name_cuda(section.constraints.get(python, "")))
     pins = (pin for python in pythons for pin in section.pins(python).items())
     return next((f"{name} {release}" for name, release in pins if name.startswith("nvidia-")), "")
 
 
 def libraries_of(section: EnvironmentSection) -> tuple[str, ...]:
-    """Return the wheels whose versions an audit compares, which are those of cuDNN and NCCL."""
+    """Return the wheels of cuDNN and NCCL, whose versions an audit compares."""
     major = major_of(section)
     return tuple(f"nvidia-{library}-cu{major}" for library in ("cudnn", "nccl") if major)
 
@@ -188,8 +177,8 @@ def libraries_of(section: EnvironmentSection) -> tuple[str, ...]:
 def one_cuda(section: EnvironmentSection) -> Iterator[Misfit]:
     """Check that the environment does not have wheels for two major versions of CUDA.
 
-    The wheels of cuDNN, NCCL, NVSHMEM and cuSPARSELt for both versions contain the same files. The wheel that is
-    installed later overwrites the files of the earlier one, and pip reports nothing.
+    Some of these wheels, such as cuDNN's, contain the same files for both versions, so the later installed wheel
+    overwrites the other.
     """
     for python in section.usable:
         found = _pinned(section.constraints.get(python, ""), python)

@@ -1,4 +1,4 @@
-"""Values of cuDNN that audits compare."""
+"""Audit values of cuDNN."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.standard.roles.cudnn.section import CudnnSection
 
 FILES = Snippet.beside(__file__, "audit.sh", "cudnn")
 
-#: major version of cuDNN → names of its libraries, all of which must have the same version
+#: major version of cuDNN → names of its libraries
 LIBRARIES = {
     "8": (
         "libcudnn", "libcudnn_adv_infer", "libcudnn_adv_train", "libcudnn_cnn_infer", "libcudnn_cnn_train",

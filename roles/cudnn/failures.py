@@ -58,8 +58,8 @@ def other_version(ctx: AuditContext) -> Iterator[str]:
 
 
 def in_loader(ctx: AuditContext) -> Iterator[str]:
-    """The loader's cache has a cuDNN of the stack's major version outside any toolkit. No package of apt installed this
-    cuDNN, and the role cudnn does not move it aside.
+    """The loader's cache has a cuDNN of the stack's major version outside any toolkit, which neither apt nor the role
+    cudnn manages.
     """
     strays, packaged = set(_strays(ctx)), _packaged(ctx)
     for entry in cached(ctx):
@@ -90,7 +90,7 @@ def _ours(ctx: AuditContext) -> tuple[LibraryFile, ...]:
 
 
 def _versions(ctx: AuditContext) -> dict[str, list[str]]:
-    """Return version → paths for the library files (not links) in the toolkit that have the stack's major version."""
+    """Return version → paths of the toolkit's library files with the stack's major version."""
     by_version: dict[str, list[str]] = {}
     major = _major(ctx)
     for file in _ours(ctx):
@@ -106,7 +106,6 @@ def _packaged(ctx: AuditContext) -> list[str]:
 
 
 def _strays(ctx: AuditContext) -> list[str]:
-    """Return the files in the loader's default directories that the role cudnn would move aside."""
     resource = wanted(ctx, "cudnn", NoStrayFiles)
     paths = ctx.answer(resource.probes()[0]).text.splitlines()
     return [path for path in paths if path.startswith("/") and not path.startswith(f"{resource.home}/")]
@@ -115,7 +114,7 @@ def _strays(ctx: AuditContext) -> list[str]:
 FAILURES = (
     FailureRule(
         "library-not-a-link",
-        "",  # no pattern for texts: ldconfig only warns ("is not a symbolic link") and continues
+        "",  # ldconfig only warns and continues
         "a library was copied in place of a link (cp without -P), which duplicates the file and hides later versions",
         "Provision again: the cudnn role restores the links",
         "tensorflow/tensorflow#2986",

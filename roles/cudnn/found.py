@@ -1,4 +1,4 @@
-"""Copies of cuDNN found on a host, whatever installed them: in toolkits, system libraries, wheels."""
+"""Copies of cuDNN found on a host, from any source: in toolkits, system libraries, wheels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The known versions of cuDNN. Each framework's own rules list the versions that it works with."""
+"""The known versions of cuDNN. Frameworks' own rules list the versions that they support."""
 
 from hostwright.roles import Choice, disk_is_enough
 

@@ -13,9 +13,9 @@ from hostwright.standard.roles.cuda.section import CudaSection
 class CudnnSection(Section):
     """cuDNN from NVIDIA's archive, installed in the directory of the stack's toolkit.
 
-    ``inside``: the archive's only top directory. ``libraries``: the directory of the libraries in it. NVIDIA renamed
-    both in 8.3. ``record``: path of the host's record of cuDNN's files. Stacks whose toolkits are installed side by
-    side need different records, otherwise the newer stack removes the files of the older stack.
+    ``inside``: the archive's only top directory. ``libraries``: the directory of the libraries in it. ``record``: path
+    of the host's record of cuDNN's files. Stacks whose toolkits are installed side by side need different records,
+    otherwise the newer stack removes the older one's files.
     """
 
     vendor: ClassVar = "NVIDIA"
@@ -34,7 +34,7 @@ class CudnnSection(Section):
 
     @property
     def library_version(self) -> str:
-        """Suffix of the file names of the libraries, to which the links lead: ``8.1.0``."""
+        """Version suffix of the libraries' file names: ``8.1.0``."""
         return ".".join(self.version.split(".")[:3])
 
     @property

@@ -64,13 +64,11 @@ def driver(v: Driver, ctx: RoleContext) -> Iterator[Resource]:
 
 
 def _own_daemon(ctx: RoleContext, installed: NvidiaRunfile) -> Iterator[Resource]:
-    """Yield the account and the unit of the persistence daemon, which the ``.run`` lacks and a package would
-    contain.
-    """
+    """Yield the account and the unit of the persistence daemon, which the ``.run`` does not install."""
     service = ctx.render("driver/nvidia-persistenced.service.j2", user=USER)
     unit = File(UNIT, service, then=("systemctl daemon-reload",))
     yield SystemUser(USER, "NVIDIA persistence daemon")
     yield reloading(unit)
     yield reloading(WithDriver(installed, Service(PERSISTENCED)))
-    # Restarting the daemon does not disturb work, because a GPU that is in use stays initialised.
+    # a GPU in use stays initialised while the daemon restarts
     yield WithDriver(installed, RestartedAfter(PERSISTENCED, (UNIT,), (unit,)))

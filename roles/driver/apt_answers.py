@@ -1,6 +1,4 @@
-"""Results of simulated apt upgrades, and apt's policy for driver packages. One program reads both for all host
-checks.
-"""
+"""Outputs of simulated apt upgrades, and apt's policy for driver packages."""
 
 from __future__ import annotations
 
@@ -11,7 +9,6 @@ from typing import Any
 from hostwright.roles import RoleContext, sh_file, whole
 from hostwright.standard.roles.driver.section import DriverSection
 
-#: Names of driver packages in the archives of Debian, Ubuntu and NVIDIA, whose policy is read.
 OTHER_DRIVERS = (
     "nvidia-driver", "nvidia-driver-470", "nvidia-kernel-dkms", "nvidia-dkms-470", "libcuda1", "libnvidia-ml1",
     "libnvidia-compute-470", "cuda-drivers", "nvidia-smi", "nvidia-utils-470",
@@ -30,8 +27,8 @@ class AptAnswer:
 
 
 def apt_answers(root_once: Callable[[str], Any], context: RoleContext) -> Mapping[str, AptAnswer]:
-    """Return the answers of apt by name: two simulated upgrades, and the policy for driver packages. Raises
-    ``AssertionError``.
+    """Return apt's outputs by name: two simulated upgrades, and the policy for driver packages. Raises
+    ``AssertionError`` if apt did not run.
     """
     driver = context.find(DriverSection)
     packages = tuple(driver.packages) if driver else ()
@@ -45,9 +42,7 @@ def apt_answers(root_once: Callable[[str], Any], context: RoleContext) -> Mappin
 
 
 def _answers(printed: str) -> Iterator[tuple[str, AptAnswer]]:
-    """Yield the name and the answer of each apt command. Between two marks stands a name with output, or an exit status
-    with errors.
-    """
+    """Yield the name and the answer of each apt command."""
     parts = [part.partition("\n")[::2] for part in printed.split(_MARK)[1:]]
     for (name, out), (status, errors) in zip(parts[::2], parts[1::2], strict=False):
         if (rc := whole(status)) is not None:

@@ -31,9 +31,7 @@ LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 
 
 def audit_values(v: Driver, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield the driver's versions in the kernel, on disk, in DKMS and in the libraries, and the states of its
-    services.
-    """
+    """Yield the driver's versions in kernel, files, DKMS and libraries, and the states of its services."""
     wanted = ctx.section(DriverSection)
     yield AuditValue("loaded", FileLine("/sys/module/nvidia/version"), wanted.version)
     yield AuditValue("module", MODULE.line("module"), wanted.version)
@@ -45,7 +43,7 @@ def audit_values(v: Driver, ctx: RoleContext) -> Iterator[AuditValue]:
     yield AuditValue("driver pins", FileThere(PREFERENCES), "yes")
     yield AuditValue("nvidia-smi", FileThere("/usr/bin/nvidia-smi", executable=True), "yes")
     yield AuditValue("persistence daemon", UnitProperty(PERSISTENCED), "active")
-    # No value is expected, because only hosts with switches have Fabric Manager. A failure rule covers a wrong version.
+    # no expected value, because only hosts with switches have Fabric Manager
     yield AuditValue(
         "fabric manager", PackageOf(("nvidia-fabricmanager", "nvidia-fabricmanager-[0-9]*")), among=PRODUCT
     )
@@ -53,9 +51,7 @@ def audit_values(v: Driver, ctx: RoleContext) -> Iterator[AuditValue]:
 
 
 def _fits(wanted: DriverSection, kernel: str) -> str | None:
-    """Return whether the module is known to build on the running kernel. The value is informational: no stack requires
-    it.
-    """
+    """Return ``yes`` if the module is known to build on the running kernel, else ``no``; ``None`` if unknown."""
     kernels = kernels_of(wanted.version, wanted)
     running = kernel_version(kernel)
     if running is None or kernels is None:

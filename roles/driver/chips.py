@@ -1,7 +1,6 @@
 """PCI device ids of NVIDIA's GPUs, with chip, architecture and compute capability.
 
-The ranges come from the PCI ID database (pci-ids.ucw.cz, file pci.ids), where each chip has its own block of ids. They
-determine which GPUs a driver or library supports; they do not identify products.
+The ranges come from the PCI ID database (pci-ids.ucw.cz, file pci.ids), where each chip has its own block of ids.
 """
 
 from __future__ import annotations
@@ -94,8 +93,7 @@ CHIPS = (
 
 #: chips of boards with NVLink 5 switches behind ConnectX bridges
 NVLINK5 = frozenset({"GB100", "GB110"})
-#: PCI ids of GPUs in compute trays of GB200 and GB300 racks, from the list of supported chips in the README of
-#: open-gpu-kernel-modules
+#: PCI ids of GPUs in GB200 and GB300 racks (list of supported chips in the README of open-gpu-kernel-modules)
 RACK_CARDS = frozenset({0x2941, 0x31C2, 0x31C3})
 
 

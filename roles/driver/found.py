@@ -1,4 +1,4 @@
-"""Driver found on a host, whatever installed it: version, source, kind of kernel module."""
+"""The driver on a host, whatever installed it: version, source, kind of kernel module."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PRECOMPILED = Pattern(r"(linux-modules-nvidia-[0-9]{3}(?:-server)?(?:-open)?)-[
 _FABRIC = ("nvidia-fabricmanager*",)
 _MANAGER, _IMEX = (Pattern(rf"{name}(?:-[0-9]{{3}})?") for name in ("nvidia-fabricmanager", "nvidia-imex"))
 _SUBNET = Pattern("nvlsm")
-_DEBIANS = "nvidia-alternative"  #: package that only the driver from Debian's own archive has
-#: name patterns of packages that Debian's driver needs; no other driver uses these names
+_DEBIANS = "nvidia-alternative"  #: package that only Debian's own driver has
+#: name patterns of packages that only Debian's driver needs
 _BESIDE = ("firmware-nvidia-*", "nvidia-support")
-#: addresses at which NVIDIA publishes a ``.run``, with fields for its version and file name
+#: addresses of NVIDIA's ``.run`` files, with fields for version and file name
 _RUNFILES = (
     "https://us.download.nvidia.com/tesla/{version}/{file}",
     "https://us.download.nvidia.com/XFree86/Linux-x86_64/{version}/{file}",
@@ -61,8 +61,8 @@ def source_of(host: OnHost) -> str:
 
 
 def kind_of(host: OnHost) -> str:
-    """Return the kind of module, ``open`` or ``proprietary``, from the loaded module, else from the packages; empty if
-    unknown.
+    """Return the kind of module, ``open`` or ``proprietary``, from the loaded module, else from the packages; else
+    empty.
     """
     text = host.first("kernel")
     if "Kernel Module" in text:
@@ -74,9 +74,7 @@ def kind_of(host: OnHost) -> str:
 
 
 def precompiled_of(host: OnHost) -> str:
-    """Return the name of the precompiled module's packages, without the kernel at their end; empty if there are
-    none.
-    """
+    """Return the name prefix of the precompiled module's packages, without the kernel; empty if there are none."""
     names = (match[1] for name in sorted(packages_of(host)) if (match := _PRECOMPILED.fullmatch(name)))
     return next(names, "")
 
@@ -110,8 +108,8 @@ def _adopted(host: OnHost, section: DriverSection) -> Adopted:
 
 
 def _packaged(host: OnHost, section: DriverSection) -> dict[str, Any]:
-    """Return the values of a stack's ``driver`` section for a driver from packages. Packages for one kernel are given
-    without that kernel in their names.
+    """Return a stack's ``driver`` section for a driver from packages. Names of packages for one kernel lack that
+    kernel.
     """
     of_kernels = ("linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*")
     packages = {name: text for name, text in packages_of(host).items() if not named_like(name, of_kernels)}
@@ -129,7 +127,7 @@ def _packaged(host: OnHost, section: DriverSection) -> dict[str, Any]:
 
 
 def _parts(host: OnHost, version: str, *, packaged: bool) -> dict[str, Any]:
-    """Return the values for Fabric Manager and IMEX, each only if its version is the driver's."""
+    """Return the values for Fabric Manager and IMEX, if their version is the driver's."""
     manager, imex, subnet = (_part(host, pattern) if packaged else None for pattern in (_MANAGER, _IMEX, _SUBNET))
     ours = [part if part and part["version"].startswith(f"{version}-") else None for part in (manager, imex)]
     return {"fabric_manager": ours[0] and {**ours[0], "subnet_manager": subnet}, "imex": ours[1]}
@@ -141,7 +139,7 @@ def _part(host: OnHost, pattern: Pattern) -> dict[str, Any] | None:
 
 
 def _from_runfile(host: OnHost, section: DriverSection) -> dict[str, Any]:
-    """Return the values of a stack's ``driver`` section for a driver from NVIDIA's ``.run``."""
+    """Return a stack's ``driver`` section for a driver from NVIDIA's ``.run``."""
     kind, kinds = kind_of(host), kinds_of(version_of(host))
     module = kind if kind and len(kinds) > 1 else "auto"
     no_packages: dict[str, Any] = {"packages": {}, "precompiled": None, "components": (), "repository": None}

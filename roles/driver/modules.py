@@ -1,9 +1,7 @@
-"""The two kinds of NVIDIA's kernel module, open and proprietary: kinds in each driver branch, and kinds that a GPU
-needs.
+"""The two kinds of NVIDIA's kernel module, open and proprietary, by driver branch and by GPU.
 
-Sources: NVIDIA's driver installation guide, "Kernel Modules" (its editions for R610 and R620), and the README of
-open-gpu-kernel-modules. The installer's options come from nvidia-installer's ``option_table.h``; the first release with
-an option is the first tag of that repository with it.
+Sources: NVIDIA's driver installation guide, "Kernel Modules" (R610 and R620), the README of open-gpu-kernel-modules,
+and nvidia-installer's ``option_table.h``, whose tags show the first release with an option.
 """
 
 from __future__ import annotations
@@ -20,12 +18,12 @@ FIRST_OPEN = 515  #: first driver branch with the open module
 OPEN_PREFERRED = 560  #: first driver branch whose installer prefers the open module
 ONLY_OPEN = 620  #: first driver branch that has only the open module
 TYPE_OPTION = 555  #: first driver branch whose installer has --kernel-module-type
-#: First driver release whose installer builds the module itself, loads it for a test and then passes it to DKMS. With
-#: earlier releases, DKMS builds and signs the module, and the installer ignores DKMS if a signing key is given.
+#: First driver release whose installer builds and tests the module itself, and then passes it to DKMS. In earlier
+#: releases, DKMS builds and signs the module.
 BUILDS_ITSELF = (520, 56, 6)
 SKIPS_LOAD = (550, 40, 7)  #: first driver release whose installer has --skip-module-load
 
-#: PCI ids of Grace Hopper (GH200 96 GB, 144 GB and 480 GB), which needs the open module
+#: PCI ids of Grace Hopper, which needs the open module: GH200 96 GB, 144 GB and 480 GB
 GRACE_HOPPER = frozenset({0x2342, 0x2348})
 
 _SOURCE = "NVIDIA driver installation guide, kernel modules"
@@ -48,7 +46,7 @@ def kinds_of(driver: str) -> tuple[Kind, ...]:
 
 
 def needed_by(gpus: Gpus) -> dict[Kind, str]:
-    """Return the kinds of module that these GPUs require, each with the name of a GPU that requires it."""
+    """Return the kinds of module that these GPUs require, each with the name of such a GPU."""
     needed: dict[Kind, str] = {}
     for gpu in gpus:
         for chip in chips((gpu,)):
@@ -62,8 +60,8 @@ def needed_by(gpus: Gpus) -> dict[Kind, str]:
 
 
 def module_kind(wanted: str, driver: str, gpus: Gpus) -> Kind:
-    """Return the kind of module for these GPUs: ``wanted``, unless it is ``auto``; then the required kind, else the
-    preferred kind.
+    """Return the kind of module for these GPUs: ``wanted`` or, for ``auto``, the required kind, else the preferred
+    kind.
 
     >>> module_kind("auto", "580.159.04", ((0x10DE, 0x1DB4),))  # V100
     'proprietary'
@@ -113,11 +111,9 @@ def installer_flags(driver: str, kind: Kind) -> tuple[str, ...]:
 
 
 def signing_flags(driver: str, secret: str, certificate: str) -> tuple[str, ...]:
-    """Return the ``.run``'s options with which it signs the module that it builds; empty without a key, or if DKMS
-    builds the module.
+    """Return the ``.run``'s options that sign the module; empty without a key, or if DKMS builds the module.
 
-    Without these options a silent installation does not sign the module. Under Secure Boot the installer's test load of
-    the module then fails, which ends the installation.
+    Without them, Secure Boot rejects the module in the installer's test load, and the installation fails.
     """
     if not secret or _release(driver) < BUILDS_ITSELF:
         return ()
@@ -125,7 +121,7 @@ def signing_flags(driver: str, secret: str, certificate: str) -> tuple[str, ...]
 
 
 def unloaded_flags(driver: str) -> tuple[str, ...]:
-    """Return the ``.run``'s options that skip loading the module, so that it installs even if nouveau holds a GPU.
+    """Return the ``.run``'s options that skip loading the module, so that it installs while nouveau holds a GPU.
 
     Empty for a release without such options.
     """

@@ -1,10 +1,10 @@
 """Compatibility rules for the driver: supported kernels, supported GPUs, kinds of kernel module.
 
-To add a release, add a row to the tables. Refusals and suggestions are computed from them.
+To add a release, add a row to the tables, from which refusals and suggestions are computed.
 
 Sources of the package sets: NVIDIA driver installation guide ("Compute-only", "Version locking"),
-NVIDIA/gpu-driver-container and Azure/azhpc-images (names before and since R580), Ubuntu server documentation and
-canonical/ubuntu-drivers-common (``linux-modules-nvidia-*``), Debian's archive.
+NVIDIA/gpu-driver-container, Azure/azhpc-images, Ubuntu server documentation, canonical/ubuntu-drivers-common, Debian's
+archive.
 """
 
 from __future__ import annotations
@@ -21,14 +21,12 @@ from hostwright.standard.roles.driver.chips import NVIDIA, NVLINK5, RACK_CARDS, 
 from hostwright.standard.roles.driver.modules import branch_of
 from hostwright.standard.roles.driver.section import PINNING, DriverSection
 
-#: First branch whose packages in NVIDIA's repository carry no branch in their names. A package of apt preferences
-#: selects the branch instead.
+#: first driver branch whose packages in NVIDIA's repository have no branch in their names
 FIRST_PINNED = 580
-#: Name patterns of packages that install the newest branch in NVIDIA's repository.
+#: name patterns of packages that install the newest branch in NVIDIA's repository
 _NEWEST = ("nvidia-open", "cuda-drivers", "nvidia-driver", "nvidia-driver-open", "nvidia-driver-cuda", "nvidia-*-dkms")
 
-#: part of a driver → name patterns of the packages that contain it: in Debian and in NVIDIA's repository for Debian,
-#: then in Ubuntu
+#: part of a driver → name patterns of its packages: in Debian and in NVIDIA's repository for Debian, then in Ubuntu
 _PARTS = {
     "kernel module": ("*-dkms", "nvidia-dkms-*", "linux-modules-nvidia-*"),
     "libcuda.so.1": ("libcuda1", "libnvidia-compute*"),
@@ -40,9 +38,7 @@ _GUIDE = "NVIDIA driver installation guide"
 
 
 def packages_are_whole(driver_section: DriverSection) -> Iterator[Misfit]:
-    """Check that the packages contain all parts of a driver, because apt preferences block every other driver
-    package.
-    """
+    """Check that the packages contain all parts of a driver. apt preferences block every other driver package."""
     names = driver_section.packages
     if not names:
         return
@@ -66,8 +62,8 @@ def packages_are_whole(driver_section: DriverSection) -> Iterator[Misfit]:
 
 
 def packages_are_pinned(driver_section: DriverSection) -> Iterator[Misfit]:
-    """Check that packages from NVIDIA's repository fix the driver's branch: by their names before R580, by a pinning
-    package since.
+    """Check that packages from NVIDIA's repository fix the driver's branch: by their names before R580, since then by a
+    pinning package.
     """
     section, driver, branch = driver_section, driver_section.version, driver_section.branch
     pins = [name.removeprefix(PINNING) for name in section.packages if name.startswith(PINNING)]
@@ -92,7 +88,7 @@ class DriverRow:
     """A driver release, and the kernels on which its module builds without patches. Empty ``kernels``: no limit is
     known.
 
-    ``offered``: whether suggestions may name the release. Other rows are for hosts that already have the release.
+    ``offered``: whether suggestions may name the release.
     """
 
     version: str
@@ -153,8 +149,8 @@ GPUS_SOURCE = "NVIDIA's lists of supported GPUs by driver branch"
 
 @dataclass(frozen=True, slots=True)
 class FirstDriver:
-    """Oldest driver for GPUs that were released later than the rest of their architecture: those with PCI ids from
-    ``first`` to ``last``.
+    """Oldest driver for GPUs that were released later than the rest of their architecture (PCI ids ``first`` to
+    ``last``).
     """
 
     first: int
@@ -185,9 +181,8 @@ def kernels_of(driver: str, section: DriverSection | None = None) -> str | None:
 
 
 def row_of(driver: str) -> DriverRow | None:
-    """Return the table's row for the driver, else the row of the next newer release of its branch.
-
-    The newer row is a safe answer: an older release never builds on more kernels than a newer release.
+    """Return the table's row for the driver, else the row of the next newer release of its branch. An older release
+    never builds on more kernels.
     """
     branch = [row for row in DRIVERS if modules.branch_of(row.version) == modules.branch_of(driver)]
     return next((row for row in branch if version(row.version) >= version(driver)), None)
@@ -214,9 +209,7 @@ def drives_the_gpus(driver: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | 
 
 
 def knows_the_cards(driver: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
-    """Check that the driver is new enough for the host's GPUs that were released later than the rest of their
-    architecture.
-    """
+    """Check that the driver is new enough for GPUs that were released later than the rest of their architecture."""
     if drives_the_gpus(driver, gpus):
         return None
     for row in FIRST_DRIVERS:
@@ -235,9 +228,7 @@ def has_the_module(driver: str, driver_section: DriverSection) -> Misfit | None:
 def module_runs_the_gpus(
     driver: str, gpus: tuple[tuple[int, int], ...], driver_section: DriverSection | None = None
 ) -> Misfit | None:
-    """Check that one kind of the driver's kernel module supports every GPU of the host; if the stack sets a kind, that
-    one.
-    """
+    """Check that one kind of the driver's kernel module, or the stack's kind, supports every GPU of the host."""
     wanted = driver_section.kind if driver_section else "auto"
     if drives_the_gpus(driver, gpus) or modules.misfit(wanted, driver, ()):
         return None
@@ -260,7 +251,7 @@ def builds_on_the_kernel(driver: str, kernel: str, driver_section: DriverSection
 
 
 def fabric_manager_is_of_the_driver(driver_section: DriverSection) -> Iterator[Misfit]:
-    """Check that Fabric Manager, and IMEX in a rack, have exactly the driver's version."""
+    """Check that Fabric Manager and IMEX have exactly the driver's version."""
     driver, section = driver_section.version, driver_section
     source = "azhpc-images PR #86, gpu-operator #544"
     parts = (

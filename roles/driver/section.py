@@ -27,7 +27,7 @@ from hostwright.roles import (
 )
 from hostwright.standard.roles.driver.modules import branch_of
 
-#: Name patterns of packages of any NVIDIA driver in Debian, Ubuntu and NVIDIA's repository.
+#: name patterns of packages of any NVIDIA driver
 DRIVER_PACKAGES = (
     "nvidia-driver*", "nvidia-headless-*", "nvidia-kernel-*", "nvidia-dkms-*", "nvidia-open*", "nvidia-firmware-*",
     "nvidia-utils-*", "nvidia-compute-utils-*", "nvidia-legacy-*", "nvidia-tesla-*", "nvidia-alternative*",
@@ -38,23 +38,21 @@ DRIVER_PACKAGES = (
     "linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*",
 )  # fmt: skip
 
-#: Name patterns that match ``DRIVER_PACKAGES`` but belong to the container toolkit's library.
+#: name patterns of container toolkit packages, which also match ``DRIVER_PACKAGES``
 NOT_DRIVER = ("libnvidia-container*",)
 
-#: Prefix of NVIDIA's packages of apt preferences, whose names end with a driver version or branch. Such a package
-#: selects the branch, because driver packages carry no branch in their names since R580.
+#: name prefix of NVIDIA's packages with apt preferences, which select a driver version or branch
 PINNING = "nvidia-driver-pinning-"
 
-#: Name patterns of packages whose version may differ from the driver's: they only load modules and set modes.
+#: name patterns of packages whose version may differ from the driver's
 _LOOSE = ("nvidia-modprobe", "nvidia-persistenced", "nvidia-settings", "nvidia-xconfig", f"{PINNING}*")
-#: Name patterns of packages that contain the open kernel module.
+#: name patterns of packages with the open kernel module
 OPEN_PACKAGES = ("nvidia-open*", "nvidia-kernel-open*", "nvidia-dkms-*-open", "linux-modules-nvidia-*-open*")
-#: pattern of the driver version within a Debian version
+#: pattern of the driver version in a Debian version
 _UPSTREAM = Pattern(r"(?:[0-9]{1,4}:)?([0-9]{3}(?:\.[0-9]{1,9})+)(?:[-+~].{0,60})?")
 
 
-#: First branch in which the packages beside the driver, such as Fabric Manager's, have no branch at the end of their
-#: names.
+#: first branch whose other packages, such as Fabric Manager's, have no branch in their names
 _PLAIN_NAMES = 580
 
 
@@ -81,13 +79,12 @@ class FabricManager(DriverPart):
 class DriverSection(Section):
     """The driver, from its ``.run`` (``artifact``) or from ``packages``, which lists all packages with exact versions.
 
-    ``precompiled`` (Ubuntu's ``linux-modules-nvidia-580-server-open``): name prefix of a package with a compiled and
-    signed module for one kernel, whose name ends the package's. The module loads under Secure Boot, and nothing is
-    built on the host.
+    ``precompiled`` (Ubuntu's ``linux-modules-nvidia-580-server-open``): name prefix of packages with a compiled and
+    signed module for one kernel, whose release ends the package's name. It loads under Secure Boot.
 
     ``kernels``: kernels on which the module builds; default: the rule table. ``module``: kind of the kernel module,
-    where ``auto`` selects the kind for the branch and the GPUs (``modules.py``), or the kind that the packages contain.
-    The packages come from ``repository``, or from these ``components`` of the distribution's archive.
+    where ``auto`` selects the kind for the branch and the GPUs, or the kind that the packages contain. The packages
+    come from ``repository``, or from these ``components`` of the distribution's archive.
     """
 
     vendor: ClassVar = "NVIDIA"
@@ -151,12 +148,12 @@ class DriverSection(Section):
 
     @property
     def renamed(self) -> bool:
-        """Whether the packages are Debian's, which rename the module files (nvidia-current-open)."""
+        """Whether the packages are Debian's, which rename the module files to nvidia-current-open."""
         return "nvidia-alternative" in self.packages
 
     @property
     def kind(self) -> str:
-        """Kind of the kernel module: the kind in the packages if they contain one, else ``module``."""
+        """Kind of the kernel module: the kind in the packages, else ``module``."""
         if not self.packages:
             return self.module
         names = (*self.packages, f"{self.precompiled}-")
@@ -173,7 +170,7 @@ class DriverSection(Section):
 
     @property
     def imex_package(self) -> str:
-        """Name of the package of IMEX, the service for memory shared between the nodes of a rack."""
+        """Name of the package of IMEX, the service for shared memory between the nodes of a rack."""
         return self._package("nvidia-imex", self.imex)
 
     def _package(self, name: str, part: DriverPart | None) -> str:
@@ -194,7 +191,7 @@ class DriverSection(Section):
 
     @property
     def precompiled_names(self) -> tuple[str, ...]:
-        """Names of the packages that form a precompiled module, without the kernel at their end."""
+        """Names of the packages of a precompiled module, without the kernel at their end."""
         if not self.precompiled:
             return ()
         objects = self.precompiled.replace("linux-modules-", "linux-objects-", 1)
@@ -204,15 +201,13 @@ class DriverSection(Section):
         return (*(f"!{pattern}" for pattern in self.kept), *DRIVER_PACKAGES)
 
     def never_unattended(self) -> tuple[str, ...]:
-        """Name patterns of the driver's packages, which unattended-upgrades must not upgrade. An upgrade of the
-        libraries while the old module is loaded is the driver's most frequent failure.
+        """Name patterns of the driver's packages, which unattended-upgrades must not upgrade: the loaded module would
+        no longer match the libraries.
         """
         return (*(f"{name}$" for name in self.packages), *(f"{name}-[0-9]" for name in self.precompiled_names))
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Disk space for the driver. The installer unpacks in the work directory, and a rebuilt initramfs needs space
-        in /boot.
-        """
+        """Disk space for the driver: the installer's work directory, and /boot for a rebuilt initramfs."""
         places = {WORK: 5, "/usr": 5, CACHE: 1, "/var/lib/dkms": 1, BOOT: 0}
         if self.packages:
             places = {"/usr": 2, "/var/cache/apt": 1, "/var/lib/dkms": 1, BOOT: 0}

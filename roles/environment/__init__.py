@@ -16,19 +16,16 @@ COMMAND = "/usr/local/lib/hostwright/cuda-command"
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Variables of the role ``environment``. The directories follow from the stack."""
+    """Variables of the role ``environment``."""
 
     #: tools that users can run without a login shell. TensorFlow's XLA runs ptxas and fatbinary.
     tools: tuple[str, ...] = ("nvcc", "ptxas", "fatbinary", "nvlink", "cuobjdump", "nvdisasm")
-    #: directory for links to the tools. No other directory is on every user's PATH; cron's PATH has only this one and
-    #: /bin.
+    #: directory for links to the tools. No other one is on every user's PATH and cron's.
     tools_directory: str = "/usr/bin"
 
 
 def opened(ctx: RoleContext) -> tuple[str, ...]:
-    """Return the libraries that programs must find: those that the host's frameworks load, else CUDA's runtime and
-    cuDNN.
-    """
+    """Return the libraries that programs must find: those of the host's frameworks, else CUDA's runtime and cuDNN."""
     cudnn = ctx.find(CudnnSection)
     layers = {"cuda", "cudnn"} if cudnn else {"cuda"}
     frameworks = [section for section in ctx.sections.values() if isinstance(section, EnvironmentSection)]
@@ -41,7 +38,7 @@ def opened(ctx: RoleContext) -> tuple[str, ...]:
 def environment(v: Environment, ctx: RoleContext) -> Iterator[Resource]:
     """Libraries are in the loader's cache, for all contexts; tools are in /usr/bin and on the path of login shells.
 
-    A variable in ``~/.bashrc`` reaches only one user's interactive shells; this role never edits users' files.
+    Users' own files are never edited.
     """
     cuda = ctx.section(CudaSection)
     prefix, series = cuda.prefix, cuda.series
@@ -50,7 +47,7 @@ def environment(v: Environment, ctx: RoleContext) -> Iterator[Resource]:
     conf = f"/etc/ld.so.conf.d/cuda-{series.replace('.', '-')}.conf"
 
     directories = (f"{prefix}/targets/x86_64-linux/lib", profiler)
-    # with an explicit ldconfig, because no other state checks whether the cache has the profiler's library
+    # explicit, because no other state checks the cache for the profiler's library
     yield File(conf, ctx.render("environment/ld.conf.j2", libraries=directories), then=(LDCONFIG,), lock=DPKG_LOCK)
     yield OneToolkitLoaded(conf)
     yield LoaderCache(opened(ctx), prefix, conf)

@@ -9,8 +9,7 @@ from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.environment import Environment, opened
 
 PTXAS = Snippet("environment", 'say ptxas "$(command -v ptxas)"')
-#: name prefixes of two libraries whose paths in the loader's cache represent those of all others
-OPENED = ("libcudart.", "libcudnn.")
+OPENED = ("libcudart.", "libcudnn.")  #: name prefixes of two libraries, whose paths represent those of all others
 
 
 def audit_values(v: Environment, ctx: RoleContext) -> Iterator[AuditValue]:

@@ -1,4 +1,4 @@
-"""Login files of hosts whose environments have CUDA wheels: no file of Hostwright puts a toolkit first."""
+"""Login files of hosts with CUDA wheels: no file of Hostwright puts a toolkit first."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ _OURS = Pattern(
 class NoToolkitAtLogin(Resource):
     """No login file of Hostwright puts a toolkit into ``LD_LIBRARY_PATH`` before the libraries of wheels.
 
-    The role ``environment`` wrote the login file for an earlier stack. That stack's toolkit, with its file in
-    ``/etc/ld.so.conf.d``, is kept for the environments of that stack. A rollback writes the login file again. Files
-    that Hostwright did not write are kept.
+    The role ``environment`` wrote the file for an earlier stack. The toolkit itself is kept, and so are files that
+    Hostwright did not write.
     """
 
     path: str = LOGIN_FILE
@@ -41,7 +40,6 @@ class NoToolkitAtLogin(Resource):
         )
 
     def removal(self) -> tuple[Resource, ...]:
-        """Return nothing: only the role ``environment`` writes this file."""
         return ()
 
 

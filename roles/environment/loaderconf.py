@@ -1,8 +1,6 @@
 """Loader configuration: only the current stack's file of Hostwright remains in ``/etc/ld.so.conf.d``.
 
-Toolkits are installed side by side under ``/usr/local``. The previous toolkit is kept for a rollback, but its loader
-file must be removed: both toolkits have libraries of the same soname, and the loader uses the one that it finds first.
-A rollback restores the file.
+The previous stack's toolkit is kept for a rollback, but not its loader file: the loader would find libraries of both.
 """
 
 from __future__ import annotations
@@ -17,8 +15,7 @@ _NAME = Pattern(r"cuda-[0-9]{1,9}-[0-9]{1,9}[.]conf")
 
 DIRECTORY = "/etc/ld.so.conf.d"
 
-#: Prints the files in ``$folder`` except ``$keep`` that have exactly the lines which the role environment writes for a
-#: toolkit. A file with other lines, or of a package, belongs to someone else.
+#: Prints the files in ``$folder`` except ``$keep`` with exactly the lines that the role environment writes.
 _OURS = """\
 for file in "$folder"/cuda-[0-9]*-[0-9]*.conf; do
   [ -f "$file" ] && [ ! -L "$file" ] && [ "$file" != "$keep" ] || continue
@@ -53,7 +50,6 @@ class OneToolkitLoaded(Resource):
         )
 
     def removal(self) -> tuple[Resource, ...]:
-        """Return nothing, because a host without Hostwright's toolkit does not need the removed files."""
         return ()
 
     def _ours(self, path: str) -> bool:

@@ -9,13 +9,13 @@ from pathlib import Path
 from hostwright.resources import Probe
 from hostwright.roles import Pattern, sh_file
 
-MOST_S = 5  #: maximum seconds for running all start files; our choice. Those of a fresh Debian take 10 ms.
-#: shell function ``has``, which prints the stack's libraries in a directory
+MOST_S = 5  #: maximum seconds for running all start files: our choice. A fresh Debian's take 10 ms.
+#: shell function ``has``: prints the stack's libraries in a directory
 HAS = (Path(__file__).parent / "has.sh").read_text(encoding="utf-8")
 _TRACE = (Path(__file__).parent / "trace.sh").read_text(encoding="utf-8")
 
-#: prints ``+hostwright FILE:LINE: NAME=VALUE`` for each assignment of a path, and ``has PATH`` for each library in the
-#: directories of the final paths
+#: prints ``+hostwright FILE:LINE: NAME=VALUE`` for each assignment of a path, and ``has PATH`` for each library on the
+#: final paths
 LOGIN = Probe(HAS + sh_file(__file__, "login.sh", trace=_TRACE, most_s=MOST_S), cap_bytes=128 * 1024)
 
 _SET = Pattern(r"\++hostwright (/[^:]+:[0-9]+): (?:export |declare -x )?(PATH|LD_LIBRARY_PATH)='?([^']*)'?")
@@ -31,7 +31,6 @@ class PathSetting:
 
     @property
     def directories(self) -> tuple[str, ...]:
-        """Directories of the assigned path, in order."""
         return tuple(part.rstrip("/") for part in self.value.split(":") if part)
 
     def __str__(self) -> str:
@@ -39,7 +38,7 @@ class PathSetting:
 
 
 def settings(answer: str, name: str) -> tuple[PathSetting, ...]:
-    """Return the assignments of the variable ``name`` in the start files, in the order of execution.
+    """Return the assignments of the variable ``name`` in the start files, in order of execution.
 
     >>> str(settings("+hostwright /etc/profile.d/zz.sh:1: export PATH=/bin", "PATH")[-1])
     '/etc/profile.d/zz.sh:1: PATH=/bin'
@@ -56,8 +55,7 @@ def last(found: tuple[PathSetting, ...], that: Callable[[PathSetting], bool]) ->
 def setter(answer: str, name: str, directory: str, tools: str = "") -> PathSetting | None:
     """Return the assignment that puts ``directory`` before the toolkit's directory ``tools`` on the path ``name``.
 
-    If the final path lacks ``tools``, return the last assignment whose path lacks ``tools``; else the last assignment
-    with ``directory``.
+    If the final path lacks ``tools``, return the last assignment without it; else the last one with ``directory``.
     """
     found = settings(answer, name)
     if name == "PATH" and found and tools not in found[-1].directories:

@@ -14,7 +14,7 @@ from hostwright.standard.roles.jax.section import JaxSection
 def jax(v: EnvironmentVariables, ctx: RoleContext) -> Iterator[Resource]:
     """Venv with JAX, its CUDA plugin and CUDA's libraries, each package at its pinned version.
 
-    The host provides only the driver: the plugin opens CUDA's libraries in the venv by path.
+    The host provides only the driver: the plugin loads CUDA's libraries from the venv.
     """
     section = ctx.section(JaxSection)
     yield from beside_wheels(section)

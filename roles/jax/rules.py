@@ -1,6 +1,6 @@
 """Compatibility rules for JAX: Python versions of its releases, and drivers and GPUs of its CUDA plugins.
 
-To add a release, add a row to the table. All refusals and suggestions follow from it.
+To add a release, add a row to the table.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ JAXES = (
     JaxRow("0.11", "0.11.0", python_range(12, 14)),
     JaxRow("0.12", "0.12.0.1", python_range(12, 14)),
 )
-#: CUDA release of the plugin → GPU code in the plugin since JAX 0.7
+#: CUDA release of the plugin → its GPU code since JAX 0.7
 CODES = {
     "12": Codes(capabilities("5.0 6.0 7.0 8.0 9.0 10.0"), ptx=(12, 0)),
     "13": Codes(capabilities("7.5 8.0 9.0 10.0 11.0"), ptx=(12, 0)),
 }
 FIRST_CODES = "0.7"
-#: GPU code in early plugins for CUDA 12, and the first JAX release with other code. The early code reportedly runs on
-#: B200 (Proteina-Complexa #59).
+#: GPU code in earlier plugins for CUDA 12, and the first JAX release with other code. B200 reportedly runs the code
+#: (Proteina-Complexa #59).
 EARLY, EARLY_END = Codes(capabilities("5.0 6.0 7.0 8.0 9.0")), "0.4.38"
 READ = "cuobjdump of jaxlib 0.4.30 (HuRo #3)"
 
@@ -101,7 +101,7 @@ def processor_has_avx(avx: bool, jax: str, stack: Stack) -> Misfit | None:
 
 RULES = (
     processor_has_avx,
-    memory_is_enough,  # importing JAX needs memory
+    memory_is_enough,
     disk_is_enough,
     is_known,
     runs_on_the_python,

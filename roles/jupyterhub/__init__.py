@@ -16,9 +16,8 @@ from hostwright.standard.roles.workspaces.declared.gpus import Gpus, is_mig
 from hostwright.standard.roles.workspaces.declared.promises import PortRange
 
 VERSION = "5.5.4"
-HOME = "/opt/hostwright-jupyterhub"  #: symbolic link to JupyterHub's venv
-#: directory of the cookie secret, the database and root's files for each user; readable by root only
-STATE = "/var/lib/hostwright/jupyterhub"
+HOME = "/opt/hostwright-jupyterhub"
+STATE = "/var/lib/hostwright/jupyterhub"  #: directory of the cookie secret, the database and root's files for each user
 UNIT = "hostwright-jupyterhub.service"
 PATH = "/jupyterhub"  #: prefix of the hub's URL paths
 
@@ -43,17 +42,17 @@ class Jupyterhub:
     #: default image
     image: Image = ""
     pull: bool = False  #: true: the host may pull a missing image from its registry
-    #: GPUs for users' Jupyter servers: indexes from ``nvidia-smi -L``, or UUIDs; workspaces cannot use these GPUs
+    #: GPUs for users' Jupyter servers: indexes from ``nvidia-smi -L``, or UUIDs; workspaces cannot use them
     gpus: Gpus = ()
     gpus_each: Annotated[int, Field(ge=1, le=64)] = 1  #: number of GPUs that one user can take at once
     shared: bool = False  #: true: several users can share a GPU
-    cpus: Cpus | None = None  #: number of CPUs of each user's Jupyter server; empty: all CPUs of the host
+    cpus: Cpus | None = None  #: number of CPUs of each user's Jupyter server; empty: all
     memory: Size | None = None  #: memory limit of each user's Jupyter server; empty: all memory of the host
     shm: Size = "1g"  #: size of shared memory (/dev/shm) in each server
-    pids: Pids = 4096  #: maximum number of processes and threads of each server
+    pids: Pids = 4096  #: maximum number of processes and threads in each server
     admins: tuple[UserName, ...] = ()  #: users who can list and stop the servers of all users
     idle_minutes: Count = 0  #: minutes without activity after which a user's server is stopped; 0: never
-    #: range of ports on the host's loopback interface for users' servers
+    #: range of loopback ports on the host for users' servers
     ports: Annotated[str, AfterValidator(_range)] = "30000-32767"
     #: subnet for users' containers, used only inside the host
     network: Annotated[str, AfterValidator(_network)] = "172.30.250.0/24"

@@ -26,7 +26,7 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.10", "3.9", "3.8")
 PROGRAM = "/usr/local/lib/hostwright/jupyterhub"
 NGINX = "nginx.service"
 PAM = "hostwright-jupyterhub"
-#: nginx includes LIMITS in its http block, and LOCATIONS in the server block of the role ``proxy``.
+#: files that nginx includes: LIMITS in its http block, and LOCATIONS in the server block of the role ``proxy``
 LIMITS, LOCATIONS = (
     "/etc/nginx/conf.d/hostwright-jupyterhub.conf",
     "/etc/nginx/hostwright-workspaces.d/jupyterhub.conf",
@@ -69,8 +69,8 @@ def states(v: Jupyterhub, ctx: RoleContext) -> Iterator[Resource]:
 def users_of(v: Jupyterhub, ctx: RoleContext) -> tuple[HubUser, ...]:
     """Return the users who may log in, each with the port of their Jupyter server.
 
-    A user who left keeps the port while the range has free ports: the user's server may still run, and nginx must not
-    route another user to that server.
+    A user who left keeps the port while other ports are free: nginx must not route another user to a server that still
+    runs.
     """
     declared = _workspaces(ctx)
     ports = PortRange.read(v.ports)
@@ -117,7 +117,7 @@ def _image(v: Jupyterhub, ctx: RoleContext) -> HubImage:
 
 
 def _inside(python: str) -> tuple[str, ...]:
-    """Return the pinned packages that a user's Jupyter server needs: all packages except the hub's own."""
+    """Return the pinned packages of a user's Jupyter server: all except the hub's own."""
     hub = {"docker", "dockerspawner", "escapism", "jupyterhub-idle-culler"}
     return tuple(name for name in _recipe(python).pins if name not in hub)
 

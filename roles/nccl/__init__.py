@@ -1,4 +1,4 @@
-"""NCCL, with which the GPUs of a job exchange data. It is built for the stack's CUDA and installed once per host."""
+"""NCCL, with which the GPUs of a job exchange data, built for the stack's CUDA and installed once per host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, LIBRARY, PACKAGE, NcclSection
 
 SECOND = "two NCCLs in the loader's path: a program may load another NCCL than it was built with"
-#: the distribution's file that names the directory ``HOME`` to the loader
+#: the distribution's file that adds ``HOME`` to the loader's directories
 CONF = "/etc/ld.so.conf.d/x86_64-linux-gnu.conf"
 
 
@@ -19,7 +19,7 @@ CONF = "/etc/ld.so.conf.d/x86_64-linux-gnu.conf"
 class Nccl:
     """Variables of the role ``nccl``; version and packages come from the stack."""
 
-    #: directories of the loader, besides the toolkit's, in which an NCCL that belongs to no package is moved aside
+    #: directories of the loader, besides the toolkit's, in which an NCCL without a package is moved aside
     loader_directories: tuple[str, ...] = ("/usr/local/lib/x86_64-linux-gnu", "/usr/lib", "/usr/local/lib")
 
 
@@ -27,8 +27,7 @@ class Nccl:
 def nccl(v: Nccl, ctx: RoleContext) -> Iterator[Resource]:
     """Library and header at the stack's version, held; no other NCCL precedes them.
 
-    TensorFlow's wheels contain their own NCCL. The NCCL of this role is for programs that are compiled on the host,
-    such as Horovod and nccl-tests.
+    This NCCL is for programs compiled on the host, such as Horovod. TensorFlow's wheels contain their own.
     """
     wanted, stack = ctx.section(NcclSection), ctx.stack
     toolkit = f"{ctx.section(CudaSection).prefix}/targets/x86_64-linux/lib"

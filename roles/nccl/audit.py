@@ -1,4 +1,4 @@
-"""Values of NCCL that audits compare."""
+"""Audit values of NCCL."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Failures of NCCL: a build for another CUDA, a second NCCL, packages without holds, and programs that do not find
-NCCL.
-"""
+"""Failures of NCCL: a build for another CUDA, a second NCCL, packages without holds, and a library not found."""
 
 from __future__ import annotations
 
@@ -14,8 +12,7 @@ from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, PACKAGE, N
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Prints the paths of ``libnccl.so.2`` in the order of the loader's cache, with the links of their directories
-#: resolved.
+#: Prints the paths of ``libnccl.so.2`` in the order of the loader's cache, with links resolved.
 COPIES = Probe(
     r"""all=$(/sbin/ldconfig -p) || exit 1
 printf '%s\n' "$all" | sed -n 's/^[[:space:]]*libnccl\.so\.2 (libc6,x86-64[^)]*) => //p' | while read -r path; do
@@ -25,9 +22,7 @@ done"""
 
 
 def other_build(ctx: AuditContext) -> Iterator[str]:
-    """``libnccl2`` or ``libnccl-dev`` is installed at another version than the stack's: another release, or for another
-    CUDA.
-    """
+    """``libnccl2`` or ``libnccl-dev`` is installed at another version than the stack's."""
     exact = ctx.section(NcclSection).package_version
     for name in (PACKAGE, DEVELOPMENT):
         package = ctx.packages.get(name)

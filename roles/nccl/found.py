@@ -1,4 +1,4 @@
-"""Copies of NCCL found on a host, whatever installed them: system libraries, copies near a toolkit, wheels."""
+"""Copies of NCCL found on a host, from any source: system libraries, copies near a toolkit, wheels."""
 
 from __future__ import annotations
 

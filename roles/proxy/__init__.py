@@ -18,7 +18,7 @@ UNIT = "nginx.service"
 CONF = "/etc/nginx/conf.d/hostwright-workspaces.conf"
 STATE = "/var/lib/hostwright/proxy"  #: directory of the proxy's certificate authority and its signed certificate
 TOKENS = f"{STATE}/tokens.conf"  #: file with access tokens for workspaces of the kinds in ``GATED``
-GATED = ("tensorboard",)  #: workspace kinds whose own web server checks no token, so that nginx checks it
+GATED = ("tensorboard",)  #: workspace kinds whose access tokens nginx checks
 SERVED = ("jupyter", *GATED)  #: workspace kinds with a web page
 _PEOPLE = "proxy_people_domain"
 
@@ -35,15 +35,14 @@ class Proxy:
     listen: tuple[Listen, ...] = ("443",)
     #: further names and addresses by which browsers reach the host
     names: tuple[Name, ...] = ()
-    #: domain whose subdomains serve users' pages, so that each user has a separate web origin: with gpu01.example.org,
-    #: alice has https://alice.gpu01.example.org. DNS must resolve these names to the host. Empty: all pages share one
-    #: name
+    #: domain whose subdomains serve users' pages, so that each user has a separate web origin. With gpu01.example.org,
+    #: alice has https://alice.gpu01.example.org, which DNS must resolve to the host. Empty: all pages share one name
     people_domain: Name | Annotated[str, Field(pattern="^$")] = ""
     #: path on the host of a certificate with its chain; empty: the host creates a certificate
     certificate: HostPath | Annotated[str, Field(pattern="^$")] = ""
     key: HostPath | Annotated[str, Field(pattern="^$")] = ""  #: path on the host of the certificate's private key
-    #: URL of an ACME directory, such as https://acme-v02.api.letsencrypt.org/directory. With a URL, you accept the
-    #: authority's terms. The authority must reach each of ``names`` on port 80
+    #: URL of an ACME directory, such as https://acme-v02.api.letsencrypt.org/directory, whose terms you accept. The
+    #: authority must reach each of ``names`` on port 80
     acme: Annotated[str, Field(pattern=r"^(https://[A-Za-z0-9.:-]{1,253}(/[A-Za-z0-9._~/-]{0,500})?)?$")] = ""
     #: email address for the authority's notices, such as of an expiring certificate
     acme_contact: Annotated[str, Field(pattern=r"^([A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,253})?$")] = ""
@@ -83,7 +82,7 @@ def served(ctx: RoleContext) -> tuple[Workspace, ...]:
 def names_of_people(v: Proxy, spaces: Sequence[Workspace]) -> dict[str, tuple[Workspace, ...]]:
     """Map the host name for each user's pages to the user's workspaces; empty without ``people_domain``.
 
-    Raises ``InputError`` for a name that is not a valid host name, or is a name of the host.
+    Raises ``InputError`` for an invalid host name, or a name of the host itself.
     """
     if not v.people_domain:
         return {}

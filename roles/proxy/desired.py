@@ -57,6 +57,6 @@ def states(v: Proxy, ctx: RoleContext) -> Iterator[Resource]:
 
 
 def _check() -> str:
-    """Return a check command: ``nginx -t`` in a mount namespace that has the new file at the configuration's path."""
+    """Return a command that runs ``nginx -t`` in a mount namespace with the new configuration file."""
     program = sh_file(__file__, "states/sh/tried.sh", conf=CONF)
     return sh("unshare -m -- sh -euc %s sh", program).replace("%", "%%") + " %s"

@@ -1,6 +1,6 @@
 """Compatibility rules for PyTorch: Python, CUDA and GPUs that its wheels on the package index support.
 
-To add a release, add a row to the table. All refusals and suggestions follow from it.
+To add a release, add a row to the table.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _on_gpus(torch: str) -> str:
 
 
 RULES = (
-    memory_is_enough,  # importing PyTorch needs memory
+    memory_is_enough,
     disk_is_enough,
     is_known,
     has_a_wheel_for_the_python,

@@ -15,15 +15,14 @@ from hostwright.standard.roles.driver.states.gpu_use import reloading
 from hostwright.standard.roles.registry.authority import authority_of
 
 UNIT = "docker-registry.service"
-#: path of the registry's configuration. The package's own file is not used: it requires passwords and has no TLS.
+#: path of the registry's configuration; the package's own requires passwords and has no TLS
 CONF = "/etc/docker/registry/hostwright.yml"
 DROP_IN = f"/etc/systemd/system/{UNIT}.d/hostwright.conf"
 STATE = "/var/lib/hostwright/registry"  #: directory of the registry's certificate authority and its signed certificate
 IMAGES = "/var/lib/docker-registry"
 ACCOUNT = "docker-registry"
 
-#: host name or IPv4 address with a port, as the first part of image names. Without a dot or port, Docker reads it as
-#: part of a path
+#: host name or IPv4 address with a port. Without a dot or port, Docker reads it as part of an image's path.
 At = Annotated[str, Field(pattern=r"^([a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?:[1-9][0-9]{0,4})?$")]
 
 
@@ -35,7 +34,9 @@ def _authority(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """Variables of the role ``registry``: ``at`` and ``authority`` for all hosts, ``serve`` for the registry's host."""
+    """Variables of the role ``registry``: ``at`` and ``authority`` for all hosts, the others for the registry's
+    host.
+    """
 
     at: At = ""  #: name and port by which the hosts reach the registry: ``reg01:5000``
     serve: bool = False  #: true: the registry runs on this host
@@ -56,12 +57,10 @@ class Registry:
 
     @property
     def name(self) -> str:
-        """Name or address of the registry's host."""
         return self.at.rpartition(":")[0]
 
     @property
     def port(self) -> int:
-        """Port on which the registry listens."""
         return int(self.at.rpartition(":")[2])
 
     @property
@@ -71,7 +70,6 @@ class Registry:
 
     @property
     def serves_images(self) -> bool:
-        """Whether the registry runs on this host."""
         return self.serve
 
     @property

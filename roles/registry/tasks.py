@@ -1,4 +1,4 @@
-"""Task ``registry.trust``. Imports its implementation when it runs."""
+"""Task ``registry.trust``. Its implementation is imported on first use."""
 
 from __future__ import annotations
 

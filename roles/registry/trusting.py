@@ -24,7 +24,7 @@ from hostwright.standard.roles.registry import STATE, Registry
 from hostwright.standard.roles.registry.authority import authority_of
 
 ROLE, VARIABLE = "registry", "registry_authority"
-FILE = "registry-authority.yml"  #: file in the inventory that only this task writes
+FILE = "registry-authority.yml"
 _HEAD = (
     f"# Written by {Command('registry.trust')}: hosts that pull from the registry believe this authority. "
     "It is no secret.\n"
@@ -79,8 +79,8 @@ def trust(request: Request) -> int:
 
 
 def _place(fleet: Fleet) -> Path:
-    """Return the path of ``FILE`` in the inventory. Raises ``InputError`` if the file exists and this task did not
-    write it.
+    """Return the path of ``FILE`` in the inventory. Raises ``InputError`` if this task did not write an
+    existing file.
     """
     if not fleet.path.is_dir():
         sentence = f"not a directory; {FILE} is written to an inventory that is a directory"

@@ -16,8 +16,7 @@ RESULT = "/var/lib/hostwright/selfaudit.json"
 METRICS = "hostwright.prom"
 SERVICE, TIMER = "hostwright-selfaudit.service", "hostwright-selfaudit.timer"
 UNITS = "/etc/systemd/system"
-#: file with the time of the timer's last run, from which systemd detects a missed run
-STAMP = f"/var/lib/systemd/timers/stamp-{TIMER}"
+STAMP = f"/var/lib/systemd/timers/stamp-{TIMER}"  #: file with the time of the timer's last run
 CALENDAR = "sed -n 's/^OnCalendar=//p' %s | xargs -d '\\n' env SYSTEMD_COLORS=0 systemd-analyze calendar"
 
 
@@ -26,8 +25,7 @@ class Selfaudit:
     """Variables of the role ``selfaudit``."""
 
     on_calendar: str = "daily"  #: schedule in systemd's calendar syntax: hourly, daily, "Mon *-*-* 04:00"
-    #: maximum random delay of the comparison, so that not all hosts run it at the same time
-    randomized_delay: str = "1h"
+    randomized_delay: str = "1h"  #: maximum random delay of the comparison, so that hosts do not all run it at once
     #: directory of node_exporter's textfile collector; empty: no metrics
     textfile_directory: str = "/var/lib/prometheus/node-exporter"
 
@@ -41,11 +39,11 @@ def selfaudit(v: Selfaudit, ctx: RoleContext) -> Iterator[Resource]:
         ctx.render, "selfaudit/selfaudit.sh.j2", stack=ctx.stack.name, checks=check_lines(values),
         questions=user_program(values), json=sh("%s", RESULT), metrics=sh("%s", metrics),
     )  # fmt: skip
-    # identifies the program version that wrote a result
+    # identifies the program version of a result
     edition = hashlib.sha256(program(edition="").encode()).hexdigest()[:12]
     yield File(PROGRAM, program(edition=edition), mode="755", check="sh -n %s")
 
-    if metrics:  # created only if missing, because the collector's package changes its owner
+    if metrics:  # only if missing, because the collector's package changes the owner
         missing = Answers(Probe(sh("test ! -e %s", v.textfile_directory)))
         yield When(missing, Directory(v.textfile_directory))
     folders = (RESULT.rpartition("/")[0], *([v.textfile_directory] if metrics else []))

@@ -16,10 +16,9 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 def tensorflow(v: EnvironmentVariables, ctx: RoleContext) -> Iterator[Resource]:
     """Venv with TensorFlow, for a Python that this TensorFlow has wheels for, with each package at its pinned version.
 
-    The Python is the host's, or comes with the stack if the distribution has no suitable Python. Without the pins, pip
-    installs numpy 2 and protobuf 4, with which TensorFlow 2.9.0 cannot be imported. CUDA and cuDNN come from the
-    loader's path (role ``environment``) or from pinned wheels. Therefore this role runs in parallel with the roles of
-    CUDA and cuDNN.
+    The Python is the host's, or the stack's if the distribution has none that fits. Without the pins, pip installs
+    numpy 2 and protobuf 4, with which TensorFlow 2.9.0 cannot be imported. Installing it needs neither CUDA nor cuDNN,
+    so their roles run in parallel.
     """
     section = ctx.section(TensorflowSection)
     yield from beside_wheels(section)

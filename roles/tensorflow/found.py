@@ -1,4 +1,4 @@
-"""Finder of all venvs with TensorFlow on a host, including those that Hostwright did not create."""
+"""Finder of all venvs with TensorFlow on a host, whether or not Hostwright created them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Compatibility rules for TensorFlow: Python, CUDA, cuDNN and GPUs of its wheels, and the packages that they import.
 
-To add a release, add a row to the table. All refusals and suggestions follow from it.
+To add a release, add a row to the table.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 TF_TABLE = "TensorFlow's tested build configurations (tensorflow.org/install/source)"
 FIRST_WITH_WHEELS = "2.14"
 BUILD_INFO = "the wheel's build_info"
-#: Sources of the wheels' limit on Blackwell: the driver compiles Hopper's PTX, and TensorFlow then fails with
-#: CUDA_ERROR_INVALID_PTX or CUDA_ERROR_INVALID_HANDLE.
+#: Sources of the wheels' limit on Blackwell: the driver compiles Hopper's PTX, and TensorFlow then fails.
 BLACKWELL = "the wheel's build_info; tensorflow/tensorflow#89272, #99592, #101746, #103531, #111958"
 
 
@@ -40,9 +39,9 @@ class TensorFlowRow:
     codes: Codes
 
 
-#: GPU code of the wheels; from the build_info of 2.9.0, 2.9.3, 2.10.1, 2.11.1 and 2.12.1
+#: GPU code of the wheels, from the build_info of 2.9 to 2.12
 KEPLER = Codes(capabilities("3.5 5.0 6.0 7.0 7.5"), (8, 0))
-#: GPU code of the wheels, from the build_info of the release in each row below
+#: GPU code of the wheels, from the build_info of the releases below
 TO_HOPPER = Codes(capabilities("6.0 7.0 8.0 8.9"), (9, 0), (9, 0))
 
 TENSORFLOWS = (
@@ -70,8 +69,7 @@ TENSORFLOWS = (
 )
 
 _NUMPY = "wheels built against numpy 1 do not import with numpy 2"
-#: package → first version that breaks the import of TensorFlow's wheels, the reason, and its source. ``LATER_LIMITS``
-#: has the limits of later series.
+#: package → first version that breaks the import of TensorFlow's wheels, the reason, and its source
 IMPORT_LIMITS = {
     "numpy": ("2", _NUMPY, "measured with TensorFlow 2.9.0"),
     "protobuf": (
@@ -89,8 +87,7 @@ def _wants(release: str, **limits: str) -> dict[str, tuple[str, str, str]]:
     }
 
 
-#: TensorFlow series → limits of its wheels that differ from ``IMPORT_LIMITS``. An empty limit means that no version is
-#: too new.
+#: TensorFlow series → limits of its wheels that replace ``IMPORT_LIMITS``; empty: no limit
 LATER_LIMITS = {
     "2.12": _wants("2.12.1", protobuf="5"),
     "2.13": _wants("2.13.1", numpy="1.24.4", protobuf="5"),
@@ -189,9 +186,7 @@ def driver_compiles_its_ptx(
     tensorflow_section: TensorflowSection | None = None,
     cuda: str = "",
 ) -> Misfit | None:
-    """The driver can compile the PTX: compiled code runs on any driver of the toolkit's major version, but PTX needs a
-    driver as new as the toolkit.
-    """
+    """The driver can compile the wheel's PTX, for which it must be as new as the toolkit."""
     row = row_of(tensorflow)
     toolkit = row.cuda if row and _brings_cuda(tensorflow_section) else cuda
     full, floor = DRIVER_FLOORS.get(toolkit) or PTX_FLOORS.get(toolkit), CUBIN_FLOORS.get(toolkit.partition(".")[0])
@@ -237,7 +232,7 @@ def constraints_keep_its_import(tensorflow_section: TensorflowSection) -> Iterat
                 )
 
 
-@lru_cache(maxsize=32)  # the rules run for a stack and for each of its hosts; parsing a file with 180 pins takes 10 ms
+@lru_cache(maxsize=32)  # runs for a stack and each of its hosts; parsing 180 pins takes 10 ms
 def _pins(constraints: str) -> Mapping[str, Version]:
     """Return the packages that a constraints file pins with ``==``."""
     pins = {}
@@ -254,7 +249,7 @@ def _pins(constraints: str) -> Mapping[str, Version]:
 
 RULES = (
     processor_has_avx,
-    memory_is_enough,  # importing TensorFlow needs memory
+    memory_is_enough,
     disk_is_enough,
     is_known,
     has_a_wheel_for_the_python,

@@ -1,4 +1,4 @@
-"""TensorRT, which TensorFlow opens for TF-TRT. It is installed once per host, in its own directory."""
+"""TensorRT, which TensorFlow loads for TF-TRT, installed once per host in its own directory."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Tensorrt:
 
 @role(needs=["cuda", "cudnn"], after=["environment"], short="trt")
 def tensorrt(v: Tensorrt, ctx: RoleContext) -> Iterator[Resource]:
-    """The archive's libraries and headers, the runtime compiler with which they were linked, and their directories on
-    the loader's path.
+    """The archive's libraries and headers, the runtime compiler that they need, and their directories on the loader's
+    path.
 
-    The role is optional: a TensorFlow that cannot open TensorRT logs that, and works.
+    The role is optional: TensorFlow also works without TensorRT.
     """
     wanted, stack = ctx.section(TensorrtSection), ctx.stack
     major, nvrtc = wanted.major, wanted.nvrtc
@@ -56,7 +56,7 @@ def tensorrt(v: Tensorrt, ctx: RoleContext) -> Iterator[Resource]:
         ),
         scratch=f"{wanted.prefix}.hostwright-new",
     )
-    # only the loader file below makes the loader search this directory, even if other parts of that CUDA are installed
+    # only the loader file below adds this directory to the loader's path
     compiler = f"{nvrtc.libraries}/{nvrtc.library}"
     yield DebFile(stack.artifact(nvrtc.artifact), nvrtc.package, nvrtc.version, file=compiler)
     yield File(CONF, f"{home}\n{nvrtc.libraries}\n", then=("/sbin/ldconfig",), lock=DPKG_LOCK)

@@ -1,4 +1,4 @@
-"""Values of TensorRT that audits compare."""
+"""Audit values of TensorRT."""
 
 from __future__ import annotations
 

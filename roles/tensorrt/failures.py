@@ -1,6 +1,6 @@
 """Failures of TensorRT: a missing runtime compiler, a second TensorRT, and messages of programs.
 
-A TensorFlow that does not find TensorRT is not a failure: it logs that it cannot open TensorRT, and works.
+A missing TensorRT is not a failure: TensorFlow works without it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from hostwright.standard.roles.tensorrt.section import TensorrtSection
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Prints name and path of each library of TensorRT and NVRTC in the order of the loader's cache, with the links of its
-#: directory resolved.
+#: Prints name and path of each TensorRT and NVRTC library in the order of the loader's cache, with links resolved.
 LOADED = Probe(
     r"""all=$(/sbin/ldconfig -p) || exit 1
 name='lib(nvinfer|nvinfer_plugin|nvrtc)\.so\.[0-9.]+'

@@ -1,6 +1,4 @@
-"""Copies of TensorRT found on a host, whatever installed them: in a directory of their own, system libraries,
-wheels.
-"""
+"""Copies of TensorRT found on a host, from any source: in own directories, system libraries, wheels."""
 
 from __future__ import annotations
 

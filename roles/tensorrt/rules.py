@@ -1,6 +1,4 @@
-"""Compatibility rules for TensorRT: the CUDA and cuDNN for which its archives are built, and the TensorFlow that opens
-it.
-"""
+"""Compatibility rules for TensorRT: the CUDA and cuDNN of its archives, and the TensorFlow that loads it."""
 
 from __future__ import annotations
 
@@ -21,8 +19,8 @@ class TensorrtRow:
 
 TENSORRTS = {"7.2.3.4": TensorrtRow(("11.1", "11.2"), "8.1")}
 
-#: series of TensorFlow → TensorRT version with which its wheel was linked. TensorFlow opens TensorRT by a name with
-#: this major version. That was measured with 2.9.0; 2.10 and 2.11 open the same name.
+#: TensorFlow series → TensorRT version with which its wheel was linked, measured with 2.9.0. 2.10 and 2.11 load the
+#: same file name.
 LINKED = dict.fromkeys(("2.9", "2.10", "2.11"), "7.2.2")
 
 
@@ -50,8 +48,8 @@ def is_for_the_cudnn(tensorrt: str, cudnn: str) -> Misfit | None:
 
 
 def is_what_tensorflow_opens(tensorrt: str, tensorflow: str) -> Misfit | None:
-    """Check that TensorRT has the major version that TensorFlow opens, and at least the version that TensorFlow was
-    linked with.
+    """Check that TensorRT has the major version that TensorFlow loads, and at least the version that it was linked
+    with.
     """
     linked = LINKED.get(series(tensorflow))
     if linked and tensorrt.partition(".")[0] == linked.partition(".")[0] and version(tensorrt) >= version(linked):

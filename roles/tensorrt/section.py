@@ -42,11 +42,10 @@ class NvrtcPackage(StackPart):
 
 
 class TensorrtSection(Section):
-    """TensorRT from NVIDIA's archive, installed in its own directory.
+    """TensorRT from NVIDIA's archive, installed in its own directory. NVIDIA's packages require packages of cuDNN.
 
-    NVIDIA's packages of TensorRT require the packages of cuDNN, but the role ``cudnn`` installs cuDNN from an archive.
-    ``nvrtc``: the runtime compiler with which TensorRT was linked. TensorRT 7.2 opens the compiler of CUDA 11.1, even
-    with CUDA 11.2.
+    ``nvrtc``: the runtime compiler with which TensorRT was linked. TensorRT 7.2 loads that of CUDA 11.1, even with CUDA
+    11.2.
     """
 
     vendor: ClassVar = "NVIDIA"
@@ -71,7 +70,7 @@ class TensorrtSection(Section):
 
     @property
     def library_version(self) -> str:
-        """Suffix of the file names of the libraries, to which the links lead: ``7.2.3``."""
+        """Version suffix of the libraries' file names: ``7.2.3``."""
         return ".".join(self.version.split(".")[:3])
 
     @property

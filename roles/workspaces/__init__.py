@@ -46,7 +46,7 @@ class Workspaces:
     ports: Annotated[str, AfterValidator(_range)] = "20000-29999"
     #: date of the package updates in images of ssh workspaces, such as 2026-11-23; a new date rebuilds these images
     refreshed: Annotated[str, Field(pattern=r"^[0-9-]*$")] = ""
-    #: image for the proofs of TensorFlow in a container; empty: the tensorflow image that most workspaces of the host
+    #: image for the proofs of TensorFlow in a container; empty: the TensorFlow image that most workspaces of the host
     #: use, else the default image if it has TensorFlow
     proved_image: Image | None = None
     per_user: WorkspaceLimits = field(

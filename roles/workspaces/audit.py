@@ -10,7 +10,6 @@ from hostwright.standard.roles.workspaces.desired import runs_of
 from hostwright.standard.roles.workspaces.states.access import KEPT
 from hostwright.standard.roles.workspaces.states.running import digest
 
-#: audit value of the firewall rules, also while Docker is stopped
 NETWORKS = Snippet(
     "networks",
     f"lost=$({KEPT.script})\nif [ -z \"$lost\" ]; then lost='kept out'; fi\nsay 'other hosts' \"$lost\"",
@@ -20,9 +19,8 @@ CONTAINERS = Snippet.beside(__file__, "audit_root.sh", "workspaces", root=True)
 
 
 def audit_values(v: Workspaces, ctx: RoleContext) -> Iterator[AuditValue]:
-    """Yield whether other hosts are kept out, and each declared workspace's state, definition and image.
-
-    The image has no expected value, because images may differ between hosts.
+    """Yield whether other hosts are kept out, and each declared workspace's state, definition and image. Images may
+    differ between hosts and have no expected value.
     """
     for runs in runs_of(v, ctx):
         name = runs.name

@@ -21,10 +21,9 @@ from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
 
 UNITS, BATCH_UNIT = "/etc/systemd/system", "hostwright-batch@.service"
-#: drop-in of docker.service that closes workspaces' networks to other hosts. A reboot removes the firewall rules, so
-#: that each start of Docker must set them.
+#: drop-in of docker.service that sets workspaces' firewall rules, which a reboot removes
 AT_DOCKERS_START = f"{UNITS}/docker.service.d/hostwright-workspaces.conf"
-BOX = "/run/hostwright-box"  #: directory in an ssh workspace for files that its start creates, owned by the user
+BOX = "/run/hostwright-box"  #: directory in an ssh workspace for files of its start, owned by the user
 
 
 def states(v: Workspaces, ctx: RoleContext) -> Iterator[Resource]:
@@ -68,9 +67,7 @@ def runs_of(v: Workspaces, ctx: RoleContext) -> tuple[WorkspaceRuns, ...]:
 
 
 def _after_mounted(runs: tuple[WorkspaceRuns, ...]) -> tuple[WorkspaceRuns, ...]:
-    """Order each workspace after the workspaces whose files it mounts, because the mounted files must exist first.
-    Workspaces that mount each other are ordered by name.
-    """
+    """Order each workspace after the workspaces whose files it mounts, then by name."""
     ordered: dict[str, WorkspaceRuns] = {}
 
     def add(state: WorkspaceRuns, above: tuple[str, ...] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Running workspaces by name, read from each host before an operation that would end them."""
+"""Running workspaces of hosts, for operations that would end them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hostwright.standard.roles.container.running import (
 from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 
-#: prints root's definitions of the host's workspaces, one per line
+#: prints root's definitions of workspaces, one per line
 DEFINITIONS = Probe(
     sh(
         "for file in %s/*/definition.json; do [ -f \"$file\" ] || continue; head -c 65536 -- \"$file\" | tr '\\n' ' ';"
@@ -37,9 +37,9 @@ DEFINITIONS = Probe(
 class _Space:
     """A running workspace."""
 
-    container: str  #: technical name of the workspace's container
-    name: str  #: name of the workspace, its user, and the number of its processes, as text
-    again: str  #: mechanism that restarts the workspace after its end; empty: none
+    container: str  #: name of the workspace's container
+    name: str  #: workspace, user and number of processes, as text
+    again: str  #: mechanism that restarts an ended workspace; empty: none
     has_gpu: bool
 
 

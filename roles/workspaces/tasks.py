@@ -14,8 +14,7 @@ _NAME = "the workspace's name"
 _ONLY_WRITE = f"write the inventory only; apply it later with {Command('provision', roles='workspaces')}"
 
 
-#: task options that set the fields of a workspace in the inventory. ``mount`` and ``env`` set the fields ``mounts`` and
-#: ``environment``.
+#: task options for a workspace's fields; ``mount`` and ``env`` set ``mounts`` and ``environment``
 _ENTRY = {
     "user": Option("owner: a name of workspaces_users", ""),
     "kind": Option("jupyter (the default), ssh, tensorboard or batch", ""),

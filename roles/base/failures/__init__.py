@@ -1,6 +1,6 @@
 """Failures of a host as a whole: disks, memory, hardware, kernel, boot and units.
 
-Failures of apt and dpkg, and of the networks that they need, are a separate family with its own page.
+Failures of apt and dpkg are a separate family with its own page.
 """
 
 from __future__ import annotations

@@ -16,26 +16,18 @@ if TYPE_CHECKING:
 
 DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
 LOCKS = (*DPKG_LOCKS, "/var/lib/apt/lists/lock", "/var/cache/apt/archives/lock")
-#: minimum age in seconds of a process whose lock is reported: our estimate. dpkg-query, or apt without a change, ends
-#: earlier.
-MOMENT_S = 10
-#: age in seconds from which such a process counts as stuck. Hostwright itself waits as long for a lock of apt
-#: (``resources.dpkg``).
-PATIENCE_S = 600
+MOMENT_S = 10  #: minimum age in seconds of a process with a lock before it is reported: our estimate
+PATIENCE_S = 600  #: age in seconds from which a process with a lock counts as stuck. Hostwright itself waits as long.
 
 IN_ORDER = DpkgInOrder()
 
-#: Prints lock file, process id, age in seconds and process name (``file pid seconds name``) for each process that holds
-#: a lock of apt or dpkg.
+#: Prints ``FILE PID SECONDS NAME`` for each process with a lock of apt or dpkg. SECONDS is its age.
 HELD = Probe(sh_file(__file__, "sh/holders.sh", locks=LOCKS), root=True)
 
-#: Prints apt's messages about its source lists. To read the package lists as well would take half a second and write to
-#: disk. If two source lists name different keys for a repository, all their entries follow as ``FILE:NUMBER:TEXT``.
 
-#: Prints from apt's terminal log: the file conflicts of the last run, each with its archive, and ``script WORDS;
-#: LINES`` for each package script that failed during a removal. WORDS are the script's last words, LINES are dpkg's
-#: lines about the script. Also prints ``dep FILE`` for a file that sets MODULES=dep for initramfs-tools, and ``grub
-#: DISK`` for each disk of grub-pc in debconf. ``gone`` follows if the machine does not have the disk.
+#: Prints file conflicts and failed removal scripts (``script WORDS; LINES``) of apt's last run. Also prints ``dep
+#: FILE`` for files with MODULES=dep, and ``grub DISK`` for grub-pc's disks in debconf, followed by ``gone`` for a
+#: missing disk.
 CONFLICTS = Probe(sh_file(__file__, "sh/conflicts.sh"), root=True)
 _OVERWRITES = Pattern(r".*?([^/\s]+\.deb) .*(trying to overwrite .*, which is also in package (\S+) (\S+))\s*")
 
@@ -43,7 +35,7 @@ _REMOVAL = Pattern(r"error processing (?:package )?([a-z0-9][\w.+:-]{1,100}) \(-
 
 _PIN = Pattern(r"pin (/etc/apt/\S{1,200}) (-[0-9]{1,9}) +(\S.{0,400})")
 
-_UNREAD = "E: The list of sources could not be read."  #: message with which apt ends after any error in a source list
+_UNREAD = "E: The list of sources could not be read."
 _REGARDING = Pattern(r"regarding source ([^\s:]{1,9}://[^\s'\"]{1,200})")
 _ENTRY = Pattern(r"(/etc/apt/[^:\n]{1,300}):([0-9]{1,7}):")
 _CONFLICT = "Conflicting values set for option Signed-By"
@@ -52,8 +44,8 @@ _HELD = Pattern(r"(/\S+) (\d{1,10}) (\d{1,10}) (.*)")
 
 
 def interrupted(ctx: AuditContext) -> Iterator[str]:
-    """No dpkg runs, and one of these holds: dpkg's journal is not empty; a package is half-installed; a package that a
-    role of the host installs or removes is half-configured.
+    """No dpkg runs, and dpkg's journal is not empty, a package is half-installed, or a package that a role of the host
+    installs or removes is half-configured.
     """
     failed, journal = _failed(ctx), _journal(ctx)
     for probe in IN_ORDER.probes():
@@ -66,7 +58,7 @@ def interrupted(ctx: AuditContext) -> Iterator[str]:
 
 def script_failed(ctx: AuditContext) -> Iterator[str]:
     """A package that no role of the host installs or removes is half-configured. No dpkg runs, and dpkg's journal is
-    empty: dpkg was not interrupted, but the package's own script failed.
+    empty, so the package's own script failed.
     """
     yield from map(_told, _failed(ctx))
 
@@ -85,9 +77,7 @@ def _failed(ctx: AuditContext) -> tuple[Installed, ...]:
 
 
 def _journal(ctx: AuditContext) -> list[str]:
-    """Return the names of the journal files that an interrupted dpkg left. Raises ``Unread`` while dpkg runs, because a
-    running dpkg uses such files too.
-    """
+    """Return the names of the journal files that an interrupted dpkg left. Raises ``Unread`` while dpkg runs."""
     ctx.require(JOURNAL)
     working = [name for path, _, _, name in _holders(ctx) if path in DPKG_LOCKS]
     if working:
@@ -107,7 +97,7 @@ def modules_dep(ctx: AuditContext) -> Iterator[str]:
 
 
 def grub_device(ctx: AuditContext) -> Iterator[str]:
-    """grub-pc is half-configured, and debconf names no existing disk for it (grub-pc/install_devices)."""
+    """grub-pc is half-configured, and debconf names no existing disk for it."""
     disks = [line.removeprefix("grub ") for line in ctx.text(CONFLICTS).splitlines() if line.startswith("grub ")]
     if all(disk.endswith(" gone") for disk in disks):
         named = ", ".join(disk.removesuffix(" gone") for disk in disks)
@@ -116,8 +106,8 @@ def grub_device(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_removed(ctx: AuditContext) -> Iterator[str]:
-    """A package's script failed when apt last removed the package (/var/log/apt/term.log). The package is now
-    half-installed, or fully installed although a role of the host removes it.
+    """A package's script failed in apt's last removal of the package (/var/log/apt/term.log), and the package is still
+    installed, fully or in part.
     """
     changes = (change for some in ctx.changes.values() for change in some if isinstance(change, Change))
     named = {word.rstrip(",;") for change in changes for word in f"{change.what} {change.have}".split()}
@@ -129,8 +119,8 @@ def not_removed(ctx: AuditContext) -> Iterator[str]:
 
 
 def pinned_away(ctx: AuditContext) -> Iterator[str]:
-    """A role of the host needs a package that is not installed, but a file of apt's preferences gives the package a
-    negative priority. Hostwright did not write that file.
+    """A role of the host needs a package that is not installed, and a file of apt's preferences gives the package a
+    negative priority.
     """
     pins = [match for line in ctx.text(CONFLICTS).splitlines() if (match := _PIN.fullmatch(line))]
     if not pins:
@@ -150,8 +140,8 @@ def packages_of(evidence: Iterable[str]) -> Iterator[str]:
 
 
 def overwrites(ctx: AuditContext) -> Iterator[str]:
-    """dpkg has a broken package. In apt's last run, dpkg did not unpack a package, because another package that is
-    still present contains one of the same files.
+    """dpkg has a broken package. In apt's last run, dpkg did not unpack a package, because another package contains one
+    of the same files.
     """
     if not ctx.packages_where(is_broken):
         return
@@ -163,9 +153,7 @@ def overwrites(ctx: AuditContext) -> Iterator[str]:
 
 
 def locked(ctx: AuditContext) -> Iterator[str]:
-    """A process that is not part of a Hostwright run has held a lock of apt or dpkg (/proc/locks) and has run for over
-    ten minutes.
-    """
+    """A process outside Hostwright holds a lock of apt or dpkg (/proc/locks), and has run for over ten minutes."""
     ctx.require(jobs.RUNNING)
     if jobs.running(ctx.facts):
         return
@@ -175,8 +163,8 @@ def locked(ctx: AuditContext) -> Iterator[str]:
 
 
 def at_work(ctx: AuditContext) -> Iterator[str]:
-    """A process that is not part of a Hostwright run holds a lock of apt or dpkg (/proc/locks), and has run for ten
-    seconds to ten minutes.
+    """A process outside Hostwright holds a lock of apt or dpkg (/proc/locks), and has run for ten seconds to ten
+    minutes.
     """
     ctx.require(jobs.RUNNING)
     if jobs.running(ctx.facts):
@@ -187,9 +175,7 @@ def at_work(ctx: AuditContext) -> Iterator[str]:
 
 
 def conflicting(ctx: AuditContext) -> Iterator[str]:
-    """apt reports, when it reads its sources, that two entries for one repository name different keys (Signed-By).
-    Another rule covers CUDA's repositories.
-    """
+    """apt reports that two entries for one repository name different keys (Signed-By)."""
     for line in (line for line in _complaints(ctx) if _CONFLICT in line):  # a separate rule covers CUDA's repositories
         address = _REGARDING.search(line)
         entries = [entry for entry in _complaints(ctx) if _ENTRY.match(entry)]
@@ -198,7 +184,6 @@ def conflicting(ctx: AuditContext) -> Iterator[str]:
 
 
 def _is_of(entry: str, address: str) -> bool:
-    """Return whether an entry of a source list has this repository address. apt replaces ``$(ARCH)`` in the entry."""
     words = (word.partition("$(")[0].rstrip("/") for word in entry.split() if "://" in word)
     return any(address.startswith(word) for word in words)
 
@@ -206,7 +191,7 @@ def _is_of(entry: str, address: str) -> bool:
 def unreadable(ctx: AuditContext) -> Iterator[str]:
     """apt reports an error when it reads its sources (apt-get indextargets)."""
     errors = [line for line in _complaints(ctx) if line.startswith("E: ")]
-    if _UNREAD in errors and not any(_CONFLICT in line for line in errors):  # a conflict is a separate failure
+    if _UNREAD in errors and not any(_CONFLICT in line for line in errors):
         yield from (line for line in errors if line != _UNREAD)
 
 
@@ -216,9 +201,7 @@ def doubled(ctx: AuditContext) -> Iterator[str]:
 
 
 def _holders(ctx: AuditContext) -> Iterator[tuple[str, str, int, str]]:
-    """Yield lock file, process id, process age in seconds and process name for each holder of a lock. Raises
-    ``Unread``.
-    """
+    """Yield lock file, process id, process age in seconds and process name of each lock holder. Raises ``Unread``."""
     for line in ctx.text(HELD).splitlines():
         if match := _HELD.fullmatch(line):
             yield match[1], match[2], int(match[3]), match[4]
@@ -255,7 +238,7 @@ APT_RULES = (
     ),
     FailureRule(
         "apt-pin-keeps",
-        # apt-cache policy: newer versions with a priority below 990, listed above the installed version
+        # newer versions with a priority below 990, listed above the installed version
         r"^[a-z0-9][\w.+:-]{1,80}:\n(?:  [^\n]*\n){3}"
         r"(?:     [0-9]\S* [1-9][0-9]{0,2}\n(?:        [^\n]*\n){0,8}?){1,20}?"
         r"(?:        [^\n]*)? \*\*\* \S{1,80} (?:99[1-9]|1[0-9]{3,4})$",

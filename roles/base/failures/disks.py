@@ -1,4 +1,4 @@
-"""Signs of disks and mounts: full, out of inodes, read-only after an error, noexec, or not mounted."""
+"""Signs of faulty disks and mounts: full, out of inodes, read-only after an error, noexec, or not mounted."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 GB, MB = 10**9, 10**6
-LEAST_BYTES = 500 * MB  #: free bytes of a filesystem below which gpud calls a disk degraded (github.com/leptonai/gpud)
-LEAST_SHARE = 0.10  #: free share of a filesystem's size below which gpud calls a disk degraded
-LEAST_INODES = 0.01  #: minimum free share of a filesystem's inodes. A CUDA toolkit alone has 8,000 files.
-MOST_DIGITS = 18  #: maximum number of digits of a credible number in df's output. An exbibyte in KiB has 16 digits.
-WORTH_NAMING_BYTES = 100 * MB  #: minimum size in bytes of a removable file that the evidence lists
+LEAST_BYTES = 500 * MB  #: free bytes below which a filesystem may count as full (limit of leptonai/gpud)
+LEAST_SHARE = 0.10  #: free share of its size below which a filesystem may count as full (limit of leptonai/gpud)
+LEAST_INODES = 0.01  #: minimum free share of a filesystem's inodes
+MOST_DIGITS = 18  #: maximum number of digits of a number in df's output. An exbibyte in KiB has 16.
+WORTH_NAMING_BYTES = 100 * MB  #: minimum size in bytes of a removable file that is listed as evidence
 
-#: Directories to which the stack, its installers and containers write.
+#: Directories to which the stack, installers and containers write.
 UNPACKED = ("/tmp", "/var/tmp")  # noqa: S108 - where installers unpack
 PLACES = (
     "/", "/boot", "/etc", "/opt", "/run", "/usr", "/var", "/var/cache", "/var/lib", "/var/lib/docker", "/var/log",
@@ -35,29 +35,25 @@ INITRAMFS = Probe(
     "timeout -k 1 3 df -Pk -- /boot; stat -L -c %s -- /boot/initrd.img-* | sort -n | tail -n 1", root=True
 )
 
-#: Prints size in KiB and path of each file that installers left behind.
+#: Prints size in KiB and path of each file left by an installer.
 LEFT_BEHIND = Probe(
     sh("for d in %s /var/cuda-repo-* /var/cache/apt/archives; do\n", CACHE)
     + '  [ -d "$d" ] && timeout -k 1 3 du -sk -- "$d"\ndone; exit 0'
 )
 
-#: Directories with programs and libraries of the stack, of packages and of builds. /tmp is left out: hardened hosts
-#: mount it noexec, and Hostwright works with such a mount.
+#: Directories with programs and libraries, without /tmp, which hardened hosts mount noexec.
 PROGRAMS = ("/", "/usr", "/usr/local", "/opt", "/var", "/var/lib", "/var/lib/dkms", "/var/lib/dpkg", "/var/lib/docker")
 SHARED = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - directories for all users
-EVERYBODY = "1777"  #: mode of directories that all users may write to (hier(7))
+EVERYBODY = "1777"  #: file mode of directories for all users (hier(7))
 
-#: Prints ``mount`` with mount point, type and options of each filesystem that is read-only now, and ``fstab`` with
-#: mount point and options as configured. The script's first lines describe ``noexec``, ``absent``, ``device`` and
-#: ``mode``.
+#: Prints mounts that are read-only now, and mounts in fstab. The script's first lines describe the other rows.
 MOUNTS = Probe(sh_file(__file__, "sh/mounts.sh", programs=PROGRAMS, shared=SHARED))
 
-#: Filesystem types of disks, which turn read-only after an error; other types are read-only on purpose.
+#: Types of filesystems that turn read-only only after an error.
 _DISK_KINDS = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "vfat"}
 
 
-#: Matches a line about a full device that names a file of /boot, or the compressor that writes an initramfs there. cpio
-#: without a compressor writes to /var/tmp instead.
+#: message about a full device that names a file of /boot, or a compressor of an initramfs
 BOOT_IS_FULL = (
     r"/boot/[^\n]{1,200}: [^\n]{0,80}no space left on device|no space left on device[^\n]{0,80}'?/boot/"
     r"|(?:gzip|zstd|lz4|xz|bzip2|lzma|lzop)\b[^\n]{0,80}no space left on device[^\n]{0,80}\n"
@@ -67,7 +63,7 @@ BOOT_IS_FULL = (
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The space of a filesystem, in bytes or in inodes; ``size`` excludes the part reserved for root."""
+    """Space of a filesystem, in bytes or inodes; ``size`` excludes the part reserved for root."""
 
     mount: str
     size: int
@@ -75,13 +71,12 @@ class Room:
 
     @property
     def share(self) -> float:
-        """Free share of the filesystem's size, 0 to 1."""
         return self.free / self.size
 
     @property
     def full(self) -> bool:
-        """Whether less space is free than both of gpud's thresholds. One threshold alone proves nothing: less than 10 %
-        of a large disk, or less than 500 MB of a small /boot, may suffice.
+        """Whether less space is free than both limits. A tenth of a large disk, or 500 MB of a small /boot, may be
+        enough.
         """
         return self.free < min(LEAST_BYTES, LEAST_SHARE * self.size)
 
@@ -90,7 +85,7 @@ class Room:
 
 
 def full(ctx: AuditContext) -> Iterator[str]:
-    """A filesystem that the stack writes to has less than 500 MB free, and less than a tenth of its size."""
+    """A filesystem that the stack writes to has less than 500 MB and less than a tenth of its size free."""
     rooms = _rooms(ctx, inodes=False)
     short = [room for room in rooms if room.full]
     yield from map(str, short)
@@ -113,10 +108,10 @@ def no_inodes(ctx: AuditContext) -> Iterator[str]:
 
 
 def no_room_for_initramfs(ctx: AuditContext) -> Iterator[str]:
-    """/boot has less free space than its largest initramfs takes: a new one is written beside the old one."""
+    """/boot has less free space than its largest initramfs, beside which an update writes a new one."""
     *rows, size = ctx.text(INITRAMFS).splitlines() or [""]
     rooms = _by_mount(rows)
-    if not rooms or not _is_number(size):  # a container, or a kernel without modules, has no initramfs
+    if not rooms or not _is_number(size):
         return
     for room in rooms:
         if room.free < int(size):
@@ -138,9 +133,7 @@ def read_only(ctx: AuditContext) -> Iterator[str]:
 
 
 def next_read_only(ctx: AuditContext) -> Iterator[str]:
-    """The stack writes to a filesystem that is writable now, but /etc/fstab mounts the filesystem read-only at the next
-    boot.
-    """
+    """The stack writes to a filesystem that is writable now, and that /etc/fstab mounts read-only at the next boot."""
     rows = _mounts(ctx)
     now = {row[1] for row in rows if row[0] == "mount"}
     for row in rows:
@@ -154,7 +147,7 @@ def not_executable(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_mounted(ctx: AuditContext) -> Iterator[str]:
-    """A filesystem that /etc/fstab lists without noauto is not mounted, and a boot does not wait for it."""
+    """A filesystem that /etc/fstab lists without noauto, and for which a boot does not wait, is not mounted."""
     rows = (row for row in _mounts(ctx) if row[0] in {"absent", "device"} and not _waits(row))
     yield from (f"{row[1]}: {row[2]} is not mounted" for row in rows)
 
@@ -179,23 +172,23 @@ def _mounts(ctx: AuditContext) -> list[list[str]]:
 
 
 def _rooms(ctx: AuditContext, *, inodes: bool) -> tuple[Room, ...]:
-    """Return the filesystems that the stack writes to, each once. Raises ``Unread`` if df printed nothing."""
+    """Return the filesystems that the stack writes to, each once. Raises ``Unread`` without output of df."""
     blocks, _, nodes = f"\n{ctx.text(FREE)}".partition("\ninodes\n")
     rooms = _by_mount((nodes if inodes else blocks).splitlines(), unit=1 if inodes else 1024)
     if not rooms:
         raise Unread("df printed nothing")
-    return tuple(room for room in rooms if room.size > 0)  # btrfs has no fixed number of inodes, and reports 0
+    return tuple(room for room in rooms if room.size > 0)  # btrfs reports 0 inodes, because their number is not fixed
 
 
 def _by_mount(lines: list[str], unit: int = 1024) -> tuple[Room, ...]:
-    """Return the filesystems in the output lines of ``df``, which counts blocks of ``unit`` bytes."""
+    """Parse output lines of ``df``, which counts blocks of ``unit`` bytes."""
     rows = (line.split(None, 5) for line in lines)
     by_mount = {row[5]: row for row in rows if len(row) == 6 and all(map(_is_number, row[1:4]))}
     return tuple(Room(mount, (int(row[2]) + int(row[3])) * unit, int(row[3]) * unit) for mount, row in by_mount.items())
 
 
 def _removable(ctx: AuditContext, rooms: tuple[Room, ...], short: list[Room]) -> Iterator[str]:
-    """Yield the removable files on the filesystems in ``short``, which lack space, as information for the operator."""
+    """Yield evidence lines for removable files on the filesystems in ``short``."""
     if not short or LEFT_BEHIND not in ctx.facts:
         return
     for line in ctx.facts[LEFT_BEHIND].text.splitlines():
@@ -334,15 +327,15 @@ DISK_RULES = (
         "Run lsattr -d on FILE and on its directory. If it prints i or a, find out who set it, run chattr -i (or "
         "-a), and repeat the failed command",
         "chattr(1); rename(2) and unlink(2), EPERM",
-        # dpkg and update-initramfs create hard links, which some filesystems do not support
+        # some filesystems do not support the hard links of dpkg and update-initramfs
         unless=r"hard link|own(?:er|ership)\b|[('\" ](?:/proc|/sys|/dev)/|mount|insert|modprobe|nvidia-container-cli"
         r"|new backup file",
         transient=False,
-        weight="root cause",  # also if the tool prints other errors after the line that names the file
+        weight="root cause",  # other errors may follow the line with the file
         names=(
             r" to ['\"]\.?(?P<file>/[^'\"\n]+)['\"]",
             r"['\"]\.?(?P<file>/[^'\"\n]+)['\"]",
-            r" (?P<file>/\S*/)sed\w{6}\b",  # the temporary file of sed -i
+            r" (?P<file>/\S*/)sed\w{6}\b",  # temporary file of sed -i
             r"[ (](?P<file>/[^\s:'\"()]+)",
         ),
     ),

@@ -1,4 +1,4 @@
-"""Messages of failing hardware below all layers: memory modules, processors, disks and their filesystems, PCIe."""
+"""Messages of failing hardware: memory modules, processors, disks and their filesystems, PCIe."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hostwright.failures import AuditContext, FailureRule, Sign
 from hostwright.resources import MEMORY, memory_bytes
 from hostwright.standard.roles.base.failures.journal import kernel_sign
 
-#: pattern of devices such as floppy, CD and loop devices, which report errors even on healthy virtual machines
+#: pattern of devices that report errors on healthy virtual machines too
 _NO_DISK = r"dev(?:ice)? (?:fd[0-9]|sr[0-9]|loop|nbd|mmcblk\w*(?:rpmb|boot))"
 
 _MACHINE_CHECK = (

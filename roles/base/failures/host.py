@@ -1,6 +1,4 @@
-"""Signs of failures that affect a whole host: its clock, its release record, its next boot, and the last job that ran
-on it.
-"""
+"""Signs of failures that affect a whole host: its clock, release record, next boot, and last job."""
 
 from __future__ import annotations
 
@@ -16,24 +14,20 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 CLOCK = Probe("date +%s")
-#: file with the libraries that the loader loads into every program, before the program's own libraries
-PRELOAD = "/etc/ld.so.preload"
-#: prints the loader's messages about the libraries in ``PRELOAD``
+PRELOAD = "/etc/ld.so.preload"  #: file with the libraries that the loader loads into every program
 PRELOADED = Probe(sh_file(__file__, "sh/preloaded.sh", file=PRELOAD))
-#: prints facts about the next boot, logins and the last job; the script's first lines describe the output
+#: prints facts about the next boot, logins and the last job, as the script's first lines describe
 NEXT_BOOT = Probe(sh_file(__file__, "sh/nextboot.sh"), root=True)
-#: maximum seconds that a host's clock may be ahead of this machine's. Network latency cannot explain a larger
-#: difference.
-AHEAD_S = 60
+AHEAD_S = 60  #: maximum seconds that a host's clock may be ahead of the controller's
 OFF_TARGETS = ("rescue.target", "emergency.target", "poweroff.target", "halt.target", "reboot.target", "kexec.target")
-AWAKE = ("ignore", "lock")  #: values of logind's IdleAction with which an idle host continues to run
-#: minimum number of processes, and of open files, that a user must be allowed. A training job with sixteen data loaders
-#: has that many threads.
+AWAKE = ("ignore", "lock")  #: values of logind's IdleAction with which an idle host keeps running
+#: minimum number of processes, and of open files, per user: as many as the threads of a training job with sixteen data
+#: loaders
 LEAST_OF_USER = 1024
-LEAST_OF_HOST = 8192  #: minimum number of processes that the host must allow for all users together
+LEAST_OF_HOST = 8192  #: minimum number of processes of all users together
 MOST_IN_HUGE_PAGES = 0.8  #: maximum share of the host's memory that huge pages may take: our choice
-#: names of the limit on address space, in limits.conf and for ulimit. CUDA reserves as much address space as the host
-#: and all cards have memory.
+#: names of the address-space limit in limits.conf and in ulimit. CUDA needs address space for the memory of the host
+#: and all GPUs.
 _SPACE = ("as", "v")
 _NEVER = (("vm.overcommit_memory", 2), ("kernel.modules_disabled", 1))
 _ELSEWHERE = Pattern(
@@ -42,18 +36,17 @@ _ELSEWHERE = Pattern(
 _COUNT = Pattern("[0-9]{1,20}")
 _DELETED = Pattern(r"(?:Job|deleting job) ([^\s/]{1,100}\.(?:service|socket))/start")
 _LIMIT = Pattern(r"(?:[ \t](as|nproc|nofile)|-[SH]{0,2}([vun]))[ \t]+([0-9]{1,15})\b")
-#: pattern of systemd's messages about an ordering cycle and its units
 CYCLE = (
     r"Found ordering cycle on [^\n]*(?:\n[^\n]*(?:Found dependency on|ordering cycle|break cycle)[^\n]*){0,9}"
     r"|[^\n]*(?:to break ordering cycle|Unable to break cycle|Breaking ordering cycle)"
 )
-#: maximum seconds that a host's clock may be behind this machine's. It exceeds ``AHEAD_S`` because the clock may be
-#: read up to 75 s before ``AuditContext.now``.
+#: maximum seconds that a host's clock may be behind the controller's. The clock may be read up to 75 s before
+#: ``AuditContext.now``.
 BEHIND_S = 150
 
 
 def clock_off(ctx: AuditContext) -> Iterator[str]:
-    """The host's clock is more than a minute ahead of this machine's, or more than two and a half minutes behind."""
+    """The host's clock is more than a minute ahead of the controller's, or more than two and a half minutes behind."""
     answer = ctx.text(CLOCK).strip()
     if not (answer.isascii() and answer.isdigit() and len(answer) < 12):
         raise Unread("the command date printed no valid time")
@@ -64,9 +57,7 @@ def clock_off(ctx: AuditContext) -> Iterator[str]:
 
 
 def preload_missing(ctx: AuditContext) -> Iterator[str]:
-    """/etc/ld.so.preload names a library that the loader cannot load: it is missing, or built for another
-    architecture.
-    """
+    """/etc/ld.so.preload names a library that is missing or built for another architecture."""
     yield from dict.fromkeys(line for line in ctx.text(PRELOADED).splitlines() if f" from {PRELOAD} " in line)
 
 
@@ -93,7 +84,7 @@ def in_circle(ctx: AuditContext) -> Iterator[str]:
 
 
 def left_out(ctx: AuditContext) -> tuple[str, ...]:
-    """Return the units that systemd drops at boot to break an ordering cycle; empty if they are unknown."""
+    """Return the units that systemd drops at boot to break an ordering cycle; empty if unknown."""
     try:
         return tuple(match[1] for line in in_circle(ctx) if (match := _DELETED.search(line)))
     except Unread:
@@ -107,7 +98,7 @@ def requires_missing(ctx: AuditContext) -> Iterator[str]:
 
 
 def sshd_refuses(ctx: AuditContext) -> Iterator[str]:
-    """``sshd -t`` rejects the current configuration; the running sshd was started with an earlier configuration."""
+    """``sshd -t`` rejects the current configuration, although sshd still runs with an earlier one."""
     yield from _of_next_boot(ctx, "sshd")
 
 
@@ -122,8 +113,8 @@ def logins_closed(ctx: AuditContext) -> Iterator[str]:
 
 
 def other_target(ctx: AuditContext) -> Iterator[str]:
-    """The default target is rescue, emergency or one that stops the host; or the kernel's command line in GRUB's files
-    selects one of these (systemd.unit=, single, rescue, emergency, init=).
+    """The default target, or the kernel's command line in GRUB's files, selects rescue, emergency or a target that
+    stops the host.
     """
     yield from (f"default target: {name}" for name in _of_next_boot(ctx, "target") if name in OFF_TARGETS)
     for place, words in words_set(ctx.text(BOOT_LOADER)):
@@ -131,10 +122,9 @@ def other_target(ctx: AuditContext) -> Iterator[str]:
 
 
 def limited(ctx: AuditContext) -> Iterator[str]:
-    """A setting restricts GPU programs: a limit on address space, no overcommitted memory, huge pages that take most of
-    the memory, or modules_disabled. A limit below 1,024 processes or files for a user, or below 8,192 processes for the
-    host, counts too. The sources are /etc/security/limits.d, /etc/profile.d, sysctl.d (the last file with the setting),
-    and the units of Docker, containerd, sshd and users.
+    """A setting restricts GPU programs: a limit on address space, processes or files, no overcommitted memory, huge
+    pages that take most of the memory, or modules_disabled. The sources are limits.d, profile.d, sysctl.d, and the
+    units of Docker, containerd, sshd and users.
     """
     for line in _of_next_boot(ctx, "unit"):
         unit, _, setting = line.partition(" ")
@@ -157,7 +147,7 @@ def limited(ctx: AuditContext) -> Iterator[str]:
 
 
 def goes_to_sleep(ctx: AuditContext) -> Iterator[str]:
-    """logind's IdleAction, in the last file that sets it, suspends or stops the host."""
+    """logind's IdleAction suspends or stops the host."""
     for line in _of_next_boot(ctx, "sleeps"):
         path, _, setting = line.partition(" ")
         if setting.removeprefix("IdleAction=") not in AWAKE:
@@ -165,14 +155,13 @@ def goes_to_sleep(ctx: AuditContext) -> Iterator[str]:
 
 
 def own_name_unresolved(ctx: AuditContext) -> Iterator[str]:
-    """getent finds no address for the host's own name, or does not answer within five seconds."""
+    """getent finds no address for the host's own name within five seconds."""
     yield from (f"{name} has no address" for name in _of_next_boot(ctx, "unresolved"))
 
 
 def closed_paths(ctx: AuditContext) -> Iterator[str]:
-    """A path of installed software, or a directory above it, belongs to the group root and has a mode without access
-    for other users. The paths are libraries of the loader's cache, paths in files of profile.d, and targets of links in
-    /usr/local and /opt.
+    """A path of installed software, or a directory above it, is not accessible for other users than root. Checked are
+    libraries of the loader's cache, paths in profile.d, and links in /usr/local and /opt.
     """
     for path, _, mode in (line.rpartition(" ") for line in _of_next_boot(ctx, "closed")):
         yield f"{path} has the mode {mode}"
@@ -244,7 +233,7 @@ HOST_RULES = (
     ),
     FailureRule(
         "own-name-unresolved",
-        "",  # no pattern for texts: sudo only warns and continues
+        "",  # sudo only warns and continues
         "the host does not resolve its own name: sudo warns or waits at each call, and jobs of several processes or "
         "hosts (torchrun, MPI, NCCL's bootstrap, Slurm) do not find this host by name",
         "Add a line ADDRESS NAME to /etc/hosts, with the address at which other hosts reach this one and the output "

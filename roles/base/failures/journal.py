@@ -12,9 +12,9 @@ from hostwright.roles import Pattern, sh_file
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-LINES = 20  #: maximum number of journal lines to read for each failed unit, and for the kernel
+LINES = 20  #: maximum number of journal lines read per failed unit, and of the kernel
 MOST_UNITS = 12  #: maximum number of failed units whose journals are read
-#: words that select kernel messages for the rules. The rules' own patterns are more precise.
+#: words that preselect kernel messages for the rules' patterns
 WORDS = (
     r"EDAC|Memory failure|[Mm]achine [Cc]heck|Hardware [Ee]rror|event severity|AER:|severity=Uncorrect|DPC:"
     r"|I/O error|medium error|target error|lost (async )?page write|offline device|Disk failure|failed command"
@@ -26,7 +26,7 @@ JOURNAL = Probe(sh_file(__file__, "sh/journal.sh", lines=LINES, most=MOST_UNITS,
 _FAILED = Pattern(r"failed (\S{1,200}) ?([\w-]{0,40})")
 _NEEDS = Pattern(r"needs (\S{1,200}): (.{1,200})")
 _UNIT = Pattern(r"unit (\S{1,200}): (.*)")
-_NO_WORDS = ("start-limit-hit", "success")  #: results of a failed unit that give no reason
+_NO_WORDS = ("start-limit-hit", "success")  #: results of failed units that contain no reason
 
 
 @once
@@ -57,8 +57,8 @@ def other_unit_failed(ctx: AuditContext) -> Iterator[str]:
 
 
 def in_kernel_log(pattern: str, unless: str = "") -> Callable[[AuditContext], Iterator[str]]:
-    """Return a sign function. It yields a kernel log line since the boot, at most seven days old, that matches
-    ``pattern`` and does not match ``unless``.
+    """Return a sign function for kernel log lines since the boot, at most seven days old. They match ``pattern``, but
+    not ``unless``.
     """
     sought, harmless = Pattern(pattern), Pattern(unless) if unless else None
 
@@ -75,7 +75,7 @@ def kernel_sign(pattern: str, unless: str = "") -> Sign:
     return Sign("base", in_kernel_log(pattern, unless), (JOURNAL,), grave=False)
 
 
-#: Rules for messages about units and limits that no rule of a layer covers more specifically.
+#: Rules for messages about units and limits that no layer covers more specifically.
 UNIT_TEXTS = (
     FailureRule(
         "unit-masked",

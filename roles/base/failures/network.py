@@ -1,22 +1,18 @@
-"""Failures on the network to a mirror, a package index or a registry, in messages of apt, pip, curl, wget, git and
-Go.
-"""
+"""Failures to reach a mirror, package index or registry, in messages of apt, pip, curl, wget, git and Go."""
 
 from __future__ import annotations
 
 from hostwright.failures import FailureRule, ForPeople, Variant
 from hostwright.standard.roles.base.failures.trust import PROXY_REFUSES
 
-#: pattern of the server in an address; a login before the server is skipped
+#: pattern of the server in a URL; a login before the server is skipped
 SERVER = r"https?://(?:[^/\s@'\"]{1,200}@)?(?P<server>[\w.-]{1,200})"
-#: pattern of a line in a server's own request log
+#: pattern of a line in a web server's request log
 _SERVED = r"\"(?:GET|POST|PUT|HEAD|DELETE|OPTIONS|PATCH) /[^\n]{0,300} HTTP/"
-#: pattern of HTTP statuses that may be temporary: timeout, too many requests, any server error (RFC 9110, RFC 6585)
-_AWAY = "(?:408|429|5[0-9]{2})"
+_AWAY = "(?:408|429|5[0-9]{2})"  #: pattern of HTTP statuses for temporary errors (RFC 9110, RFC 6585)
 _ERRNO = r"(?:Network is unreachable|No route to host|[Cc]onnection (?:refused|timed out|reset))"
 
-#: Certificate, proxy and name rules come first: after these failures every tool also reports that it got no answer, and
-#: apt that a repository has no Release file.
+#: Rules in order of precedence: after certificate, proxy and name errors, every tool also reports no answer.
 WAY = (
     FailureRule(
         "ca-bundle-missing",
@@ -35,7 +31,7 @@ WAY = (
         "tls-certificate",
         r"CERTIFICATE_VERIFY_FAILED"
         r"|[Cc]ertificate verif(?:y|ication) failed|SSLCertVerificationError"
-        # pip prints this for every failure of an https connection; the text after it has the reason
+        # pip prints this for every failed https connection, followed by the reason
         r"|problem confirming the ssl certificate(?:: HTTPSConnectionPool\([^)\n]*\))?(?: - skipping)?\s*$"
         r"|x509: |failed to verify certificate|SSL certificate problem"
         r"|curl: \((?:51|58|60|77)\) |unable to get (?:local )?issuer certificate|certificate is NOT trusted"
@@ -113,8 +109,7 @@ WAY = (
     ),
 )
 
-#: Precedes the rules for missing Release files: after an answer without TLS, apt also
-#: reports that the repository has no Release file.
+#: Precedes the rules for missing Release files, which apt also reports after an answer without TLS.
 PLAIN = FailureRule(
     "tls-answered-plainly",
     r"An unexpected TLS packet was received|SSL routines[^\n]{0,60}wrong version number"

@@ -28,7 +28,7 @@ from hostwright.standard.roles.base.failures.network import HANDSHAKE, NETWORK, 
 from hostwright.standard.roles.base.failures.rpm import RPM_RULES
 from hostwright.standard.roles.base.failures.trust.signatures import SIGNATURES
 
-#: pattern of a line that gives the reason why a package's script failed
+#: pattern of a line with the reason why a package script failed
 WHY = (
     r"[^\n]*(?:[Ee]rror(?: |:)|ERROR|FATAL|[Ff]ailed|not found|No such |[Cc]annot|[Uu]nable to|denied|[Yy]ou must "
     r"|invalid (?:spec|user|group)|ungültige|"
@@ -36,26 +36,24 @@ WHY = (
     r"|[Pp]lease |workaround is)[^\n]*"
 )
 
-#: pattern of dpkg's message about a failed script that runs when a package is removed
+#: pattern of dpkg's message about a failed removal script
 REMOVAL_ENDED = (
     r"(?:pre|post)-removal (?:package )?script (?:subprocess )?returned error exit status"
     r"|script pre-removal install[^\n]*erreur"
 )
 
-#: pattern of dpkg's message about a failed script of a package
+#: pattern of dpkg's message about a failed package script
 SCRIPT_ENDED = (
     r"(?:pre|post)-(?:installation|removal) (?:package )?script (?:subprocess )?returned error exit status"
     r"|subprocess (?:new|installed|old) \S+ script returned error exit status"
 )
 
-#: pattern of a driver package's name
 _DRIVER = r"(?:lib)?(?:nvidia|cuda-drivers|xserver-xorg-video-nvidia)[\w.+-]{0,60}(?::\w{1,10})?"
 
-#: pattern of messages about a full device that do not concern a disk: the inotify limit, a small /dev/shm, and limits
-#: of control groups
+#: messages that report a full device for other reasons: inotify, /dev/shm, control groups
 _NOT_FULL = r"directory watch|inotify|failed to watch|watcher|posix_fallocate failed|/dev/shm|</torch_|/sys/fs/cgroup"
 
-#: A full disk makes every tool fail with its own message, so this rule precedes all others.
+#: Precedes all others, because a full disk makes every tool fail with its own message.
 DISK = (
     FailureRule(
         "no-space",
@@ -301,7 +299,7 @@ PACKAGES = (
                 "name in this release of the distribution",
             ),
         ),
-        weight="consequence",  # apt prints this message also after an update that found no mirror
+        weight="consequence",  # apt also prints this after an update that reached no mirror
     ),
     FailureRule(
         "apt-default-release",
@@ -316,7 +314,7 @@ PACKAGES = (
     ),
     FailureRule(
         "packages-on-hold",
-        # with ``--allow-change-held-packages``, which Hostwright passes, apt prints only the list
+        # with ``--allow-change-held-packages``, apt prints only the list
         r"(?:The following held packages will be changed:\s+[^\n]+(?:\n[^\n]*){0,20}?\n[^\n]*)?"
         r"Held packages were changed and",
         "PACKAGES: on hold on this host (apt-mark hold), so apt does not change them without permission",
@@ -543,7 +541,7 @@ PACKAGES = (
     ),
     FailureRule(
         "initramfs-build-failed",
-        # the evidence begins with the line that gives the reason, if it is one of the six lines before
+        # starts at the line with the reason, if within six lines before
         rf"(?:^{WHY}\n(?:[^\n]*\n){{0,5}}?)?[^\n]*"
         r"(?:update-initramfs: failed for |Failed to create initrd image|mkinitramfs: [^\n]*: not found"
         r"|mkinitramfs failure|dracut(?:\[[0-9]{1,9}\])?: FAILED)",
@@ -622,7 +620,7 @@ PACKAGES = (
         "release of PACKAGE with a fixed script. Then repeat the failed command (provision, apt-get remove), and "
         "undo by hand what the script would have undone",
         "dpkg src/main/remove.c; dpkg(1); NVIDIA/nvidia-docker#272; ntop/n2disk#8",
-        # the script of a package that is being installed cleans up after another failure
+        # a package script that cleans up after another failure
         unless=r"error while cleaning up|\bnew \S{2,100} (?:package )?(?:pre|post)-removal",
         names=(
             r"error processing (?:package )?(?P<package>[a-z0-9][\w.+-]{1,100})",
@@ -652,7 +650,7 @@ PACKAGES = (
     ),
     FailureRule(
         "package-script-failed",
-        # the evidence begins with the line that gives the reason, if it is one of the six lines before
+        # starts at the line with the reason, if within six lines before
         rf"(?:^{WHY}\n(?:[^\n]*\n){{0,5}}?)?(?:^dpkg: error processing [^\n]*\n)?"
         rf"[^\n]*(?:{SCRIPT_ENDED}"
         r"|脚本 ?(?:子进程 ?)?返回"

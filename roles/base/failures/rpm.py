@@ -1,13 +1,12 @@
-"""Failure messages of dnf, yum and rpm. Hostwright's roles use apt; users look these messages up for hosts of Red Hat's
-family.
+"""Failure messages of dnf, yum and rpm. Hostwright's roles use apt; these rules serve users who look up messages of Red
+Hat's distributions.
 """
 
 from __future__ import annotations
 
 from hostwright.failures import FailureRule, Variant
 
-#: pattern of a driver package's name, in the repositories of NVIDIA, RPM Fusion and negativo17
-_DRIVER = r"\S*(?:nvidia|cuda-drivers)\S*"
+_DRIVER = r"\S*(?:nvidia|cuda-drivers)\S*"  #: pattern of a driver package's name at NVIDIA, RPM Fusion and negativo17
 
 RPM_RULES = (
     FailureRule(

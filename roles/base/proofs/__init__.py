@@ -1,4 +1,4 @@
-"""Proofs of every host: of its disk, memory, processors and network, any of which can slow down a good GPU."""
+"""Proofs of every host: of its disk, memory, processors and network."""
 
 from __future__ import annotations
 
@@ -10,26 +10,18 @@ from hostwright.standard.roles.base import Base
 from hostwright.standard.roles.base.proofs import judges
 from hostwright.standard.roles.base.proofs.sources import source
 
-#: Size in bytes of the file that the disk test writes and reads. It exceeds the cache of most disk controllers (1 to 4
-#: GiB), and the slowest disk that passes the test needs less than a minute for it.
-DISK_BYTES = 4 * 1024**3
-#: Size in bytes of each of the three arrays of the memory test. STREAM requires four times the last-level cache, so on
-#: processors with more than 128 MiB of cache only the comparison with peers counts.
+DISK_BYTES = 4 * 1024**3  #: Size in bytes of the disk test's file. Most disk controllers cache less (1 to 4 GiB).
+#: Size in bytes of each of the memory test's three arrays. STREAM requires four times the last-level cache.
 MEMORY_BYTES = 512 * 1024**2
 
-#: Duration in seconds of the memory test with one processor, and of the test with all processors: our choice. The
-#: result is the best of the test's rounds, each of about 0.1 s.
-MEMORY_S = 2.5
-#: Port that the proof `network` uses while it runs. It is unassigned in IANA's registry.
-NETWORK_PORT = 29472
+MEMORY_S = 2.5  #: Duration in seconds of a memory test: our choice.
+NETWORK_PORT = 29472  #: TCP port of the proof `network`, unassigned in IANA's registry.
 
 _COMPILER = ("g++", "-std=c++14", "-O2", "-pthread", "-o", "{program}", "{source}")
 
 
 def proofs(variables: Base, _ctx: RoleContext) -> tuple[Proof, ...]:
-    """Return proofs of disk throughput, memory bandwidth, processor and memory configuration, and the network between
-    hosts.
-    """
+    """Return proofs of disk throughput, memory bandwidth, processors, and the network between hosts."""
     disk = Program("disk.cpp", source(__file__, "disk.cpp"), compiler=_COMPILER, arguments={"bytes": DISK_BYTES})
     memory = Program(
         "memory.cpp",

@@ -1,6 +1,4 @@
-"""Findings from the measurements of one host's disk, memory, processors and network. Other modules compare the
-measurements with those of peers and with baselines.
-"""
+"""Findings from measurements of one host's disk, memory, processors and network."""
 
 from __future__ import annotations
 
@@ -9,21 +7,15 @@ from collections.abc import Callable, Iterator
 from hostwright.proofs import Expected, Measurement, Measurements, ProofFinding, Severity
 from hostwright.roles import whole
 
-#: Minimum disk throughput in MB/s for large blocks, read or written: our choice. A single hard disk of 7,200
-#: revolutions per minute reaches 150 to 250. Less than the minimum means a degraded array, a controller without its
-#: cache, or a throttled volume.
+#: Minimum disk throughput in MB/s for large blocks: our choice. A single hard disk reaches 150 to 250.
 SLOW_DISK = 100.0
-#: Minimum throughput of a solid-state disk in MB/s: SATA's data rate (6 Gbit/s, 8 of 10 bits are data) less a tenth. A
-#: slower disk is not a solid-state disk, or is faulty.
-SOLID_STATE = 540.0
+SOLID_STATE = 540.0  #: Minimum throughput of a solid-state disk in MB/s: SATA's data rate less a tenth.
 
-#: Minimum share of a network link's rate: our choice. Four TCP connections between idle hosts reach nine tenths of the
-#: rate.
+#: Minimum share of a network link's rate: our choice. Between idle hosts, four TCP connections reach nine tenths.
 LEAST_OF_LINK = 0.5
 
-#: Frequency-scaling drivers whose governor ``powersave`` raises the frequency under load, only later than
-#: ``performance`` does (kernel, Documentation/admin-guide/pm/intel_pstate.rst and amd-pstate.rst, "active mode"). With
-#: any other driver, ``powersave`` is always the lowest frequency (cpufreq.rst).
+#: Frequency-scaling drivers whose governor ``powersave`` raises the frequency under load (kernel, intel_pstate.rst and
+#: amd-pstate.rst, "active mode"). With other drivers it never does (cpufreq.rst).
 _FOLLOWS_LOAD = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")
 
 
@@ -75,8 +67,8 @@ def _governor(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def _limit(measured: Measurements) -> Iterator[ProofFinding]:
-    """Yield findings about limits on the processors' frequency. A limit below half of the maximum frequency is a
-    failure. A higher limit, such as disabled turbo, may be the operator's choice and is a note.
+    """Yield findings about limits on the processors' frequency. A limit below half of the maximum is a failure; a
+    higher one may be the operator's choice and is a note.
     """
     for one in measured.named("frequency limit"):
         if one.number is not None and one.number < 100:
@@ -93,9 +85,7 @@ def _nodes(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def network(least: float) -> Callable[[Measurements, Expected], tuple[ProofFinding, ...]]:
-    """Return a judge that requires a network throughput of ``least`` MB/s to the next host and from the previous host
-    of the proof.
-    """
+    """Return a judge that requires a throughput of ``least`` MB/s to and from the proof's neighbouring hosts."""
 
     def judge(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
         others = {one.name: str(one.value) for one in measured if one.name in {"sent to", "received from"}}

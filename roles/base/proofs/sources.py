@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 _BEGIN, _END = '#include "', '.h"\n'
-#: prefix and infix of the full names of the modules that a host program may import
+#: parts of the full names of modules that a host program may import
 _ROLES, _SHARED = "hostwright.standard.roles.", ".proofs.programs."
 
 
@@ -17,7 +17,7 @@ def source(module: str, file: str, *others: str) -> str:
     once.
 
     Headers are searched in the directories of ``module``, of ``others`` and of this file, in this order. Raises
-    ``FileNotFoundError`` if a header is in none of these directories.
+    ``FileNotFoundError`` if a header is in none of them.
     """
     return _whole(tuple(Path(name).parent for name in (module, *others, __file__)), file)
 
@@ -28,9 +28,6 @@ def _whole(folders: tuple[Path, ...], file: str) -> str:
 
 
 def _lines(folders: tuple[Path, ...], path: Path, known: set[str]) -> Iterator[str]:
-    """Yield the lines of the file at ``path`` with its headers included, except the ``known`` headers, which are
-    already included.
-    """
     for line in path.read_text("utf-8").splitlines(keepends=True):
         if line.startswith(_BEGIN) and line.endswith(_END):
             name = line.removeprefix(_BEGIN).removesuffix('"\n')
@@ -44,10 +41,9 @@ def _lines(folders: tuple[Path, ...], path: Path, known: set[str]) -> Iterator[s
 
 @cache
 def python_source(module: str, file: str) -> str:
-    """Return the text of a Python program from the folder ``programs`` in the directory of ``module`` (a ``__file__``).
+    """Return the text of a Python program in the folder ``programs`` beside ``module`` (a ``__file__``).
 
-    Each module of such a folder that the program imports is included once before the program, and the imports of
-    Hostwright's modules are removed.
+    Imported modules of such folders are included before the program. Imports of Hostwright are removed.
     """
     return "from __future__ import annotations\n" + "".join(_parts(Path(module).parent / "programs" / file, set()))
 

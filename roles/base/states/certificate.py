@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 from hostwright.resources import NO_IDENTITY, Absent, Change, Facts, Probe, Resource, Step
 from hostwright.roles import sh_file
 
-#: name of the authority's file beside the certificate, which users import into their browsers
-AUTHORITY = "authority.crt"
+AUTHORITY = "authority.crt"  #: file name of the certificate authority, which users import into their browsers
 
 
 @dataclass(frozen=True, slots=True)
 class OwnCertificate(Resource):
     r"""A certificate with its key in ``directory``, for all names of the host, valid for at least 30 days.
 
-    The authority's own certificate is kept on renewal, so users import it only once. It can sign only for the names of
-    this host and for IP addresses, which limits the damage if its key is stolen.
+    Renewal keeps the authority's own certificate, so users import it only once. The authority can sign only for names
+    of this host and for IP addresses, in case its key is stolen.
 
     >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(OwnCertificate("/var/lib/proxy", (), "proxy"), {"problems": "ends within 30 days\n"}))
@@ -24,7 +23,7 @@ class OwnCertificate(Resource):
     """
 
     directory: str
-    names: tuple[str, ...]  #: further host names for the certificate, besides the names of the host
+    names: tuple[str, ...]  #: host names for the certificate besides the host's own
     purpose: str = field(metadata=NO_IDENTITY)  #: name of the role that owns the certificate
 
     @property

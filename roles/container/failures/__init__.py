@@ -39,8 +39,8 @@ NAME_SERVERS = Probe(f"{NAME_SERVERS_SH}name_servers_lost", root=True)
 
 
 def no_server(ctx: AuditContext) -> Iterator[str]:
-    """Docker's settings have no name servers (``dns``), and its source of the host's name servers is missing, empty, or
-    lists only loopback addresses on which no process listens.
+    """Docker's settings have no name servers (``dns``), and the host's list of name servers is missing, empty, or names
+    only loopback addresses without a listening process.
     """
     if engine_package(ctx):
         yield from ctx.text(NAME_SERVERS).splitlines()
@@ -63,7 +63,7 @@ NAME_RULES = (
 )
 
 
-COMMANDS = ("docker", "dockerd")  #: command names that keep their lower case at the start of a sentence
+COMMANDS = ("docker", "dockerd")  #: command names that stay lowercase at the start of a sentence
 
 FAILURES = (
     FailureRule(

@@ -1,4 +1,4 @@
-"""Signs for access problems: accounts to Docker's socket, and Docker to registries."""
+"""Signs of access problems: to Docker's socket, and from Docker to registries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ACCESS = Probe(sh_file(__file__, "access.sh"), root=True)
 _SOCKET = Pattern(r"socket (?P<mode>[0-7]{3,4}) (?P<owner>\S{1,64}):(?P<group>\S{1,64})")
 _PROXY = Pattern(r"proxy (?P<name>[A-Za-z_]{10,11}) (?P<at>[A-Za-z0-9.:_-]{1,255}) (?P<why>[a-z ]{1,60})")
 _HELPER = Pattern(r"helper (?P<name>[A-Za-z0-9._-]{1,60}) (?P<file>/.{1,200})")
-#: write bits of a file mode, for everybody and for the group. A client needs write permission on a socket.
+#: write bits of a file mode, for everybody and for the group. A client of a socket needs one of them.
 _EVERYBODY, _GROUP = 0o002, 0o020
 
 
@@ -26,7 +26,7 @@ def socket_access(ctx: AuditContext) -> Iterator[str]:
     try:
         wanted = settings(ctx).get("group", "docker")
     except NotJson:
-        return  # another rule reports an invalid daemon.json
+        return
     for row in rows:
         mode, told = int(row["mode"], 8), f"/run/docker.sock: owner {row['owner']}:{row['group']}, mode {row['mode']}"
         if mode & _EVERYBODY:
@@ -36,7 +36,7 @@ def socket_access(ctx: AuditContext) -> Iterator[str]:
 
 
 def proxy_dead(ctx: AuditContext) -> Iterator[str]:
-    """The environment of docker.service has a proxy whose name does not resolve, or a proxy on this host whose port is
+    """docker.service's environment has a proxy whose name does not resolve, or a proxy on this host whose port is
     closed.
     """
     rows = (match for line in ctx.text(ACCESS).splitlines() if (match := _PROXY.fullmatch(line)))

@@ -1,4 +1,4 @@
-"""CDI specifications of another driver, with wrong device numbers, or newer than an engine supports."""
+"""Faulty CDI specifications: of another driver, with wrong device numbers, or newer than an engine supports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hostwright.standard.roles.container.engines import ENGINE_ROWS, dotted, num
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-CDI = Probe(f"{CDI_SH}cdi_all", root=True)  # root, because some sites restrict the files to root
+CDI = Probe(f"{CDI_SH}cdi_all", root=True)  # some sites restrict the files to root
 NEW = (0, 7)  #: first version of CDI specifications that some engines cannot read
 _SPEC = r"(/(?:etc|var/run)/cdi/[^ ]+)"
 _MISSING = Pattern(rf"missing {_SPEC} (/.+)")
@@ -37,9 +37,7 @@ def other_numbers(ctx: AuditContext) -> Iterator[str]:
 
 
 def too_new(ctx: AuditContext) -> Iterator[str]:
-    """A CDI specification of NVIDIA has version 0.7.0 or newer, and an installed engine with CDI does not support it:
-    Docker before 26.1, podman before 5.1.
-    """
+    """A CDI specification of NVIDIA has version 0.7.0 or newer, which an installed engine with CDI does not support."""
     lines = [match for line in ctx.text(CDI).splitlines() if (match := _VERSION.fullmatch(line))]
     newer = [match for match in lines if numbers(match[2]) >= NEW]
     for row in ENGINE_ROWS:
@@ -112,7 +110,7 @@ CDI_RULES = (
     ),
     FailureRule(
         "cdi-unresolvable",
-        # the devices in the list before the error exist, so that the engine does not read the specification
+        # optional list of existing devices before the error
         r"(?:Found [1-9][0-9]{0,3} CDI devices[^\n]*\n(?:[^\n]*\n){0,40}?[^\n]*)?unresolvable CDI devices?"
         r" [\w.]{0,20}nvidia"
         r"|could not select device driver \W{0,3}cdi\b|conflicting device \W{0,2}[\w.]{0,20}nvidia\.com/"

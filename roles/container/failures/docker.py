@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 
 LINKS = DeviceLinks()
 RUNTIME = "nvidia"
-#: program that Docker searches at its start. Docker supports ``--gpus`` only if the program exists.
-HOOK = "nvidia-container-runtime-hook"
-#: packages of runtimes that a host may have instead of Docker
+HOOK = "nvidia-container-runtime-hook"  #: program that Docker searches at its start, and needs for ``--gpus``
+#: packages of other container runtimes that may replace Docker
 OTHER_RUNTIMES = ("containerd.io", "cri-o", "podman-docker")
 #: Docker template that prints ``NAME POLICY EXIT ERROR`` for a container whose start failed
 _START = "{{if .State.Error}}{{.Name}} {{.HostConfig.RestartPolicy.Name}} {{.State.ExitCode}} {{.State.Error}}{{end}}"
@@ -50,8 +49,8 @@ NOT_STARTED = Probe(
     + "  grep -E '^/[^ ]+ (always|unless-stopped) ' | cut -c 1-500; exit 0",
     root=True,
 )
-#: prints the hook's path, ``gone PATH`` for each runtime in daemon.json whose program is missing, and ``group NAME`` if
-#: the group of docker.socket does not exist
+#: prints the path of ``HOOK``, ``gone PATH`` for each missing runtime in daemon.json, and ``group NAME`` for a missing
+#: group of docker.socket
 HOOK_THERE = Probe(sh_file(__file__, "hook.sh", hook=HOOK, settings=DAEMON_JSON, socket=SOCKET))
 
 
@@ -70,7 +69,7 @@ def snap(ctx: AuditContext) -> Iterator[str]:
 
 def gone(ctx: AuditContext) -> Iterator[str]:
     """The release record has the host's Docker, but dpkg has no Docker package, the snap is missing, and the host has
-    no other runtime (such as containerd.io without Docker, for Kubernetes).
+    no other container runtime.
     """
     ctx.require(RELEASE)
     role = release.read(ctx.facts).get("roles", {}).get("container")
@@ -83,9 +82,7 @@ def gone(ctx: AuditContext) -> Iterator[str]:
 
 
 def stopped(ctx: AuditContext) -> Iterator[str]:
-    """Docker is installed and its unit can start, but it is inactive and not queued, and docker.socket, which it
-    requires, has not failed.
-    """
+    """Docker is installed and its unit can start, but is inactive and not queued. docker.socket has not failed."""
     shown = UNITS.unit(ctx, UNIT)
     startable = (
         shown.load == "loaded" and not shown.queued and not any(masked(ctx)) and not UNITS.unit(ctx, SOCKET).failed
@@ -95,7 +92,7 @@ def stopped(ctx: AuditContext) -> Iterator[str]:
 
 
 def no_hook(ctx: AuditContext) -> Iterator[str]:
-    """Docker is installed, but the toolkit's program that Docker searches is missing."""
+    """Docker is installed, but nvidia-container-runtime-hook is missing."""
     there = [line for line in ctx.text(HOOK_THERE).splitlines() if line.startswith("/")]
     if engine_package(ctx) and not there and not any(own_runtime_gone(ctx)):
         yield f"{HOOK} is not there"
@@ -156,7 +153,7 @@ def doubled(ctx: AuditContext) -> Iterator[str]:
     try:
         keys = said_twice(ctx)
     except NotJson:
-        return  # reported by another rule
+        return
     for key in keys:
         yield f"{key}: in {DAEMON_JSON} and on the command line of {UNIT} ({', '.join(unit_files(ctx))})"
     if keys:
@@ -188,19 +185,18 @@ def restart_due(ctx: AuditContext) -> Iterator[str]:
 
 
 def _in_order(ctx: AuditContext, restart: RestartedAfter) -> bool:
-    """Return whether a restart is enough: Docker's inputs are as desired, and no other failure rule reports them."""
+    """Return whether a restart is enough: Docker's configuration is as desired, and no other failure rule applies."""
     try:
         if any(state.plan(ctx.facts) for state in restart.inputs) or said_twice(ctx) or any(runtime_unknown(ctx)):
             return False
     except NotJson:
         return False
-    except (KeyError, Unread):  # a value was not probed, or Docker does not respond
+    except (KeyError, Unread):
         return True
     return True
 
 
 def _failed(ctx: AuditContext) -> Iterator[str]:
-    """Yield Docker's unit state if the unit has failed."""
     if UNITS.states in ctx.facts and (shown := UNITS.unit(ctx, UNIT)).failed:
         yield str(shown)
 
@@ -226,7 +222,7 @@ def flushed(ctx: AuditContext) -> Iterator[str]:
     yield from without(ctx.text(FIREWALL))
 
 
-#: before the rule daemon-json, which covers the same file
+#: precedes the rule daemon-json, which covers the same file
 TWICE = FailureRule(
     "daemon-json-twice",
     r"directives are specified both as a flag and in the",

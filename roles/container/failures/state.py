@@ -24,8 +24,8 @@ ACTIVE = (
     '{ pid=; read -r pid; [ -n "$pid" ] && [ -d "/proc/$pid" ]; } 2>/dev/null </run/docker.pid'
     f" || systemctl is-active --quiet {UNIT}"
 )
-#: prints lines ``runtime NAME`` and ``cgroup DRIVER`` if the daemon runs. A stopped daemon is not queried, because a
-#: connection to its socket would start it.
+#: prints ``runtime NAME`` and ``cgroup DRIVER`` if the daemon runs. Connecting to the socket of a stopped daemon would
+#: start it.
 INFO = Probe(
     f"{ACTIVE} || exit 3\n"
     f"{{ {LOCAL_API}/info || timeout -k 1 5 {LOCAL_DOCKER} info --format '{{{{json .}}}}'; }} |\n"
@@ -34,14 +34,13 @@ INFO = Probe(
     root=True,
 )
 
-#: prints dockerd's command line, and the options that Debian's unit reads from a file
+#: prints dockerd's command line, with the options from Debian's file
 COMMAND = Probe(
     f"systemctl show -p ExecStart -p FragmentPath -p DropInPaths -- {UNIT} &&"
     " { grep -s '^DOCKER_OPTS=' /etc/default/docker; exit 0; }"
 )
 
-#: prints ``FILE:WORDS`` for each file that makes root's ``docker`` without ``-H`` use another daemon than the local
-#: one. The credentials in config.json stay on the host.
+#: prints ``FILE:WORDS`` for each file that makes root's ``docker`` use another daemon than the local one
 CONTEXT = Probe(
     """grep -HosE '"currentContext"[[:space:]]*:[[:space:]]*"[^"]{1,200}"' /root/.docker/config.json\n"""
     "grep -HosE '^[[:space:]]*(export )?DOCKER_(HOST|CONTEXT)=[^[:space:];]{1,200}' /etc/environment"
@@ -50,11 +49,9 @@ CONTEXT = Probe(
 )
 _OWN = Pattern(r".*(?:\"default\"|=['\"]?(?:default|unix:///(?:var/)?run/docker\.sock)['\"]?)")
 
-#: probes for metadata and text of daemon.json, shared with the role's state
-SETTINGS = JsonMerged(DAEMON_JSON, "{}").probes()[:2]
+SETTINGS = JsonMerged(DAEMON_JSON, "{}").probes()[:2]  #: probes for metadata and text of daemon.json
 
-#: dockerd's option → key in daemon.json, for short options and for options whose key has another name (moby:
-#: NamedOption)
+#: option of dockerd → its key in daemon.json, if the names differ (moby: NamedOption)
 _KEYS = {
     "host": "hosts", "H": "hosts", "label": "labels", "log-opt": "log-opts", "exec-opt": "exec-opts",
     "storage-opt": "storage-opts", "insecure-registry": "insecure-registries", "registry-mirror": "registry-mirrors",
@@ -63,9 +60,7 @@ _KEYS = {
     "p": "pidfile", "g": "graph",
 }  # fmt: skip
 
-#: options that are permitted both in daemon.json and on the command line: moby merges them, and refuses all others
-#: (moby/moby#37871)
-_MERGED = {"runtimes"}
+_MERGED = {"runtimes"}  #: options that both daemon.json and the command line may set (moby/moby#37871)
 
 _STARTED = Pattern(r"argv\[\]=(.*?) ; ignore_errors=")
 _FILES = Pattern(r"(?m)^(?:FragmentPath|DropInPaths)=(.*)$")
@@ -81,7 +76,7 @@ class Engine:
 
 
 class NotJson(Exception):
-    """daemon.json is not a JSON object. The exception's text gives the reason."""
+    """Error for a daemon.json that is not a JSON object. The exception's text gives the reason."""
 
 
 def engine_package(ctx: AuditContext) -> str:
@@ -91,7 +86,7 @@ def engine_package(ctx: AuditContext) -> str:
 
 
 def engine(ctx: AuditContext) -> Engine:
-    """Return the running daemon's state. Raises ``Unread``, also if the daemon is stopped or does not respond."""
+    """Return the running daemon's state. Raises ``Unread``, also if the daemon does not run or respond."""
     rows = [line.partition(" ")[::2] for line in ctx.text(INFO).splitlines()]
     runtimes = tuple(value.strip() for key, value in rows if key == "runtime" and value.strip())
     drivers = [value.strip() for key, value in rows if key == "cgroup"]
@@ -135,14 +130,13 @@ def options(ctx: AuditContext) -> frozenset[str]:
 
 
 def unit_files(ctx: AuditContext) -> tuple[str, ...]:
-    """Return the paths of the unit file and drop-ins, one of which has dockerd's command line. Raises ``Unread``."""
+    """Return the paths of Docker's unit file and drop-ins. Raises ``Unread``."""
     return tuple(path for match in _FILES.finditer(ctx.text(COMMAND)) for path in match[1].split())
 
 
 def said_twice(ctx: AuditContext) -> tuple[str, ...]:
-    """Return the keys set both in daemon.json and on the command line, which dockerd refuses.
-
-    Raises as ``settings`` and ``options``.
+    """Return the keys set both in daemon.json and on the command line, which dockerd refuses. Raises ``Unread`` and
+    ``NotJson``.
     """
     return tuple(sorted((settings(ctx).keys() & options(ctx)) - _MERGED))
 
@@ -155,7 +149,7 @@ def _no_constant(name: str) -> None:
 def _split(value: str) -> str:
     try:
         return " ".join(shlex.split(value))
-    except ValueError:  # a quote without an end; systemd ignores such a line, too
+    except ValueError:  # systemd also ignores a line with an open quote
         return ""
 
 

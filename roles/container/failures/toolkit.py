@@ -1,4 +1,4 @@
-"""Signs for NVIDIA's container toolkit: its four packages, former names, and access to the driver."""
+"""Signs of faults of NVIDIA's container toolkit: its four packages, former names, and access to the driver."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: prints the result of ``nvidia-container-cli info``, which opens the driver's management library as the toolkit does
-#: for each container. Without -k it loads no kernel module, and it creates no device file.
+#: prints the result of ``nvidia-container-cli info``, which without -k changes nothing on the host
 REACHES_DRIVER = Probe(
     "command -v nvidia-container-cli >/dev/null || exit 3\ntimeout -k 1 5 nvidia-container-cli info 2>&1", root=True
 )
-#: prints ``LINE:no-cgroups = true`` if the toolkit's configuration has this setting, and ``gone KEY PATH`` for each
-#: missing path in the configuration
+#: prints ``LINE:no-cgroups = true`` if the toolkit's configuration has it, and ``gone KEY PATH`` for each missing path
+#: there
 NO_CGROUPS = Probe(
     f"grep -nE '^[[:space:]]*no-cgroups[[:space:]]*=[[:space:]]*true' {TOOLKIT_CONFIG} 2>/dev/null\n"
     r"""sed -nE 's/^[[:space:]]*(ldconfig|path|root)[[:space:]]*=[[:space:]]*"@?(\/[^"]+)".*/\1 \2/p' """
@@ -38,7 +37,6 @@ _SAYS = Pattern(r"nvidia-container-cli: .*")
 
 
 def _toolkit(ctx: AuditContext) -> tuple[Installed, ...]:
-    """Return the installed packages of the toolkit. Raises ``Unread``."""
     rows = (ctx.packages.get(name) for name in ctx.section(ContainerSection).toolkit.packages)
     return tuple(row for row in rows if row and row.present)
 
@@ -54,7 +52,7 @@ def moved(ctx: AuditContext) -> Iterator[str]:
 
 
 def _was_at(ctx: AuditContext, version: str) -> bool:
-    """Return whether the last successful run recorded this version of the toolkit, so that any difference is newer."""
+    """Return whether the last successful run recorded this version of the toolkit."""
     record = release.read(ctx.facts) if RELEASE in ctx.facts else {}
     versions = record.get("versions")
     return isinstance(versions, dict) and versions.get("container-toolkit") == version

@@ -1,4 +1,4 @@
-"""Docker's units and the unit for the links in /dev/char: failed, masked, or at their start limit."""
+"""Failures of Docker's units and of the unit for the links in /dev/char."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hostwright.standard.roles.container.engine import LINKS_UNIT
 from hostwright.standard.roles.container.failures import state
 
 DOCKER = ("docker.service", "containerd.service")
-SOCKET = "docker.socket"  #: socket unit that docker.service requires
+SOCKET = "docker.socket"
 UNITS = Units((*DOCKER, LINKS_UNIT, SOCKET))
 FILES = Probe(sh_file(__file__, "unitfiles.sh", units=(*DOCKER, SOCKET)), root=True)
 _COVERS = Pattern(r"unit (\S{1,100}) (/etc/\S{1,300}) of (/\S{1,300})")
@@ -30,7 +30,7 @@ def too_often(ctx: AuditContext) -> Iterator[str]:
 
 
 def masked(ctx: AuditContext) -> Iterator[str]:
-    """docker.service or containerd.service is masked, or docker.socket, which a stopped Docker requires, is masked."""
+    """docker.service, containerd.service or the socket of a stopped Docker is masked."""
     runs = UNITS.unit(ctx, DOCKER[0]).active == "active"
     for name in DOCKER if runs else (*DOCKER, SOCKET):
         if UNITS.unit(ctx, name).load == "masked":
@@ -72,7 +72,7 @@ def links_unit_failed(ctx: AuditContext) -> Iterator[str]:
 
 
 def _explained(ctx: AuditContext, name: str) -> bool:
-    """Return whether another rule covers why the unit does not start: an invalid daemon.json, or a missing file."""
+    """Return whether another rule explains why the unit does not start."""
     with suppress(Unread):
         if any(line.startswith(f"{name} ") for line in file_missing(ctx)):
             return True

@@ -13,7 +13,7 @@ from hostwright.roles import json_object, sh_file, whole
 
 _IMAGE = {"id": ".Id", "created": ".Created", "size": ".Size", "tags": ".RepoTags", "digests": ".RepoDigests"}
 _CONTAINER = {"name": ".Name", "image": ".Image", "state": ".State.Status", "created": ".Created"}
-#: start of plausible build dates: reproducible builds set the year 0 or 1970
+#: earliest plausible build date. Reproducible builds set the year 0 or 1970.
 _UNKNOWN_BEFORE = datetime(1990, 1, 1, tzinfo=UTC)
 
 
@@ -21,15 +21,14 @@ def _format(word: str, fields: dict[str, str]) -> str:
     return f"{word} {{" + ",".join(f'"{name}":{{{{json {place}}}}}' for name, place in fields.items()) + "}"
 
 
-#: directory on a host with a file for each loaded archive, which lists the archive's images. The file's name is the
-#: archive's checksum.
+#: directory on a host with a list of images for each loaded archive. The archive's checksum is the list's file name.
 LOADS = "/var/lib/hostwright/images"
 IMAGES_PROBE = Probe(
     sh_file(
         __file__, "sh/facts.sh", image=_format("image", _IMAGE), container=_format("container", _CONTAINER), loads=LOADS
     ),
     root=True,
-    cap_bytes=1024 * 1024,  # for 1,000 images and 1,000 containers
+    cap_bytes=1024 * 1024,  # enough for 1,000 images and 1,000 containers
 )
 
 
@@ -57,25 +56,22 @@ class HostContainer:
     """A container in a host's Docker."""
 
     name: Annotated[str, Field(max_length=512)]
-    image: str  #: ID of the container's image
+    image: str
     state: str  #: Docker's state of the container: ``running``, ``exited``, …
     created: str
 
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """Images and containers of a host's Docker. ``trouble`` is the start of a sentence with the reason if they are
-    unknown.
-    """
+    """Images and containers of a host's Docker. ``trouble`` begins a sentence with the reason if they are unknown."""
 
     images: tuple[HostImage, ...] = ()
     containers: tuple[HostContainer, ...] = ()
     free: int = 0  #: free bytes in Docker's data directory
     trouble: str = ""
-    store: str = ""  #: name of Docker's image store if this store uses other image IDs than archives do; else empty
+    store: str = ""  #: name of Docker's image store if its image IDs differ from those in archives; else empty
     tags: dict[str, str] = field(default_factory=dict)  #: image name → image ID
-    #: checksums of archives whose load was killed before the names of their images were checked
-    cut: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()  #: checksums of archives whose load was killed before their images' names were checked
 
 
 _HOST_IMAGE, _HOST_CONTAINER = TypeAdapter(HostImage), TypeAdapter(HostContainer)

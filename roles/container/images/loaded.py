@@ -1,6 +1,6 @@
 """State of ``images.push``: the images of an archive are in a host's Docker.
 
-The controller does not read the archive. Docker on the host loads it and reports the images, which the host records.
+Only Docker on the host reads the archive.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from hostwright.roles import Artifact, InputError, Pattern, sh, sh_file, shown_b
 from hostwright.standard.roles.container.images.facts import CONTAINERD, IMAGES_PROBE, LOADS, read_images
 from hostwright.standard.roles.container.images.reference import is_tagged
 
-LOAD_TIMEOUT_S = 2 * 3600.0  #: seconds for loading an archive of 20 GB on a slow disk
+LOAD_TIMEOUT_S = 2 * 3600.0  #: maximum seconds for loading an archive: 20 GB on a slow disk
 UNKNOWN = "unknown"
 _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9._+-]+")
 _ID = Pattern("sha256:[0-9a-f]{64}")
-#: disk space for loading an archive, as a multiple of its size. Docker unpacks the archive and then its layers.
+#: disk space for loading an archive, as a multiple of its size: the unpacked archive, then its layers
 _OF_UNPACKING = 2
 
 
@@ -43,9 +43,7 @@ class LoadedImage:
 
 
 def artifact_of(path: Path) -> Artifact:
-    """Return the archive as an artifact that can be sent to hosts. Raises ``InputError`` if the path is not a readable
-    file.
-    """
+    """Return the archive as an artifact for hosts. Raises ``InputError`` if the path is not a readable file."""
     if path.is_dir():
         raise InputError(
             "is a directory, but Docker loads files; convert an OCI layout with `skopeo copy oci:DIRECTORY"
@@ -65,7 +63,7 @@ class ImagesLoaded(Resource):
     """Docker loaded an archive, and the image names point to the archive's images.
 
     ``archive`` is the archive's name for operators. ``names`` are the image names to set. Without them, Docker sets the
-    only name in the archive, which must not point to another image.
+    archive's only name, which must not point to another image.
     """
 
     artifact: Artifact
@@ -85,8 +83,8 @@ class ImagesLoaded(Resource):
         return (IMAGES_PROBE, self._recorded)
 
     def images(self, facts: Facts) -> tuple[LoadedImage, ...]:
-        """Return the archive's images. Empty if the host has not loaded them, or if one of the names points to a
-        different image.
+        """Return the archive's images; empty if they are not loaded, or if one of the names points to a different
+        image.
         """
         there = read_images(facts)
         rows = [line.split(" ") for line in facts[self._recorded].text.splitlines()]

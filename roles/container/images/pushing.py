@@ -61,8 +61,6 @@ VERB = "images.push"
 
 @dataclass(frozen=True)
 class _Push:
-    """Hosts, request and archive of one call of ``images.push``."""
-
     fleet: Fleet
     targets: Targets
     request: Request
@@ -79,7 +77,6 @@ class _Push:
         return change(VERB, self.fleet, targets, request, run, goal=goal, again=self.again)
 
     def facts(self, target: TargetHost, probes: tuple[Probe, ...]) -> Facts:
-        """Run the probes on a host, and return the facts."""
         with Connections(self._password).connect(target) as shell:
             return ask(shell, probes)
 
@@ -111,9 +108,7 @@ def _name(text: str) -> str:
 
 
 def registry_of(targets: Targets) -> str:
-    """Return the registry that all these hosts share. Raises ``InputError`` if a host has no registry, or a different
-    one.
-    """
+    """Return the registry that all these hosts share. Raises ``InputError`` if there is none."""
     found: dict[str, list[str]] = {}
     for target in targets:
         found.setdefault(registry_at(target), []).append(target.name)
@@ -132,9 +127,10 @@ def registry_of(targets: Targets) -> str:
 
 
 def _through(one: _Push, at: str) -> int:
-    """Load the archive on one host, which pushes the images to the registry. The other hosts pull them by digest.
+    """Load the archive on one host, which pushes the images to the registry, from which other hosts pull them by
+    digest.
 
-    The stages produce several JSON documents, of which only the last is printed.
+    Of the stages' JSON documents only the last is printed.
     """
     first = pusher_of(one.targets)
     others = tuple(target for target in one.targets if target.name != first.name)
@@ -158,7 +154,7 @@ def _through(one: _Push, at: str) -> int:
 def _stages(
     one: _Push, first: TargetHost, others: tuple[TargetHost, ...], at: str
 ) -> Iterator[tuple[Targets, Resource]]:
-    """Yield hosts with their state, stage by stage. The state of a stage depends on the facts of the previous stage."""
+    """Yield hosts with their state, stage by stage. Each state depends on the facts of the previous stage."""
     alone = replace(one.targets, chosen=(first,))
     yield alone, one.loaded
     facts = one.facts(first, one.loaded.probes())
@@ -177,8 +173,6 @@ def _stages(
 
 
 def pusher_of(targets: Targets) -> TargetHost:
-    """Return the host that gets the archive from the controller: the registry's host if it has Docker, which saves one
-    transfer.
-    """
+    """Return the host that gets the archive from the controller: the registry's host if it has Docker."""
     able = [target for target in targets if serves_images(target) and ROLE in {role.name for role in target.of_host}]
     return able[0] if able else next(iter(targets))

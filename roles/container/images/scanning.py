@@ -1,7 +1,4 @@
-"""Vulnerability scans of images, once per image for all hosts, on a host with a scanner or on the controller.
-
-The output is the scanner's own table. The scanner's exit status shows whether the findings are a failure.
-"""
+"""Vulnerability scans of images, once per image for all hosts, on a host with a scanner or on the controller."""
 
 from __future__ import annotations
 
@@ -23,13 +20,11 @@ from hostwright.standard.roles.container.running import LOCAL_DOCKER
 SCANNERS = ("trivy", "grype")  #: supported scanners, in order of preference
 HERE = ""  #: value of ``Scan.place`` for a scan on the controller
 NO_SCANNER = "no scanner"
-SCAN_TIMEOUT_S = 2400.0  #: seconds for a scan; our choice. Trivy itself stops after 30 minutes.
-MOST_BYTES = 16 << 20  #: maximum number of bytes in a scanner's table. A row has up to 1 kB.
-#: disk space for a scan, as a multiple of the image's size: an archive of the image, and its unpacked layers
-_ROOM = 2.2
-_ALONE = threading.Lock()  #: lock for scans on the controller: one at a time
+SCAN_TIMEOUT_S = 2400.0  #: maximum seconds of a scan: our choice. Trivy itself stops after 30 minutes.
+MOST_BYTES = 16 << 20  #: maximum number of bytes in a scanner's table, whose rows have up to 1 kB
+_ROOM = 2.2  #: disk space for a scan, as a multiple of the image's size: the archive and its unpacked layers
+_ALONE = threading.Lock()  #: held during a scan on the controller
 
-#: prints the paths of a host's scanners, one per line
 SCANNERS_THERE = Probe(
     sh('PATH=$PATH:/usr/local/bin:/snap/bin; for name in %s; do command -v "$name" || :; done', SCANNERS), root=True
 )
@@ -37,13 +32,11 @@ SCANNERS_THERE = Probe(
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Output of a scanner for an image. ``problem`` is the reason for missing output or for an exit status other than
-    0.
-    """
+    """Output of a scanner for an image. ``problem`` is the reason for missing output or an exit status other than 0."""
 
     scanner: str = ""
-    place: str = HERE  #: host that ran the scan
-    report: str = ""  #: the scanner's table
+    place: str = HERE  #: host of the scan
+    report: str = ""
     problem: str = ""
 
 
@@ -70,10 +63,10 @@ def scanner_here() -> str:
 
 
 def shares(images: Sequence[Scannable], scanners: Mapping[str, str], here: str) -> dict[str, list[Scannable]]:
-    """Assign each image to one host that scans or exports it.
+    """Assign each image to the least loaded host with a scanner. If no host has one, any host exports the image to the
+    controller's scanner.
 
-    The host with a scanner and the least work gets the image. If no host has a scanner, any host exports the image to
-    the controller's scanner. Images that no host can scan or export are omitted.
+    Images that no host can scan or export are omitted.
     """
     given: dict[str, list[Scannable]] = {}
     load: Counter[str] = Counter()
@@ -95,7 +88,7 @@ def scan_images(
 ) -> dict[str, Scan]:
     """Scan images, and return the scans by image ID.
 
-    ``scanners`` has each host's scanner, ``connect`` opens a shell, ``tell`` receives progress messages. On Ctrl-C, the
+    ``scanners`` maps hosts to scanners, ``connect`` opens a shell, ``tell`` receives progress messages. On Ctrl-C, the
     attribute ``ended`` of ``Interrupted`` has the finished scans.
     """
     here = scanner_here()

@@ -31,7 +31,7 @@ class PushedImage:
 
     id: str
     name: str
-    reference: str  #: name of the image in the registry with its digest: ``reg01:5000/tensorflow/tensorflow@sha256:…``
+    reference: str  #: image name with its digest: ``reg01:5000/tensorflow/tensorflow@sha256:…``
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +43,16 @@ class ImagesPushed(Resource):
 
     @property
     def _rows(self) -> list[tuple[str, str, str]]:
-        """ID, name and registry name of each image."""
         return [(image.id, image.name, name_in(self.at, image.name)) for image in self.images]
 
     @property
     def pushed_probe(self) -> Probe:
-        """Probe for the images that the registry has."""
         return Probe(sh_file(__file__, "sh/pushed.sh", at=self.at, images=_words(self._rows)), root=True)
 
     def probes(self) -> tuple[Probe, ...]:
         return (IMAGES_PROBE, self.pushed_probe)
 
     def pushed(self, facts: Facts) -> tuple[PushedImage, ...]:
-        """Return the images that the registry has."""
         rows = [line.split() for line in facts[self.pushed_probe].text.splitlines()]
         asked = {(image.id, image.name) for image in self.images}
         return tuple(PushedImage(*row) for row in rows if len(row) == 3 and tuple(row[:2]) in asked)
@@ -89,7 +86,7 @@ class ImagesPulled(Resource):
 
     at: str
     images: tuple[PushedImage, ...]
-    size: int  #: total size of the images in bytes
+    size: int
 
     def probes(self) -> tuple[Probe, ...]:
         return (IMAGES_PROBE,)

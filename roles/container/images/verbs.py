@@ -47,14 +47,14 @@ class FoundImage:
     tags: tuple[str, ...]
     digests: tuple[str, ...]
     created: str
-    days: int | None  #: days since the image was built; ``None`` if the image has no date
+    days: int | None  #: days since the image was built; ``None`` without a build date
     size: int
     hosts: dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
-    """Results of one ``images.audit``: the images on hosts, and their scans by image ID (``None`` without a scan)."""
+    """Results of ``images.audit``: the images on hosts, and their scans by image ID (``None`` without a scan)."""
 
     results: Results[tuple[str, ImageFacts]]
     scans: dict[str, Scan] | None

@@ -1,4 +1,4 @@
-"""Failures of the CUDA toolkit, of its sources, and of what was installed with it."""
+"""Failures of the CUDA toolkit, of its sources, and of packages installed with it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Failures of the CUDA toolkit that are recognised on a host: another toolkit, its source, and packages installed with
-it.
-"""
+"""Failures of the CUDA toolkit that a host shows: another toolkit, its source, and packages installed with it."""
 
 from __future__ import annotations
 
@@ -19,13 +17,13 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 META_PACKAGES = Pattern(r"cuda|cuda-\d+-\d+|cuda-(runtime|demo-suite)-\d+-\d+|cuda-drivers(-\d+)?")
-#: version number of nvcc → update of 11.2. All updates report "release 11.2"; the numbers are from public build logs.
+#: version number of nvcc → update of 11.2, from public build logs
 UPDATES = {"V11.2.67": "11.2.0", "V11.2.142": "11.2.1", "V11.2.152": "11.2.2"}
 
 
 def brought_driver(ctx: AuditContext) -> Iterator[str]:
-    """``cuda-drivers`` is installed and is not part of the stack's driver; it was installed alone or as a dependency of
-    ``cuda``, ``cuda-X-Y`` or ``cuda-runtime-X-Y``.
+    """``cuda-drivers`` is installed and is not part of the stack's driver. It was installed alone or by a package such
+    as ``cuda`` or ``cuda-X-Y``.
     """
     driver = ctx.stack.find(DriverSection)
     packages = [row for row in ctx.packages_where(is_meta_package) if not driver or row.name not in driver.packages]
@@ -48,8 +46,8 @@ def no_toolkit(ctx: AuditContext) -> Iterator[str]:
 
 
 def beside(ctx: AuditContext) -> Iterator[str]:
-    """A usable ``/usr/local/cuda-X.Y`` exists. It is not the stack's toolkit, nor the target of ``/usr/local/cuda``,
-    nor in the loader's cache.
+    """A usable ``/usr/local/cuda-X.Y`` exists that is neither the stack's toolkit, nor the target of
+    ``/usr/local/cuda``, nor in the loader's cache.
     """
     by_path = toolkits(ctx)
     link = by_path.get(LINK)
@@ -80,9 +78,7 @@ def not_held(ctx: AuditContext) -> Iterator[str]:
 
 
 def from_runfile(ctx: AuditContext) -> Iterator[str]:
-    """CUDA's runfile left its uninstaller in the directory of the stack's toolkit, but the toolkit's package is not
-    installed.
-    """
+    """CUDA's runfile left its uninstaller in the directory of the stack's toolkit, whose package is not installed."""
     cuda = ctx.section(CudaSection)
     row = ctx.packages.get(cuda.package)
     if UNINSTALLER in own(ctx).has and not (row and row.present):
@@ -103,7 +99,7 @@ def _leads(link: Toolkit) -> str:
 
 
 def _loaded_from(ctx: AuditContext, toolkit: Toolkit) -> bool:
-    """Return whether the loader's cache has libraries of the toolkit, which another rule reports; false if unknown."""
+    """Return whether the loader's cache has libraries of the toolkit; false if unknown."""
     try:
         return any(entry.below(toolkit.leads) for entry in cached(ctx))
     except Unread:

@@ -20,16 +20,14 @@ _NO_DEVICE = (
 
 
 def compiler_too_new(ctx: AuditContext) -> Iterator[str]:
-    """The host's own gcc is newer than the stack's nvcc accepts, and the stack does not name another compiler for
-    nvcc.
-    """
+    """The host's own gcc is newer than the stack's nvcc accepts, and the stack names no other compiler for nvcc."""
     for state in (state for role in ctx.desired.roles for state in role.resources):
         if isinstance(state, HostCompiler):
             ctx.require(state.probes()[0])
             yield from state.notes(ctx.facts)
 
 
-#: variants for messages of programs built for another generation of cards
+#: variants of messages from programs built for other GPUs
 CODE_VARIANTS = (
     Variant(
         r"[Mm]inimum required Cuda",
@@ -204,8 +202,7 @@ PROGRAM_RULES = (
         beside=r"supports CUDA capabilities|with CUDA capability sm_|which is of (?:cuda|compute) capability"
         r"|which is of compute capability|get_arch_list|not include kernels for"
         r"|^ {0,8}\([0-9.]{3,4}\) - \([0-9.]{3,4}\)",
-        # With a capability of the same major version, or with the oldest capability of the build, the code runs:
-        # PyTorch's check was too strict.
+        # code of the same major version runs, although PyTorch warns
         unless=r"capability 12\.1(?s:.)*- \(12\.0\)|\(CC\) 12\.1\.?\s[^\n]*\+cu1(?:29|3[0-9])"
         r"|capability 7\.5(?s:.)*\(7\.5\) -|capability 8\.0(?s:.)*\(8\.0\) -|capability 8\.6(?s:.)*\(8\.6\) -"
         r"|capability 8\.9(?s:.)*\(8\.9\) -|capability 9\.0(?s:.)*\(9\.0\) -",
@@ -354,7 +351,7 @@ PROGRAM_RULES = (
         "Disable it: NCCL_P2P_DISABLE=1 for NCCL (accelerate launch sets it by itself); nvidia-smi topo -p2p r shows "
         "which pairs support it. No part is defective",
         "NVIDIA CUDA Runtime API, cudaErrorTooManyPeers, cudaErrorPeerAccessUnsupported; ggml-org/llama.cpp#21883",
-        unless=r"transport/shm\.cc",  # messages about host memory, for which cards do not need peer access
+        unless=r"transport/shm\.cc",  # host memory needs no peer access between GPUs
         variants=(
             Variant(
                 r"resources exhausted|TooManyPeers|TOO_MANY_PEERS",

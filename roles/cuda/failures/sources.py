@@ -1,7 +1,7 @@
-"""Signs about apt's sources for CUDA, and about the keys that sign these sources.
+"""Signs about apt's sources for CUDA and their keys.
 
 NVIDIA changed the key of its network repository in April 2022 (NVIDIA/cuda-repo-management#4). The local repository of
-11.2.2 contains the old key, with which it is still signed.
+11.2.2 is still signed with the old key.
 """
 
 from __future__ import annotations
@@ -32,13 +32,12 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 
-OLD_KEY = "F60F4B3D7FA2AF80"  #: id of NVIDIA's key until April 2022, and of the key of every local repository of 11.2
-NEW_KEY = "A4B469963BF863CC"  #: id of NVIDIA's key since April 2022, for the network repository
-#: apt-key's keyring, which apt uses, with the keyrings in TRUSTED.d, for sources without signed-by
-TRUSTED = "/etc/apt/trusted.gpg"
+OLD_KEY = "F60F4B3D7FA2AF80"  #: id of NVIDIA's key until April 2022, and of the key of 11.2's local repositories
+NEW_KEY = "A4B469963BF863CC"  #: id of NVIDIA's key for its network repository since April 2022
+TRUSTED = "/etc/apt/trusted.gpg"  #: apt-key's keyring, which apt uses for sources without signed-by
 
-#: Prints ``source FILE NUMBER LINE`` for each line of a source list that mentions CUDA, and ``key FILE old|new|ID`` for
-#: each key in a keyring.
+#: Prints ``source FILE NUMBER LINE`` for each source line that mentions CUDA, and ``key FILE old|new|ID`` for each key
+#: in a keyring.
 SOURCES = Probe(f"{DEARMOR}\n" + sh_file(__file__, "apt_sources.sh"), root=True)
 
 _KEY_ID = Pattern(r"[0-9A-F]{16}")
@@ -54,9 +53,7 @@ def sources(ctx: AuditContext) -> tuple[Source, ...]:
 
 
 def keys(ctx: AuditContext) -> Mapping[str, frozenset[str]]:
-    """Return keyring path → ids of its keys. For apt-key's keyring these are all keys, for others NVIDIA's two keys if
-    present. Raises ``Unread``.
-    """
+    """Return keyring path → ids of its keys (outside apt-key's keyring only NVIDIA's two). Raises ``Unread``."""
     by_ring: dict[str, frozenset[str]] = {}
     for _, ring, which in _rows(ctx, "key", 3):
         key = {"new": NEW_KEY, "old": OLD_KEY}.get(which, which.upper())
@@ -81,14 +78,13 @@ def _rows(ctx: AuditContext, kind: str, length: int) -> list[list[str]]:
     return [row for row in rows if len(row) == length and row[0] == kind]
 
 
-#: part of the addresses of NVIDIA's network repositories, as in the role cuda
-NETWORK = "developer.download.nvidia.com/compute/cuda/repos"
-MAIN_LIST = "/etc/apt/sources.list"  #: source list that apt reads before the lists in sources.list.d
-LOCAL = "/cuda-repo-"  #: part of the path of a local repository's directory
+NETWORK = "developer.download.nvidia.com/compute/cuda/repos"  #: part of the URLs of NVIDIA's network repositories
+MAIN_LIST = "/etc/apt/sources.list"  #: source list that apt reads first
+LOCAL = "/cuda-repo-"  #: part of the path of a local repository
 
 
 def retired_key(ctx: AuditContext) -> Iterator[str]:
-    """apt reads NVIDIA's network repository, and none of the keyrings that apt uses for it has the key of 2022."""
+    """apt reads NVIDIA's network repository, and no keyring for it has the key of 2022."""
     known = keys(ctx)
     for source in chain.from_iterable(map(_naming, _repositories(_network(ctx)))):
         where = rings(source, known)
@@ -97,29 +93,24 @@ def retired_key(ctx: AuditContext) -> Iterator[str]:
 
 
 def conflicting(ctx: AuditContext) -> Iterator[str]:
-    """apt reads the same CUDA repository from two lines with different keys, or from a line with a key and a later line
-    without a key.
-    """
+    """apt reads the same CUDA repository from a line with a key and a later line with another key or none."""
     for repository in refused(ctx):
         yield from map(str, repository)
 
 
 def refused(ctx: AuditContext) -> tuple[tuple[Source, ...], ...]:
-    """Return the source lines of each CUDA repository with conflicting keys. apt rejects all sources because of such
-    lines. Raises ``Unread``.
+    """Return the source lines of each CUDA repository with conflicting keys, for which apt rejects all sources. Raises
+    ``Unread``.
     """
     return tuple(repository for repository in _repositories((*_network(ctx), *_own(ctx))) if _conflict(repository))
 
 
 def _refused_paths(ctx: AuditContext) -> tuple[str, ...]:
-    """Return the paths of the repositories in ``refused``, as apt's messages give them."""
     return tuple(repository[0].path for repository in refused(ctx) if repository[0].path)
 
 
 def _repositories(lines: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
-    """Yield the source lines of each repository, in the order in which apt reads the lists: main list first, then by
-    name.
-    """
+    """Yield the source lines of each repository in apt's order: main list first, then by name."""
     same: defaultdict[tuple[str, str], list[Source]] = defaultdict(list)
     for source in sorted(lines, key=lambda source: (source.file != MAIN_LIST, source.file, source.line)):
         same[source.place].append(source)
@@ -127,26 +118,22 @@ def _repositories(lines: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
 
 
 def _conflict(repository: Iterable[Source]) -> bool:
-    """Return whether apt rejects the source lines of a repository because a line after the first one with a key has
-    another key or none.
+    """Return whether apt rejects a repository, because a line after the first one with a key has another key or none.
 
-    If the lines without a key come before the first line with a key, apt accepts all lines and reads the repository
-    twice (tried with apt 2.2).
+    Earlier lines without a key do not conflict (tried with apt 2.2).
     """
     named = [source.signed_by for source in dropwhile(lambda source: not source.signed_by, repository)]
     return len(set(named)) > 1
 
 
 def _naming(repository: tuple[Source, ...]) -> tuple[Source, ...]:
-    """Return the source lines that determine a repository's key; empty if apt rejects its lines, because a more precise
-    rule reports that.
-    """
+    """Return the source lines that determine a repository's key; empty if apt rejects them."""
     return () if _conflict(repository) else tuple(source for source in repository if source.signed_by) or repository
 
 
 def two_sources(ctx: AuditContext) -> Iterator[str]:
     """apt reads NVIDIA's network repository in addition to a local one, although neither the stack nor the role's
-    variables require the network repository.
+    variables require it.
     """
     if getattr(ctx.variables.get("cuda"), "network_repository", False) or _fails(ctx):
         return

@@ -16,14 +16,13 @@ from hostwright.standard.roles.cuda.section import CudaSection
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-LINK = "/usr/local/cuda"  #: path of the toolkit without a version, usually a link
-LIBRARIES = "targets/x86_64-linux/lib"  #: directory of the libraries within a toolkit's directory
+LINK = "/usr/local/cuda"  #: path without a version, usually a link
+LIBRARIES = "targets/x86_64-linux/lib"  #: directory of the libraries within a toolkit
 CUDNN_HEADER = "include/cudnn_version.h"
 NVCC, RUNTIME, UNINSTALLER = "bin/nvcc", "libcudart", "bin/cuda-uninstaller"
 MAX_LINKS = 8  #: maximum number of links in a chain; a longer chain counts as a loop
 
-#: Prints for each toolkit: path, path with links resolved, those files of a toolkit that it contains, and cuDNN's
-#: version from its header.
+#: Prints for each toolkit: path, path with links resolved, its existing files, and cuDNN's version from its header.
 TOOLKITS = Probe(
     sh_file(
         __file__,
@@ -39,7 +38,7 @@ TOOLKITS = Probe(
 
 @dataclass(frozen=True, slots=True)
 class Toolkit:
-    """A ``/usr/local/cuda*``. ``leads``: its path with links resolved. ``cudnn``: version in the cuDNN header there."""
+    """A ``/usr/local/cuda*``. ``leads``: its path with links resolved. ``cudnn``: version in its cuDNN header."""
 
     path: str
     leads: str
@@ -48,9 +47,7 @@ class Toolkit:
 
     @property
     def usable(self) -> bool:
-        """Whether the toolkit has a compiler or the runtime. Leftovers of a removed package are not a usable
-        toolkit.
-        """
+        """Whether the toolkit has a compiler or the runtime, and is not only a removed package's leftovers."""
         return bool(self.has & {NVCC, RUNTIME})
 
 
@@ -90,9 +87,7 @@ class LibraryFile:
 
 
 def library_files(ctx: AuditContext) -> Mapping[str, LibraryFile]:
-    """Return the shared objects in the stack's toolkit, by path, from the same probe as the role cuda. Raises
-    ``Unread``.
-    """
+    """Return the shared objects in the stack's toolkit, by path. Raises ``Unread``."""
     answer = ctx.answer(wanted(ctx, "cuda", PackagedTree).tree.probe)
     if answer.truncated:
         raise Unread("the list of the toolkit's libraries is too long")
@@ -101,9 +96,7 @@ def library_files(ctx: AuditContext) -> Mapping[str, LibraryFile]:
 
 @lru_cache(maxsize=8)
 def _library_files(text: str) -> Mapping[str, LibraryFile]:
-    """Parse the output of the probe for library files. The result is cached for all rules, because a toolkit has some
-    hundred files.
-    """
+    """Parse the output of the probe for library files. Cached, because a toolkit has some hundred files."""
     rows = (line.split("\t") for line in text.splitlines() if line.startswith("found\t"))
     files = (LibraryFile(row[3], row[1], int(row[2]), row[4]) for row in rows if len(row) == 5 and _is_size(row[2]))
     return {file.path: file for file in files}

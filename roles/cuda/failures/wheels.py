@@ -1,4 +1,4 @@
-"""Variant that several libraries' rules share: two sets of CUDA wheels in one environment."""
+"""Variant for several libraries' rules: two sets of CUDA wheels in one environment."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import Final
 
 from hostwright.failures import Variant
 
-#: pattern of a CUDA wheel's name in pip's output
-WHEEL_LINES: Final = r"\bnvidia-[a-z-]{2,30}-cu1[0-9]\b"
+WHEEL_LINES: Final = r"\bnvidia-[a-z-]{2,30}-cu1[0-9]\b"  #: pattern of a CUDA wheel's name in pip's output
 
 REINSTALL: Final = (
     "Uninstall both sets, because each uninstallation also deletes files of the other (pip freeze | grep -oE "
@@ -16,7 +15,6 @@ REINSTALL: Final = (
     "framework. Provisioning restores the stack's own"
 )
 
-#: variant for two sets of CUDA wheels, which the lines near a library's message name
 TWO_SETS: Final = Variant(
     r"nvidia-[a-z-]{2,30}-cu12\b(?s:.)*nvidia-[a-z-]{2,30}-cu13\b"
     r"|nvidia-[a-z-]{2,30}-cu13\b(?s:.)*nvidia-[a-z-]{2,30}-cu12\b",

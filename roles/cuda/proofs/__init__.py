@@ -1,4 +1,4 @@
-"""Proofs of GPUs that need no framework: copies, memory and full load, by programs that nvcc compiles on the host."""
+"""Proofs of GPUs without a framework: copies, memory and full load, by programs that nvcc compiles on the host."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ def proofs(_variables: Cuda, ctx: RoleContext) -> tuple[Proof, ...]:
 
 
 def compiler(ctx: RoleContext, libraries: str = "") -> tuple[str, ...]:
-    """Return the command with which the host's own nvcc compiles a proof's program. ``libraries``: options for the
-    linker, such as ``-lnccl``.
-    """
+    """Return the command with which the host's nvcc compiles a proof's program. ``libraries``: linker options."""
     wanted = ctx.section(CudaSection)
     values = {"toolkit": wanted.prefix, "compiler": wanted.compiler, "libraries": libraries}
     return ("sh", "-c", OLDER_GCC + sh_file(__file__, "compile.sh", **values), "compile", "{source}", "{program}")

@@ -1,9 +1,8 @@
 """Figures of NVIDIA's data sheets by PCI id: dense TFLOPS of each GPU by number format, and its memory bandwidth.
 
-The figures are without sparsity (halved if a sheet has only those with sparsity), and with sums in FP32 if a sheet has
-two (GeForce), because PyTorch sums in FP32. Public excerpts of the sheets confirm those of A100, H100 PCIe, B200, L40S
-and RTX 4090, and the TFLOPS of H100 and H200 (SXM); for the RTX 5090, half of the sheet's figures with sparsity. **None
-was checked against a GPU**: no machine with one was available.
+Figures are without sparsity (halved if a sheet has only those with sparsity), and with sums in FP32, as in PyTorch.
+Public excerpts confirm A100, H100 PCIe, B200, L40S and RTX 4090, the TFLOPS of H100 and H200 (SXM), and twice those of
+the RTX 5090 (with sparsity). **None was checked against a GPU**: no machine with one was available.
 """
 
 from __future__ import annotations
@@ -11,22 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-#: number formats of matrix products, in the order of measurement
-FORMATS = ("fp32", "tf32", "bf16", "fp16", "fp8")
+FORMATS = ("fp32", "tf32", "bf16", "fp16", "fp8")  #: number formats of matrix products, in the order of measurement
 MEMORY = "memory copy"
 
-#: Percentage of a data sheet's figure that a GPU must reach, by measurement. Our choice is 50 for products, so that a
-#: GPU at half of its clock or half of its power fails. The best public measurements in bf16 are 80 % on H100 and H200
-#: and 78 % on B200, in fp8 73 and 76 % (stas00/ml-engineering, maximum achievable matmul FLOPS), in fp16 83 % on H100
-#: PCIe (GOATnote-Inc/periodicdent42); a single size of matrix reaches less. Reading H100's memory reaches 84 %
-#: (mikamirai.com, GPU memory bandwidth).
+#: Measurement → minimum percentage of a data sheet's figure: our choice. A GPU at half of its clock or power must fail.
+#: Public measurements of products reach 73 to 83 % (stas00/ml-engineering; GOATnote-Inc/periodicdent42), of memory 84 %
+#: (mikamirai.com).
 LEAST = {**dict.fromkeys(FORMATS, 50.0), MEMORY: 70.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Datasheet:
-    """The data sheet of a GPU: its PCI ids, its TFLOPS in the order of ``FORMATS`` (0: not in hardware), and its memory
-    bandwidth in GB/s.
+    """The data sheet of a GPU: PCI ids, TFLOPS in the order of ``FORMATS`` (0: not in hardware), and memory bandwidth
+    in GB/s.
     """
 
     card: str

@@ -1,8 +1,8 @@
 """Findings from a framework's measurements: versions other than the stack's, missing GPUs, wrong results.
 
-A tolerance is a fraction of the result's largest value. With float32 and sums in another order, TensorFlow 2.9.0,
-PyTorch 2.13.0 and JAX 0.12.0 on a CPU stay below 1e-6 of NumPy's result in float64. cuDNN's faster algorithms for
-convolutions (Winograd) may lose two more digits. A result that is wrong in one value is usually off by more than 1e-2.
+A tolerance is a fraction of the result's largest value. TensorFlow 2.9.0, PyTorch 2.13.0 and JAX 0.12.0 in float32 on a
+CPU stay below 1e-6 of NumPy's result in float64. cuDNN's faster convolutions (Winograd) may lose two more digits. A
+wrong value is usually off by more than 1e-2.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from hostwright.standard.roles.cuda.wheels import Codes
 from hostwright.standard.roles.driver.chips import chip
 from hostwright.standard.roles.driver.gpus import same_model
 
-SAME = 1e-4  #: tolerance for the same computation in float32 with sums in another order
-CONVOLVED = 1e-3  #: tolerance for a convolution by an algorithm that cuDNN selected
-LEARNED = 1e-3  #: tolerance for a model's weights after some training steps that sum over all GPUs
+SAME = 1e-4  #: tolerance for a computation in float32 whose sums are in another order
+CONVOLVED = 1e-3  #: tolerance for a convolution by any of cuDNN's algorithms
+LEARNED = 1e-3  #: tolerance for a model's weights after some training steps on several GPUs
 
-NO_NUMBERS = {"not a number", "infinite"}  #: a program's words in place of a difference that JSON cannot represent
+NO_NUMBERS = {"not a number", "infinite"}  #: words in a program's output for differences that JSON cannot represent
 
 _ARCHITECTURE = Pattern(r"(sm|compute)_([0-9]{1,2})([0-9])[a-z]?")
 _CAPABILITY = Pattern(r"([0-9]{1,2})\.([0-9])")
@@ -33,7 +33,7 @@ class DevicesJudge:
     """
 
     title: str
-    #: measurement name → its subject in a finding's sentence, and the stack's value
+    #: measurement name → subject of a finding's sentence, and the stack's value
     wanted: Mapping[str, tuple[str, str | bool]]
 
     def judge(self, measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
@@ -60,7 +60,7 @@ def versions(measured: Measurements, wanted: Mapping[str, tuple[str, str | bool]
 
 
 def within(measured: Measurements, name: str, tolerance: float, what: str) -> Iterator[ProofFinding]:
-    """Check that at least one device has a difference with this name, and that every such difference is within the
+    """Check that some device has a difference with this name, and that every such difference is within the
     tolerance.
     """
     found = measured.named(name)
@@ -81,9 +81,7 @@ def within(measured: Measurements, name: str, tolerance: float, what: str) -> It
 
 
 def architectures(measured: Measurements, title: str) -> Iterator[ProofFinding]:
-    """Check that the framework has code, compiled or as PTX, for each GPU. The check is skipped if the framework lists
-    no code.
-    """
+    """Check that the framework has code, compiled or as PTX, for each GPU. Skipped if the framework lists no code."""
     for built in measured.named("architectures"):
         codes = _codes(str(built.value))
         for each in measured.named("compute capability"):
@@ -95,9 +93,7 @@ def architectures(measured: Measurements, title: str) -> Iterator[ProofFinding]:
 
 
 def _codes(text: str) -> Codes | None:
-    """Return the GPU code that a framework lists as architectures (``sm_75 sm_80 compute_120``); ``None`` if it lists
-    none.
-    """
+    """Parse the GPU code that a framework lists (``sm_75 sm_80 compute_120``); ``None`` without code."""
     found = [match for word in text.split() if (match := _ARCHITECTURE.fullmatch(word))]
     ptx = [_pair(one[2], one[3]) for one in found if one[1] == "compute"]
     compiled = tuple(_pair(one[2], one[3]) for one in found if one[1] == "sm")
@@ -133,9 +129,7 @@ def on_every_card(measured: Measurements, name: str, expected: Expected) -> Iter
 
 
 def _missing(seen: tuple[Measurement, ...], expected: Expected) -> tuple[Gpu, ...]:
-    """Return the driver's GPUs without a measurement. If the devices lack UUIDs, because nvidia-smi is missing, they
-    are only counted.
-    """
+    """Return the driver's GPUs without a measurement. Without UUIDs (no nvidia-smi) they are only counted."""
     devices = {each.device.partition(" ")[0] for each in seen}
     known = tuple(card for card in expected.cards or () if card.uuid)
     if devices <= {"GPU"}:
@@ -163,9 +157,7 @@ def _device(card: Gpu) -> str:
 
 
 def agreement(measured: Measurements) -> Iterator[ProofFinding]:
-    """Check that distributed training ends with the same weights as training on one device, and as NumPy's
-    computation.
-    """
+    """Check that distributed training ends with the same weights as on one device, and as NumPy's computation."""
     yield from within(measured, "learned beside one device", LEARNED, "the result of joint training")
     yield from within(measured, "learned beside numpy", LEARNED, "the result of joint training")
 
@@ -187,7 +179,7 @@ def capabilities(measured: Measurements) -> Iterator[ProofFinding]:
 
 
 def _device_id(text: str) -> int:
-    """Return the device id from nvidia-smi's value, 0x1EB8 from ``0x1EB810DE``; 0 for any other text."""
+    """Return the device id in nvidia-smi's value, 0x1EB8 from ``0x1EB810DE``; 0 for any other text."""
     try:
         return int(text, 16) >> 16 if len(text) == len("0x1EB810DE") else 0
     except ValueError:

@@ -1,16 +1,13 @@
-"""Findings from measurements of GPUs, compared with the limits of Azure and DCGM for the model, and with other GPUs of
-the host.
+"""Findings from measurements of GPUs, compared with limits of Azure and DCGM, and with other GPUs of the host.
 
-Other modules compare the measurements with those of peers on other hosts, and with baselines.
+The tables have the minimum for a healthy GPU by PCI id of its model.
 
-The tables have the minimum for a healthy GPU by PCI id of the model, each with its source.
+Azure: azurehpc-health-checks (commit 0e0a1ac), conf/*.conf, ``check_gpu_bw HOST PEER`` in GB/s. Comments name one of
+Azure's virtual machines after the GPU.
 
-Azure: azurehpc-health-checks (commit 0e0a1ac), conf/*.conf, ``check_gpu_bw HOST PEER``: GB/s between host and GPU, and
-between GPUs, with nvbandwidth's copy engines; the names of the virtual machines imply their GPUs.
-
-DCGM: NVIDIA/DCGM (commit 72fa3fe), nvvs/diag-skus.yaml.in, ``memory_bandwidth.minimum_bandwidth`` in MB/s, of STREAM's
-triad in the GPU's memory; the lower value if an id occurs twice. Left out are 20b0 (A100-SXM4-40GB, 137500) and 2335
-(H200, 2333): a tenth and a thousandth of similar models' values, so probably mistakes.
+DCGM: NVIDIA/DCGM (commit 72fa3fe), nvvs/diag-skus.yaml.in, ``memory_bandwidth.minimum_bandwidth`` in MB/s; the lower
+value if an id occurs twice. Left out are 20b0 (A100-SXM4-40GB, 137500) and 2335 (H200, 2333), whose values are probably
+mistakes.
 """
 
 from __future__ import annotations
@@ -21,33 +18,32 @@ from statistics import median
 
 from hostwright.proofs import Expected, Measurement, Measurements, ProofFinding
 
-#: PCI id → minimum GB/s between the host and the GPU, in each direction
+#: PCI id → minimum GB/s between the host and the GPU, in each direction (Azure)
 HOST = {
-    "1db4": 10.0,  # V100-PCIE-16GB: Azure, nc6s_v3, nc12s_v3, nc24s_v3, nc24rs_v3
-    "1db5": 9.0,  # V100-SXM2-32GB: Azure, nd40rs_v2
-    "20b0": 21.0,  # A100-SXM4-40GB: Azure, nd96asr_v4
-    "20b2": 21.0,  # A100-SXM4-80GB: Azure, nd96amsr_a100_v4
-    "20b5": 21.0,  # A100 80GB PCIe: Azure, nc24ads_a100_v4, nc48ads_a100_v4, nc96ads_a100_v4
-    "2321": 48.0,  # H100 NVL: Azure, nc40ads_h100_v5, nc80adis_h100_v5
-    "2330": 48.0,  # H100 80GB HBM3: Azure, nd96isr_h100_v5
-    "2335": 48.0,  # H200: Azure, nd96isr_h200_v5
+    "1db4": 10.0,  # V100-PCIE-16GB, nc6s_v3
+    "1db5": 9.0,  # V100-SXM2-32GB, nd40rs_v2
+    "20b0": 21.0,  # A100-SXM4-40GB, nd96asr_v4
+    "20b2": 21.0,  # A100-SXM4-80GB, nd96amsr_a100_v4
+    "20b5": 21.0,  # A100 80GB PCIe, nc24ads_a100_v4
+    "2321": 48.0,  # H100 NVL, nc40ads_h100_v5
+    "2330": 48.0,  # H100 80GB HBM3, nd96isr_h100_v5
+    "2335": 48.0,  # H200, nd96isr_h200_v5
 }
 
-#: Minimum share of the PCIe link's bandwidth, for a model that is not in the table. Azure requires 57 to 76 % on links
-#: of 16 lanes (9 of 15.75 GB/s, 21 of 31.5, 48 of 63), all above this minimum.
+#: Minimum share of the PCIe link's bandwidth for models outside the table: our choice. Azure requires 57 to 76 %.
 LEAST_OF_LINK = 0.55
 
-#: PCI id → minimum GB/s from GPU to GPU, for GPUs that can access each other's memory
+#: PCI id → minimum GB/s between two GPUs that can access each other's memory (Azure)
 PEER = {
-    "20b0": 235.0,  # A100-SXM4-40GB: Azure, nd96asr_v4
-    "20b2": 238.0,  # A100-SXM4-80GB: Azure, nd96amsr_a100_v4
-    "2330": 335.0,  # H100 80GB HBM3: Azure, nd96isr_h100_v5
-    "2335": 335.0,  # H200: Azure, nd96isr_h200_v5
+    "20b0": 235.0,  # A100-SXM4-40GB, nd96asr_v4
+    "20b2": 238.0,  # A100-SXM4-80GB, nd96amsr_a100_v4
+    "2330": 335.0,  # H100 80GB HBM3, nd96isr_h100_v5
+    "2335": 335.0,  # H200, nd96isr_h200_v5
 }
 
-#: PCI id → minimum GB/s within the GPU's memory, where both read and written bytes count
+#: PCI id → minimum GB/s within the GPU's memory, where both read and written bytes count (DCGM)
 WITHIN = {
-    "1bb3": 123.75,  # Tesla P4: DCGM, like all entries of this table
+    "1bb3": 123.75,  # Tesla P4
     "1bb4": 114.263,  # Tesla P6
     "1db0": 607.5,  # V100-SXM2-16GB
     "1db1": 607.5,  # V100-SXM2-16GB and -32GB
@@ -72,12 +68,10 @@ WITHIN = {
     "2330": 1905.0,  # H100 80GB HBM3
 }
 
-#: Maximum deviation from the median of the host's other GPUs of the same model: our choice. It is lower than for peers
-#: on other hosts (hostwright/prove/peers/comparing.py), because GPUs in one chassis vary less.
+#: Maximum deviation from the median of the host's other GPUs of the same model: our choice.
 SLOWER_THAN_NEIGHBOURS = 0.15
 
-#: Maximum loss of throughput between the first and the last third of a burn-in: our choice. Boost clocks fall by some 5
-#: % while a GPU warms up; a larger loss comes from heat or power limits.
+#: Maximum loss of throughput from the first to the last third of a burn-in: our choice. Warm GPUs clock some 5 % lower.
 LOST_UNDER_LOAD = 0.10
 
 
@@ -85,9 +79,7 @@ _HOST = ("host to device", "device to host")
 
 
 def bandwidth(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Check that no GPU is missing, that copied bytes arrive unchanged, and that copies are as fast as the model
-    requires.
-    """
+    """Check that no GPU is missing, and that copies are correct and as fast as the model requires."""
     return (
         *missing(measured, expected),
         *not_zero(measured, "wrong bytes", "bytes changed on the way to the card and back"),
@@ -116,9 +108,7 @@ def burn_in(measured: Measurements, expected: Expected) -> tuple[ProofFinding, .
 
 
 def missing(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
-    """Yield findings about GPUs on the PCI bus that CUDA does not use. The expected number of GPUs is checked by the
-    audit.
-    """
+    """Yield findings about GPUs on the PCI bus that CUDA does not use."""
     for one in measured.named("cards"):
         wanted = max(expected.cards_on_bus, expected.gpus or 0)
         if one.number is not None and one.number < wanted:
@@ -166,9 +156,7 @@ def _below(one: Measurement, limit: float, why: str) -> Iterator[ProofFinding]:
 
 
 def neighbours(measured: Measurements, names: tuple[str, ...]) -> Iterator[ProofFinding]:
-    """Yield findings about GPUs that are slower than the host's other GPUs of their model; of two GPUs, the slower
-    one.
-    """
+    """Yield findings about GPUs that are slower than the host's other GPUs of the same model."""
     for name in names:
         alike: dict[str, list[Measurement]] = defaultdict(list)
         for one in measured.named(name):
@@ -194,8 +182,7 @@ def _slower(name: str, cards: list[Measurement]) -> Iterator[ProofFinding]:
 def _slowed_down(measured: Measurements) -> Iterator[ProofFinding]:
     """Yield findings about GPUs whose clocks were lowered by heat or by the hardware.
 
-    Azure's check (azure_gpu_clock_throttling.nhc) accepts only these reasons for lower clocks: idle, none, and the
-    software's power cap.
+    As in Azure's check (azure_gpu_clock_throttling.nhc), only idle GPUs and the software's power cap may lower clocks.
     """
     for name, cause in (
         ("slowed down by heat", "heat lowers its clocks under load"),

@@ -1,4 +1,4 @@
-"""Failures of the NVIDIA driver, its installer, its module and its daemons. Failures of cards are on another page."""
+"""Failures of the NVIDIA driver, its installer, its kernel module and its daemons."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ from hostwright.standard.roles.driver.failures.load import LOAD_RULES
 from hostwright.standard.roles.driver.failures.messages import MESSAGES
 from hostwright.standard.roles.driver.failures.units import UNIT_RULES
 
-#: Rules in the order of causes. The compiler's messages precede those of the installer that starts it, rules for a
-#: driver that does not run precede rules for cards, and rules for a card's memory precede the Xids that report its
-#: faults.
+#: rules, causes before their consequences: compiler before installer, driver before cards, memory before Xids
 _KNOWN = (
     *MESSAGES, *BUILD_RULES, *LOAD_RULES, *INSTALL_RULES, *KERNEL_RULES, *UNIT_RULES,
     *MEMORY, *XIDS, *SMI, *HEALTH, *LINKS,
 )  # fmt: skip
 FAILURES = (*_KNOWN, unexplained(_KNOWN))
 
-COMMANDS = ("dkms",)  #: commands that may begin a sentence in these texts, in lowercase
+COMMANDS = ("dkms",)  #: command names that stay lowercase at the start of a sentence

@@ -1,4 +1,4 @@
-"""Signs of a kernel module that is not built. Of several possible reasons, only the first is reported."""
+"""Signs of a kernel module that is not built. If several causes are possible, only the first is reported."""
 
 from __future__ import annotations
 
@@ -28,13 +28,12 @@ from hostwright.standard.roles.driver.states.runfile import DriverState
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Prints the missing build tools, one per line.
 BUILD_TOOLS = Probe(
     'for t in cc make dkms; do command -v "$t" >/dev/null || echo "$t"; done\n'
     "[ -e /usr/include/stdio.h ] || echo 'the headers of the C library'; exit 0"
 )
 
-#: Prints the kernel's text about the compiler that built it, and the version of the host's compiler.
+#: Prints the kernel's text about its compiler, and the host's compiler version.
 COMPILERS = Probe("head -c 500 /proc/version; timeout 5 cc -dumpfullversion -dumpversion; exit 0")
 
 REMOVED, UNSUPPORTED, NO_HEADERS, NO_COMPILER, MISSING = (
@@ -42,12 +41,12 @@ REMOVED, UNSUPPORTED, NO_HEADERS, NO_COMPILER, MISSING = (
 )  # fmt: skip
 BUILD_PROBES = (KERNEL_GONE, HEADERS, BUILD_TOOLS, DKMS_TREE, DPKG, UNAME, *HOST_PROBES)
 
-#: Pattern of the kernel's gcc version: ``gcc-12 (Ubuntu 12.3.0-1ubuntu1~22.04) 12.3.0``, and ``gcc version 9.4.0
-#: (Ubuntu 9.4.0-…)`` in kernels before 5.8.
+#: pattern of the kernel's gcc version: ``gcc-12 (Ubuntu 12.3.0-…) 12.3.0``, before kernel 5.8 ``gcc version 9.4.0
+#: (Ubuntu …)``
 _KERNELS_GCC = Pattern(r"gcc(?:-[0-9.]{1,8})? (?:\([^()]+\)|version) ([0-9]{1,2}(?:\.[0-9]{1,2}){1,2})")
 _HOSTS_GCC = Pattern(r"([0-9]{1,2})(?:\.[0-9]{1,3}){0,2}")
 
-#: names of rules whose messages are in the build's log or in the installer's log
+#: names of rules for messages in logs
 LOGGED = frozenset((
     "module-in-use", "compiler-too-old", "compiler-mismatch", "gpl-only-symbol", "stale-dkms", "flag-unknown",
     "module-loading-off", BUILD_FAILED,
@@ -55,11 +54,8 @@ LOGGED = frozenset((
 
 
 def why_unbuilt(ctx: AuditContext) -> str:
-    """Return the name of the rule for why the running kernel lacks the stack's module; empty if the kernel has the
-    module.
-
-    Raises ``Unread``. Reasons are checked in order, because an earlier reason makes later reasons pointless: headers do
-    not help with a kernel on which the module does not build.
+    """Return the name of the first rule that explains why the running kernel lacks the stack's module; empty if the
+    kernel has the module. Raises ``Unread``.
     """
     if not unbuilt(ctx):
         return ""
@@ -76,7 +72,7 @@ def _why_failed(ctx: AuditContext, errors: tuple[str, ...]) -> str:
     failure = ctx.named("\n".join(errors))
     if errors and failure is None:
         return BUILD_FAILED
-    # any other failure in the log, such as a disk that was full then, is not the current reason
+    # other failures in the log, such as a full disk, may be over
     return failure[0] if failure and failure[0] in LOGGED else MISSING
 
 
@@ -192,7 +188,7 @@ def other_failed(ctx: AuditContext) -> Iterator[str]:
 
 
 def _waiting(ctx: AuditContext) -> Iterator[str]:
-    """Yield the unconfigured packages whose scripts run DKMS, worded as in the rule for dpkg."""
+    """Yield the unconfigured packages whose scripts run DKMS."""
     rows = ctx.packages_where(is_broken)
     names = ("linux-headers-", "linux-image-")
     yield from (
@@ -203,9 +199,7 @@ def _waiting(ctx: AuditContext) -> Iterator[str]:
 
 
 def _of_others(ctx: AuditContext) -> Iterator[str]:
-    """Yield the unconfigured packages whose cause is the failed build of another module. Provisioning does not repair
-    them.
-    """
+    """Yield the packages that are unconfigured because the build of another module failed."""
     yield from _waiting(ctx) if dkms_tree(ctx).others else ()
 
 
@@ -221,8 +215,8 @@ def _installed(state: DriverState) -> str:
 
 
 def _older_compiler(ctx: AuditContext) -> str:
-    """Return the versions of both compilers if the kernel's gcc has a newer major version than the host's gcc. The
-    host's gcc may then lack options that the kernel's build uses.
+    """Return the versions of both compilers if the kernel's gcc has a newer major version than the host's gcc, which
+    may lack options of the kernel's build.
     """
     text = ctx.text(COMPILERS)
     first, _, rest = text.partition("\n")
@@ -233,9 +227,7 @@ def _older_compiler(ctx: AuditContext) -> str:
 
 
 def unbuilt_by_ours(ctx: AuditContext) -> bool:
-    """Return whether the running kernel lacks the module and no other driver is installed. Only then does a failed
-    build matter.
-    """
+    """Return whether the running kernel lacks the module and no other driver is installed."""
     return unbuilt(ctx) and not foreign(ctx)
 
 
@@ -244,11 +236,10 @@ MISSING_SIGN = Sign("driver", module_missing, (*BUILD_PROBES, *LOG_PROBES), prov
 NO_HEADERS_SIGN = Sign("base", no_headers, (*BUILD_PROBES, *LOG_PROBES), provision=True)
 NO_COMPILER_SIGN = Sign("base", no_compiler, BUILD_PROBES, provision=True)
 
-#: pattern of the names of the driver's modules in DKMS's tree, and of the modules' packages; nvidia-fs does not match
+#: pattern of the driver's modules in DKMS's tree and of their packages, without nvidia-fs
 _OURS = r"nvidia(?:-(?:current|open|srv|server|legacy|tesla|kernel|dkms|driver|[0-9])[\w.+-]*)?(?:[/(:' ]|$)"
 
-#: Precedes the rule for a build of the driver's own module, because DKMS's failure message names the module on another
-#: line.
+#: precedes the rule for the driver's own module, because DKMS's message names the module on another line
 OTHER_MODULE = FailureRule(
     "dkms-other-module",
     r"[Cc]onsult [^\n]*/dkms/[\w.+-]+/[^\n]*make\.log"

@@ -1,4 +1,4 @@
-"""Signs of failures in the connection between cards. Without Fabric Manager, CUDA fails on a board with NVSwitches."""
+"""Signs of failures in the connection between cards by NVLink and NVSwitches."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def not_joined(ctx: AuditContext) -> Iterator[str]:
 
 
 def apart(ctx: AuditContext) -> Iterator[str]:
-    """Cards of the fabric are in different cliques, so cards of two cliques can reach each other only over PCIe."""
+    """The host's cards are in several cliques (groups of cards connected by NVLink), so cards of different cliques
+    reach each other only over PCIe.
+    """
     by_clique: dict[str, list[int]] = {}
     for gpu in smi(ctx).gpus:
         if gpu.fabric and gpu.clique:

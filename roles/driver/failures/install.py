@@ -33,10 +33,9 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 MARKER = "/usr/lib/nvidia/alternate-install-present"
-MARKED = Absent(MARKER).probes()[0]  #: probe for the marker, which the driver role uses as well
+MARKED = Absent(MARKER).probes()[0]  #: probe for the file that marks a distribution's driver
 _CLIENT = Pattern(r"NVRM: API mismatch: .*version ([0-9]{2,4}(?:\.[0-9]{1,3}){1,2})")
 
-#: programs that install, build or read the driver
 _PROGRAMS = (
     "nvidia-smi",
     "nvidia-modprobe",
@@ -63,7 +62,7 @@ _PROGRAMS = (
 )
 HIDDEN = Probe(sh_file(__file__, "hidden.sh", programs=_PROGRAMS))
 
-STUB = r"libnvidia-ml\.so in GDK package is a stub"  #: pattern of the output of CUDA's stub of libnvidia-ml
+STUB = r"libnvidia-ml\.so in GDK package is a stub"
 
 
 def x_server(ctx: AuditContext) -> Iterator[str]:
@@ -112,10 +111,10 @@ def mixed(ctx: AuditContext) -> Iterator[str]:
     state = ours(ctx)
     if state is None or state.lost or state.cut or _agree(state) or why_unbuilt(ctx) not in {"", MISSING}:
         return
-    # other rules report these failures, which provisioning does not repair
+    # other rules report these failures
     if state.shadows or any((*compat_first(ctx), *module_of_package(ctx))):
         return
-    if state.module or not all(state.libraries):  # another rule reports a missing module
+    if state.module or not all(state.libraries):  # another rule reports these failures
         yield str(state)
         winning = (*state.winning(wanted_version(ctx)), *state.strays)
         yield from (f"{path} belongs to no package, and wins" for path in winning)
@@ -123,11 +122,9 @@ def mixed(ctx: AuditContext) -> Iterator[str]:
 
 
 def another_library(ctx: AuditContext) -> Iterator[str]:
-    """Programs load another libcuda.so.1 or libnvidia-ml.so.1 than the driver's. The loader's cache lists a package's
-    library, or a library without a number in its name, such as a stub, before the driver's library; or
-    /etc/ld.so.preload names such a library; or nvidia-smi reports that it loaded a stub.
+    """Programs load another libcuda.so.1 or libnvidia-ml.so.1 than the driver's: the loader's cache lists a package's
+    library or a stub first, /etc/ld.so.preload names such a library, or nvidia-smi reports that it loaded a stub.
     """
-    # other rules report these failures
     shadows = () if any(compat_first(ctx)) or foreign(ctx) else driver_of(ctx).shadows
     found = [*map(str, shadows), *preloaded(ctx)]
     stub = Pattern(STUB).search(ctx.facts[NVIDIA_SMI].text) if NVIDIA_SMI in ctx.facts and not found else None
@@ -161,8 +158,8 @@ def files_lost(ctx: AuditContext) -> Iterator[str]:
 
 
 def foreign_client(ctx: AuditContext) -> Iterator[str]:
-    """The kernel log since the last load of the module has ``API mismatch`` for a program. The program's driver
-    libraries have another version than the host's libraries, which all have the same version.
+    """Since the last load of the module, the kernel log has ``API mismatch`` for a program. Its driver libraries have
+    another version than the host's, which all have the same version.
     """
     state = ours(ctx)
     if state is None or not _agree(state) or state.loaded != state.module:

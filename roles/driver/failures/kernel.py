@@ -57,17 +57,13 @@ from hostwright.standard.roles.driver.states.others import NOUVEAU_OFF
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Prints ``kernel NAME HEADERS VERSION`` for each bootable kernel, where HEADERS is yes or no and VERSION that of the
-#: kernel's nvidia module; ``modules NAME …`` for a kernel without an image in /boot; ``service`` if DKMS builds modules
-#: at boot, which it does not on Debian and Ubuntu; ``empty FILE`` for an empty image or initramfs, or an initramfs that
-#: only this kernel lacks; ``holds FILE`` for an initramfs that contains an nvidia module and is older than the kernel's
-#: module; ``nouveau FILE`` for an initramfs that contains nouveau and is older than the role's blacklist.
+#: Prints rows about bootable kernels, about DKMS's boot service, and about empty or outdated initramfs files (format:
+#: kernels.sh).
 KERNELS = Probe(
     sh_file(__file__, "kernels.sh", blacklist=NOUVEAU_OFF), root=True
-)  # as root, because only root can read an initramfs on many hosts
+)  # only root can read an initramfs on many hosts
 
-#: Prints ``there NAME`` for each open-source driver that the running kernel has as a module, and ``off NAME`` for each
-#: one that a file or the kernel's command line blacklists for modprobe.
+#: Prints the kernel's open-source drivers, and those that are blocked.
 OPEN_DRIVERS = Probe(
     """c=$(timeout 10 modprobe -c) || exit 1
 off=$(printf '%s\\n' "$c" |
@@ -78,8 +74,8 @@ for m in nouveau nova_core nova_drm; do
 done; exit 0"""
 )
 
-#: Prints ``FILE:NUMBER:TEXT`` for each line that gives NVIDIA's cards to vfio-pci, or loads vfio-pci before the driver.
-#: Prints ``built-in NAME`` for vfio-pci or pci-stub if the module is loaded or part of the kernel.
+#: Prints lines that give NVIDIA's cards to vfio-pci or load it before the driver, and ``built-in NAME`` if vfio-pci or
+#: pci-stub is already in the kernel.
 VFIO = Probe(
     sh(
         "grep -anHsE -m 20 %s /etc/modprobe.d/*.conf /run/modprobe.d/*.conf /usr/lib/modprobe.d/*.conf /etc/modules"
@@ -93,37 +89,34 @@ VFIO = Probe(
 #: Prints ``FILE:NUMBER:TEXT`` for each udev rule that removes an NVIDIA device from its bus.
 UDEV = Probe(UNMASKED + sh_file(__file__, "udev.sh"))
 
-#: Prints apt's settings for unattended upgrades.
 UNATTENDED = Probe(
     "timeout 10 apt-config dump | grep -E"
     " '^(Unattended-Upgrade::(Package-Blacklist|Automatic-Reboot)|APT::Periodic::)'; exit 0"
 )
 
-#: Prints ``moves NAME OLD NEW`` or ``removes NAME`` for each driver package that an upgrade would change. Prints
-#: nothing if all are held.
+#: Prints driver packages that an upgrade would change, as ``moves NAME OLD NEW`` or ``removes NAME``.
 MOVING = Probe(sh_file(__file__, "moving.sh", names=" ".join(DRIVER_PACKAGES)))
 
-NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"  #: file of the driver role that blacklists nouveau
-#: file of the driver role that keeps other drivers away
+NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"
 PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"
 
 _KERNEL = Pattern(r"(kernel|modules) ([\w.+~-]{1,100}) (yes|no) ([\w.+~-]{0,60})")
 _STUB = Pattern(r"(vfio[-_]pci|pci[-_]stub)\.ids=")
 _GIVEN = Pattern(r"(?i)10de:([0-9a-fA-F]{4})")
 _SETTING = Pattern(r'([\w:-]{1,100}) "([^"]*)";')
-#: pattern of an assignment that takes a card from the driver, after a comparison with NVIDIA's vendor number (udev(7))
+#: pattern of a udev assignment that takes a card from the driver (udev(7))
 _TAKES = Pattern(
     r'(?:ATTRS?|SYSFS)\{vendor\}=="0x10de".*\{(?:remove|driver_override)\}="[^"]'
     r"|options[ \t]+bbswitch[ \t].*load_state=0"
 )
 _SLOT = Pattern(r"\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b")
-#: pattern of lines that give a card to the NVIDIA driver itself
+#: pattern of udev lines that give a card to the NVIDIA driver
 _FOR_US = Pattern(
     r"set-override \S+ nvidia\s*$|[\s\"'=]nvidia[\s\"'>].*driver_override|driver_override.*\bnvidia\b"
     r"|/drivers/nvidia/bind"
 )
 _CLASS = Pattern(r"ATTRS?\{class\}==\"([^\"]{1,40})\"")
-_DISPLAYS = ("0x030000", "0x030200")  #: PCI class codes of VGA and 3D controllers (PCI code and ID assignment)
+_DISPLAYS = ("0x030000", "0x030200")  #: PCI class codes of VGA and 3D controllers
 _BLACKLIST = "Unattended-Upgrade::Package-Blacklist::"
 _MOVED = Pattern(r"(?:moves|removes) ([a-z0-9.+-]{1,100})(?: (\S{1,100}) (\S{1,100}))?")
 _SCHEDULED = Pattern(r"(?m)^scheduled USEC ([0-9]{9,10})[0-9]{6}$")
@@ -143,10 +136,10 @@ def removed(ctx: AuditContext) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel on the host, and the parts of the driver for this kernel."""
+    """A kernel on the host, and the driver's parts for it."""
 
     version: str
-    image: bool  #: whether the kernel has an image in /boot
+    image: bool  #: whether /boot has an image of the kernel
     headers: bool = False
     module: str = ""  #: version of the kernel's nvidia module
     service: bool = False  #: whether DKMS builds the kernel's modules at boot
@@ -161,13 +154,13 @@ def kernels_in(text: str) -> tuple[Kernel, ...]:
 
 
 def booted_next(kernels: Sequence[Kernel], boot_loader: str) -> NextBoot:
-    """Return the kernel that boots next, as far as it is known, from the output of ``BOOT_LOADER``."""
+    """Return the next boot's kernel, as far as it is known, from the output of ``BOOT_LOADER``."""
     return next_boot(boot_loader, [kernel.version for kernel in kernels if kernel.image])
 
 
 def lacks_driver(kernel: Kernel, versions: Collection[str], tree: DkmsTree, driver: DriverSection) -> str:
-    """Return why the driver would be missing after a boot of this kernel; empty if it would not. ``versions``: versions
-    of the driver's libraries.
+    """Return why a boot of this kernel would lack the driver; empty if it would not. ``versions``: versions of the
+    driver's libraries.
     """
     if kernel.module:
         return "" if kernel.module in versions else f"its module is {kernel.module}"
@@ -186,10 +179,9 @@ def lacks_driver(kernel: Kernel, versions: Collection[str], tree: DkmsTree, driv
 
 
 def next_without_driver(ctx: AuditContext) -> Iterator[str]:
-    """GRUB or systemd-boot starts another kernel next (``next_entry`` or ``saved_entry`` of GRUB's environment, or the
-    default of its menu), and that kernel lacks the driver. It has an nvidia module of another version; or it has none,
-    and DKMS cannot build one at boot (no headers, not in its tree, or this driver release does not build on that
-    kernel). If the boot loader is unknown, a newer kernel without the driver is reported as not checked.
+    """GRUB or systemd-boot starts another kernel next, and that kernel lacks the driver: its nvidia module has another
+    version, or is missing and DKMS cannot build it at boot. If the boot loader is unknown, a newer kernel without the
+    driver is reported as not checked.
     """
     state, running = ours(ctx), running_kernel(ctx)
     kernels, boot_loader = kernels_in(ctx.text(KERNELS)), ctx.text(BOOT_LOADER)
@@ -207,8 +199,8 @@ def next_without_driver(ctx: AuditContext) -> Iterator[str]:
 
 
 def other_kernel(kernels: Sequence[Kernel], boot: NextBoot, running: str) -> Kernel | None:
-    """Return the kernel that boots next; ``None`` if it is the running kernel. If the boot loader's choice is unknown,
-    the newest kernel is assumed.
+    """Return the kernel that boots next; ``None`` if it is the running kernel. Without a known boot loader, the newest
+    kernel is assumed.
     """
     newest = next((kernel.version for kernel in kernels if kernel.image), running)
     taken = boot.kernel or (newest if _numbers(newest) > _numbers(running) else running)
@@ -223,9 +215,7 @@ def initramfs_old(ctx: AuditContext) -> Iterator[str]:
 
 
 def in_initramfs(text: str) -> tuple[str, ...]:
-    """Return the initramfs files that contain an older nvidia module than the one on disk, from the output of
-    ``KERNELS``.
-    """
+    """Return the initramfs files with an outdated nvidia module, from the output of ``KERNELS``."""
     files = (line.removeprefix("holds ") for line in text.splitlines() if line.startswith("holds /"))
     return tuple(f"{file} holds an nvidia module, and is older than that on the disk" for file in files)
 
@@ -237,9 +227,8 @@ def initramfs_empty(ctx: AuditContext) -> Iterator[str]:
 
 
 def blacklisted(ctx: AuditContext) -> Iterator[str]:
-    """The command line of the kernel that GRUB starts next (in its menu, or in the files from which the menu is
-    generated), or of the running kernel if its module is not loaded, has ``modprobe.blacklist=`` or
-    ``module_blacklist=`` with nvidia or nvidia-uvm.
+    """A kernel's command line has ``modprobe.blacklist=`` or ``module_blacklist=`` with nvidia or nvidia-uvm. It is the
+    kernel that GRUB starts next or, if the module is not loaded, the running kernel.
     """
     boot_loader, state = ctx.text(BOOT_LOADER), ours(ctx)
     if state is None:
@@ -254,9 +243,8 @@ def blacklisted(ctx: AuditContext) -> Iterator[str]:
 
 
 def given_to_vfio(ctx: AuditContext) -> Iterator[str]:
-    """A line of ``modprobe.d``, or the command line of the kernel that GRUB starts next, gives a card of the host to
-    vfio-pci or pci-stub (``options vfio-pci ids=10de:…``, ``vfio-pci.ids=10de:…``), and a softdep of the driver,
-    /etc/modules, the initramfs or the kernel itself loads that module first.
+    """A line of ``modprobe.d``, or the command line of the kernel that GRUB starts next, gives a card to vfio-pci or
+    pci-stub (``options vfio-pci ids=10de:…``), and that module is loaded before the driver.
     """
     ctx.require(PCI)
     boot = booted_next(kernels_in(ctx.text(KERNELS)), ctx.text(BOOT_LOADER))
@@ -264,13 +252,13 @@ def given_to_vfio(ctx: AuditContext) -> Iterator[str]:
 
 
 def for_vfio(text: str, cards: Collection[int], boot: NextBoot) -> tuple[str, ...]:
-    """Return the lines in the output of ``VFIO``, and the words of the next boot's command line, that give one of these
-    cards to vfio-pci before the driver is loaded.
+    """Return the settings that give one of these cards to vfio-pci before the driver is loaded, from the output of
+    ``VFIO`` and the next boot's command line.
     """
     lines = [line for line in text.splitlines() if line[:1] == "/"]
     given = [line for line in lines if _gives(line, cards)]
     loads = [line for line in lines if not _GIVEN.search(line)]
-    # settings in modprobe.d do not apply to drivers that are part of the kernel
+    # modprobe.d does not apply to built-in drivers
     stubs = {line.removeprefix("built-in ") for line in text.splitlines()}
     words = [
         f"{boot.where}: {word}"
@@ -285,14 +273,14 @@ def _gives(text: str, cards: Collection[int]) -> bool:
 
 
 def removed_by_udev(ctx: AuditContext) -> Iterator[str]:
-    """A udev rule writes ``remove`` for a device with NVIDIA's vendor number whose class is a display's, or for any
-    class. A rule for the sound or USB functions of a card is harmless.
+    """A udev rule writes ``remove`` for NVIDIA devices of a display's class, or of any class. A rule for a card's sound
+    or USB functions is harmless.
     """
     yield from taking_cards(ctx.text(UDEV))
 
 
 def taking_cards(text: str) -> tuple[str, ...]:
-    """Return the udev rules that remove all cards from the bus at each boot, from the output of ``UDEV``."""
+    """Return the udev rules that remove all cards at each boot, from the output of ``UDEV``."""
     return tuple(line for line in text.splitlines() if _TAKES.search(line) and _of_displays(line))
 
 
@@ -304,9 +292,7 @@ def given_elsewhere(ctx: AuditContext) -> Iterator[str]:
 
 
 def overridden(text: str) -> tuple[str, ...]:
-    """Return the lines that take a card, named by its slot, from the driver at each boot, from the output of
-    ``UDEV``.
-    """
+    """Return the lines that take a card, named by its slot, from the driver at each boot."""
     lines = text.splitlines()
     cards = {line.removeprefix("card ") for line in lines if line.startswith("card ")}
     named = ((line, {slot[0] for slot in _SLOT.finditer(line.partition(":")[2])}) for line in lines if line[:1] == "/")
@@ -320,18 +306,16 @@ def _of_displays(line: str) -> bool:
 
 
 def forbidden(ctx: AuditContext) -> Iterator[str]:
-    """A file of ``modprobe.d`` that modprobe reads has, for nvidia or nvidia-uvm, a ``blacklist``, an ``alias`` of
-    another name (off), or an ``install`` that loads nothing (/bin/false) or only modules of other names (Debian's
-    nvidia-current).
+    """A file of ``modprobe.d`` blocks nvidia or nvidia-uvm: by ``blacklist``, by an ``alias`` of another name (off), or
+    by an ``install`` that does not load the module (/bin/false).
     """
     if ours(ctx) is not None:
         yield from map(str, forbidding(ctx.text(MODPROBE), renamed=ctx.section(DriverSection).renamed))
 
 
 def nouveau_not_blocked(ctx: AuditContext) -> Iterator[str]:
-    """No open-source driver holds a card, and the running kernel's nouveau, nova_core or nova_drm may be loaded
-    (modprobe -c shows no blacklist for it), or the initramfs is older than the role's blacklist and may contain such a
-    driver (lsinitramfs).
+    """No open-source driver holds a card, but nouveau, nova_core or nova_drm may be loaded: modprobe -c shows no
+    blacklist for it, or the initramfs is older than the role's blacklist and may contain it (lsinitramfs).
     """
     initramfs = wanted(ctx, "driver", Initramfs)
     for probe in initramfs.probes():
@@ -354,8 +338,8 @@ def not_held(ctx: AuditContext) -> Iterator[str]:
 
 
 def not_fenced(ctx: AuditContext) -> Iterator[str]:
-    """unattended-upgrades is installed and enabled, and apt's configuration (apt-config dump) does not exclude all
-    packages in the base role's never_unattended and all packages of the driver.
+    """unattended-upgrades is enabled, and apt's configuration (apt-config dump) does not exclude all packages of the
+    driver and all packages in the base role's never_unattended.
     """
     fenced = getattr(ctx.variables.get("base"), "never_unattended", ())
     fenced = (*fenced, *ctx.section(DriverSection).never_unattended())

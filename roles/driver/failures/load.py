@@ -41,23 +41,21 @@ if TYPE_CHECKING:
 
 FIRMWARE = Probe(sh_file(__file__, "firmware.sh"))
 
-NO_PROGRAM = 127  #: exit status of a probe whose program is not installed on the host
+NO_PROGRAM = 127  #: exit status of a probe without its program
 
-#: pattern of the kernel's message about a module without a trusted signature (kernel/module/signing.c,
-#: security/lockdown)
+#: pattern of the kernel's message about an untrusted module signature (kernel/module/signing.c, security/lockdown)
 _REFUSED = (
     r"Loading of unsigned module is rejected|Loading of module with (unavailable key|unsupported crypto) is rejected"
     r"|unsigned module loading is restricted|PKCS#7 signature not signed with a trusted key"
 )
-#: pattern of the module's message when it unloads because it found no card (nvidia.ko, nv.c)
+#: pattern of nvidia.ko's message when it found no card (nv.c)
 _NO_DEVICE = (
     r"NVRM: No NVIDIA (graphics adapter|GPU|devices?) (found|probed)|NVRM: The NVIDIA probe routine (failed|was not"
     r" called)|NVRM: None of the NVIDIA (devices|graphics adapters) were"
 )
 _ADDRESS = r"([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)"
 _UNSUPPORTED_CARD = Pattern(f"NVRM: The NVIDIA GPU {_ADDRESS}")
-#: pattern of the line after a message about an unsupported card, with the driver branch or kind of module that the card
-#: needs
+#: pattern of the line that names the driver branch or kind of module for an unsupported card
 _NEEDS_ANOTHER = Pattern(
     r"NVRM: {1,4}((?:installed in this system )?(?:is not supported by|requires use of|is supported through).*)"
 )
@@ -89,9 +87,8 @@ def not_signed(ctx: AuditContext) -> Iterator[str]:
 
 
 def gpu_unsupported(ctx: AuditContext) -> Iterator[str]:
-    """A card's architecture, by its PCI id, is not supported by this driver branch; or, since the boot, the kernel log
-    reports that the installed driver does not support a card, and nvidia-smi lists neither that card nor another of its
-    model.
+    """This driver branch does not support a card's architecture (by its PCI id); or, since the boot, the kernel log
+    reports that the driver does not support a card, and nvidia-smi lists no card of that model.
     """
     if reasons := unfit(ctx, "gpu-driver"):
         yield from reasons
@@ -104,9 +101,8 @@ def gpu_unsupported(ctx: AuditContext) -> Iterator[str]:
 
 
 def _another_works(ctx: AuditContext, line: str) -> bool:
-    """Return whether nvidia-smi lists a card of the same model as the card in this log line.
-
-    If so, the driver supports the model, and the card of the log line is faulty (NVIDIA/aicr#1858).
+    """Return whether nvidia-smi lists a card of the same model as this log line's card. Then the card is faulty, not
+    unsupported (NVIDIA/aicr#1858).
     """
     match = _PCI_ID.search(line)
     others = [device for device in gpu_ids(ctx.facts) if not match or device != int(match[1], 16)]
@@ -123,15 +119,15 @@ def init_failed(ctx: AuditContext) -> Iterator[str]:
 
 
 def firmware_missing(ctx: AuditContext) -> Iterator[str]:
-    """The module on disk is the open module, and no directory that the kernel searches has a GSP firmware file that the
-    module names (modinfo -F firmware).
+    """The module on disk is the open module, and a GSP firmware file that it names (modinfo -F firmware) is in no
+    directory that the kernel searches.
     """
     yield from (f"/lib/firmware/{file} is not there" for file in ctx.text(FIRMWARE).splitlines() if file)
 
 
 def no_device(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi reports "No devices were found", or the module is not loaded and the kernel log reports since the boot
-    that it found no card; and neither nouveau, an unsupported model nor a lost card explains it.
+    that it found no card. Neither nouveau, an unsupported model nor a lost card explains it.
     """
     state = ours(ctx)
     if state is None or not state.module or _explained(ctx):
@@ -177,9 +173,9 @@ def uvm_not_loaded(ctx: AuditContext) -> Iterator[str]:
 
 
 def devices_missing(ctx: AuditContext) -> Iterator[str]:
-    """The module is loaded, nvidia-smi has just run, and a device file of the driver is missing or has another number
-    or mode than the module sets: ``/dev/nvidiactl``, the file of a card of the driver, ``/dev/nvidia-uvm`` and
-    ``/dev/nvidia-uvm-tools``, ``/dev/nvidia-modeset``, the files of a GPU instance.
+    """The module is loaded, nvidia-smi has just run, and a device file of the driver is missing, or its number or mode
+    differs from the module's setting. The files are ``/dev/nvidiactl``, ``/dev/nvidia-uvm``, ``/dev/nvidia-uvm-tools``,
+    ``/dev/nvidia-modeset``, and those of cards and GPU instances.
     """
     ctx.require(DEVICES)
     if ours(ctx) is not None and ctx.answer(NVIDIA_SMI).status != NO_PROGRAM and not _explained(ctx):
@@ -193,7 +189,7 @@ def _explained(ctx: AuditContext) -> bool:
     try:
         return any(gpu_unsupported(ctx))
     except Unread:
-        return False  # an unreadable log gives no explanation
+        return False
 
 
 def _cards(ctx: AuditContext) -> int:
@@ -202,7 +198,7 @@ def _cards(ctx: AuditContext) -> int:
 
 
 def _listed(ctx: AuditContext) -> int:
-    """Return the number of cards that nvidia-smi lists; only these have a device file."""
+    """Return the number of cards that nvidia-smi lists. Only these have a device file."""
     try:
         return len(smi(ctx).gpus)
     except Unread:
@@ -313,8 +309,7 @@ LOAD_RULES = (
         r"|WPR2 already up|Cannot initialize GSP|GSP task exception|GSP_INIT_DONE|RmInitAdapter failed! \(",
         names=(r"GPU (?:at )?(?:PCI:)?(?P<card>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)",),
         variants=(
-            # 0x61 is RM_INIT_FIRMWARE_FETCH_FAILED. RM_INIT_FIRMWARE_INIT_FAILED is 0x62 or 0x63, depending on the
-            # branch.
+            # RM_INIT_FIRMWARE_FETCH_FAILED is 0x61; RM_INIT_FIRMWARE_INIT_FAILED is 0x62 or 0x63, by branch
             Variant(
                 r"RmInitAdapter failed! \(0x61:",
                 "the driver cannot start {the card CARD|a card}: the firmware of its own release for the card's "

@@ -12,14 +12,13 @@ from hostwright.roles import Pattern, sh, sh_file
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: prints each cache entry for this machine's architecture in the cache's order, then each directory with its links
-#: resolved
+#: Prints the cache entries for this architecture in order, then their directories with links resolved. Fails if the
+#: cache cannot be read, which must not count as empty.
 LOADER = Probe(sh_file(__file__, "loader.sh"))
 
 
-PRELOAD = "/etc/ld.so.preload"  #: file that lists libraries which every program loads before its own
-#: Prints ``FILE:DIRECTORY`` for each directory that a file names to ldconfig, and ``FILE:LIBRARIES`` for the file
-#: ``PRELOAD``.
+PRELOAD = "/etc/ld.so.preload"
+#: Prints the directories that files name to ldconfig, and the libraries in ``PRELOAD``, each with its file.
 CONF = Probe(sh("grep -aHsE '^[[:space:]]*/' /etc/ld.so.conf /etc/ld.so.conf.d/*.conf %s", PRELOAD))
 _PRELOADED = Pattern(r"/\S*/lib(?:cuda|nvidia-ml)\.so[.0-9]*")
 
@@ -40,9 +39,7 @@ class Cached:
 
 
 def cached(ctx: AuditContext) -> tuple[Cached, ...]:
-    """Return the entries of the loader's cache in its order; the loader opens the first entry of each name. Raises
-    ``Unread``.
-    """
+    """Return the loader's cache in order. The loader opens the first entry of each name. Raises ``Unread``."""
     rows = [line.split("\t") for line in ctx.text(LOADER).splitlines()]
     real = {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "directory" and row[2].startswith("/")}
     entries = (row for row in rows if len(row) == 3 and row[0] == "entry" and row[2].startswith("/"))
@@ -50,9 +47,7 @@ def cached(ctx: AuditContext) -> tuple[Cached, ...]:
 
 
 def named_by(ctx: AuditContext, entry: Cached) -> str:
-    """Return the end of a sentence with the file that names the entry's directory to ldconfig; empty if no file
-    does.
-    """
+    """Return the end of a sentence with the file that names the entry's directory to ldconfig; else empty."""
     if CONF not in ctx.facts or not ctx.facts[CONF].ok:
         return ""
     rows = (line.partition(":") for line in ctx.facts[CONF].text.splitlines())

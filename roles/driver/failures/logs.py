@@ -1,7 +1,7 @@
-"""Logs of the driver's build and installer on a host. They are read only if the driver differs from the stack.
+"""Logs of the driver's build and installer on a host, which are read only if the driver differs from the stack.
 
-The order is: DKMS's make.log if the running kernel has no module; then the log of the driver role's last job if that
-job failed; then NVIDIA's installer's own log, unless a job of the role ended after it.
+The order is: DKMS's make.log if the running kernel has no module; the log of the driver role's last failed job; the log
+of NVIDIA's installer, unless a job of the role ended after it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from hostwright.standard.roles.driver.states.steps import LOG
 
 LAYER = "driver"
 
-#: Prints the installer's version and the end of the installer's log, unless a job of the driver role ended later, whose
-#: own log is then newer.
+#: Prints the installer's version and the end of its log, unless a job of the driver role ended later.
 INSTALLER_LOG = Probe(
     sh('f=%s; [ -s "$f" ] || exit 0\nfor s in %s/*/status; do\n', LOG, jobs.JOBS_DIR)
     + """  if [ "$s" -nt "$f" ] && grep -qs '"role": "driver"' "${s%status}job.json"; then exit 0; fi
@@ -28,37 +27,37 @@ tail -n 80 "$f" | tail -c 16000; exit 0""",
 )
 LOG_PROBES = (INSTALLER_LOG, LAST_JOBS, jobs.RUNNING)
 
-_VERSION = "installer version: "  #: prefix of the installer's version in the third line of its log
-_COMPLETE = "is now complete"  #: part of the last line of the installer's log after a success
-BUILD_FAILED = "dkms-build"  #: name of the rule for compiler messages that no other rule matches
+_VERSION = "installer version: "
+_COMPLETE = "is now complete"  #: in the last line of the log after success
+BUILD_FAILED = "dkms-build"  #: rule for compiler messages without a rule of their own
 
 When = Callable[[AuditContext], bool]
 
 
 def always(ctx: AuditContext) -> bool:  # noqa: ARG001
-    """Return true. This is the default condition of ``in_log``: the message alone suffices."""
+    """Return true: the message alone is sufficient."""
     return True
 
 
 def log_cause(ctx: AuditContext) -> tuple[str, str]:
-    """Return the name of the rule whose message is in the newest log of the driver role, and the line with the message.
+    """Return the rule whose message is in the driver role's newest log, and the line with the message.
 
-    Both are empty if no rule matches, or if the driver is as the stack requires. Raises ``Unread``, also while a job
-    runs on the host.
+    Both are empty without a match, or if the driver is as the stack requires. Raises ``Unread``, also while a job runs
+    on the host.
     """
     return logs.log_cause(ctx, LAYER, _texts)
 
 
 def from_log(ctx: AuditContext, name: str) -> Iterator[str]:
-    """Yield the line in the driver role's newest log that matches the rule ``name``, if the driver differs from the
-    stack. Raises ``Unread``.
+    """Yield the line in the driver role's newest log that matches the rule ``name``. Yields nothing if the driver is as
+    the stack requires. Raises ``Unread``.
     """
     return logs.from_log(ctx, LAYER, name, _texts)
 
 
 def in_log(name: str, *, when: When = always, grave: bool = True, provision: bool = False) -> Sign:
-    """Return the sign of a rule that only a message in a log reveals. The log counts while the driver differs from the
-    stack.
+    """Return the sign of a rule for a message that only a log contains. The log counts while the driver differs from
+    the stack.
     """
 
     def seen(ctx: AuditContext) -> Iterator[str]:
@@ -73,9 +72,7 @@ def in_log(name: str, *, when: When = always, grave: bool = True, provision: boo
 
 
 def _texts(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
-    """Yield the logs of the role, the newest and most precise first, each with the name of the rule for messages that
-    no other rule matches.
-    """
+    """Yield the role's logs, newest and most precise first, each with the name of the rule for other messages."""
     if errors := build_errors(ctx):
         yield "\n".join(errors), BUILD_FAILED
     yield from logs.last_job(ctx, role)
@@ -83,8 +80,6 @@ def _texts(ctx: AuditContext, role: str) -> Iterator[tuple[str, str]]:
 
 
 def _installers(log: str, version: str) -> str:
-    """Return the installer's log from its first error on; empty if the installer succeeded or installed another
-    version.
-    """
+    """Return the installer's log from its first error on; empty if it succeeded or installed another version."""
     of, _, _ = log.removeprefix(_VERSION).partition("\n") if log.startswith(_VERSION) else (version, "", "")
     return "" if of.strip() != version or _COMPLETE in log or "ERROR: " not in log else log[log.index("ERROR: ") :]

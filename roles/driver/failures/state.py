@@ -1,6 +1,4 @@
-"""Facts that several signs of the driver share: DKMS's tree, missing builds, incompatibilities, kernel messages since
-the boot.
-"""
+"""Facts that several signs of the driver share: DKMS's tree, missing builds, incompatibilities, kernel messages."""
 
 from __future__ import annotations
 
@@ -19,16 +17,12 @@ from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaR
 from hostwright.standard.roles.driver.xids.events import loaded_at
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
-#: Prints, for each nvidia version in DKMS's tree, ``tree VERSION`` and ``built VERSION KERNEL``. For the remains of a
-#: failed build of nvidia, ``log VERSION`` with the first line of make.log, and ``error VERSION`` with its lines about
-#: errors. For any module without source, ``broken MODULE/VERSION``. For failed builds of other modules, ``other
-#: MODULE/VERSION`` with the first line of make.log.
+#: Prints added versions, builds and failed builds in DKMS's tree, for nvidia and other modules (format: dkms_tree.sh).
 DKMS_TREE = Probe(sh_file(__file__, "dkms_tree.sh"), root=True)
 
-#: Prints the time of the host's last boot, in seconds since 1970.
+#: Prints the time of the last boot in seconds since 1970.
 BOOTED = Probe("sed -n 's/^btime //p' /proc/stat")
-#: Tolerance for log lines written at the boot. A line has the clock's time at its writing, but the boot time is
-#: computed from the current clock.
+#: tolerance for log lines from the boot, because a clock that was set later changes the computed boot time
 BOOT_SLACK = timedelta(seconds=30)
 
 _TREE = Pattern(r"tree ([\w.+~-]{1,60})")
@@ -42,18 +36,18 @@ _ERROR = Pattern(r"error ([\w.+~-]{1,60}) (.*)")
 
 @dataclass(frozen=True, slots=True)
 class DkmsTree:
-    """The state of nvidia's module in DKMS: added versions, successful builds (version, kernel), and failed builds."""
+    """State of nvidia's module in DKMS."""
 
     versions: tuple[str, ...]
     built: frozenset[tuple[str, str]]
-    failed: frozenset[tuple[str, str]]  #: version and kernel of each failed build, from its make.log
-    errors: tuple[tuple[str, str], ...]  #: version and compiler's messages of failed builds
-    #: ``MODULE/VERSION`` of each module in the tree, nvidia's or another, that lacks its source
+    failed: frozenset[tuple[str, str]]  #: version and kernel of each failed build
+    errors: tuple[tuple[str, str], ...]  #: version and compiler messages of each failed build
+    #: ``MODULE/VERSION`` of each module that lacks its source
     broken: tuple[str, ...] = ()
-    #: ``MODULE/VERSION`` of each other module whose build failed, and the kernel
+    #: ``MODULE/VERSION`` and kernel of failed builds of other modules
     others: tuple[tuple[str, str], ...] = ()
-    hindered: tuple[str, ...] = ()  #: obstacles to building nvidia's module for the next kernel with DKMS
-    unlisted: tuple[str, ...] = ()  #: files of nvidia's module for the running kernel that depmod's index lacks
+    hindered: tuple[str, ...] = ()  #: obstacles to a build of nvidia's module for the next kernel
+    unlisted: tuple[str, ...] = ()  #: files of nvidia's module that depmod's index lacks
 
 
 @once
@@ -70,12 +64,12 @@ def installed_by(ctx: AuditContext) -> NvidiaRunfile | NvidiaPackages:
 
 
 def dkms_tree(ctx: AuditContext) -> DkmsTree:
-    """Return the state of nvidia's module in DKMS's tree on the host. Raises ``Unread``."""
+    """Return the state of nvidia's module in DKMS on the host. Raises ``Unread``."""
     return read_tree(ctx.text(DKMS_TREE))
 
 
 def read_tree(text: str) -> DkmsTree:
-    """Return the state of nvidia's module in DKMS from the output of ``DKMS_TREE``."""
+    """Parse the output of ``DKMS_TREE``."""
     lines = text.splitlines()
     return DkmsTree(
         tuple(match[1] for line in lines if (match := _TREE.fullmatch(line))),
@@ -95,7 +89,7 @@ def wanted_version(ctx: AuditContext) -> str:
 
 
 def running_kernel(ctx: AuditContext) -> str:
-    """Return the running kernel's name from ``uname -r``. Raises ``Unread`` if the output is not a kernel version."""
+    """Return the running kernel's release. Raises ``Unread`` if the output is not a kernel version."""
     kernel = ctx.text(UNAME).strip().partition(" ")[0]
     if not Pattern(r"[0-9][\w.+~-]{0,99}").fullmatch(kernel):
         raise Unread("uname -r does not print a kernel version")
@@ -103,9 +97,7 @@ def running_kernel(ctx: AuditContext) -> str:
 
 
 def foreign(ctx: AuditContext) -> tuple[str, ...]:
-    """Return the packages of another driver, which would explain any other problem with the stack's driver. Raises
-    ``Unread``.
-    """
+    """Return the packages of another driver. They explain any problem with the stack's driver. Raises ``Unread``."""
     ctx.require(DPKG)
     return driver_packages(ctx.facts, ctx.section(DriverSection).kept)
 
@@ -119,14 +111,12 @@ def ours(ctx: AuditContext) -> DriverState | None:
 
 
 def library_versions(state: DriverState) -> tuple[str, ...]:
-    """Return the versions in the file names of the driver's libraries; empty if the loader finds none."""
+    """Return the versions in the file names of the driver's libraries."""
     return tuple(path.rpartition("/")[2].partition(".so.")[2] for path in state.libraries)
 
 
 def unbuilt(ctx: AuditContext) -> bool:
-    """Return whether the driver's libraries and programs are installed, but no module of their version for the running
-    kernel.
-    """
+    """Return whether the driver's libraries and programs are installed without a module for the running kernel."""
     state = driver_of(ctx)
     if state.absent:
         return False
@@ -134,7 +124,7 @@ def unbuilt(ctx: AuditContext) -> bool:
 
 
 def build_errors(ctx: AuditContext) -> tuple[str, ...]:
-    """Return the compiler's messages from the last build of the stack's module for the running kernel, if it failed."""
+    """Return the compiler's messages of a failed build of the stack's module for the running kernel."""
     tree, version = dkms_tree(ctx), wanted_version(ctx)
     if not unbuilt(ctx) or (version, running_kernel(ctx)) not in tree.failed:
         return ()
@@ -142,7 +132,7 @@ def build_errors(ctx: AuditContext) -> tuple[str, ...]:
 
 
 def unfit(ctx: AuditContext, rule: str) -> tuple[str, ...]:
-    """Return why the compatibility rule ``rule`` refuses the host; empty if stack and host are compatible."""
+    """Return why the compatibility rule ``rule`` refuses the host; empty if it does not."""
     for probe in HOST_PROBES:
         ctx.require(probe)
     running_kernel(ctx)  # raises Unread if the kernel is unknown
@@ -157,7 +147,7 @@ def _misfits(stack: Stack, rules: tuple[RoleRules, ...], facts: Facts) -> tuple[
 
 
 def since_boot(ctx: AuditContext) -> Iterator[KernelLine]:
-    """Yield the kernel's log lines since the module was last loaded or, if the log has no load, since the boot.
+    """Yield the kernel's log lines since the module was last loaded, else since the boot.
 
     Lines without a time are left out, because they may be older. Raises ``Unread``.
     """
@@ -167,16 +157,14 @@ def since_boot(ctx: AuditContext) -> Iterator[KernelLine]:
 
 
 def matching(ctx: AuditContext, pattern: str) -> tuple[str, ...]:
-    """Return the kernel's log lines since the last load or boot that match ``pattern``, each once. Raises
-    ``Unread``.
-    """
+    """Return the different kernel log lines that match ``pattern`` since the last load or boot. Raises ``Unread``."""
     sought = Pattern(pattern)
     return tuple(dict.fromkeys(line.text for line in since_boot(ctx) if sought.search(line.text)))
 
 
 def said_since_boot(ctx: AuditContext, pattern: str) -> tuple[str, ...]:
-    """Return the lines that ``matching`` returns; empty if the log cannot be read. Use it for messages that only
-    support other evidence.
+    """Return the lines that ``matching`` returns; empty if the log cannot be read. For messages that only support other
+    evidence.
     """
     try:
         return matching(ctx, pattern)

@@ -1,7 +1,6 @@
-"""Single values of nvidia-smi's XML. A value that is unreadable or out of range counts as unknown.
+"""Single values of nvidia-smi's XML. An unreadable value counts as unknown.
 
-In place of a value that is not available, nvidia-smi prints the name of NVML's error, with or without brackets
-(``N/A``, ``[N/A]``, ``Unknown Error``, ``GPU is lost``).
+For a missing value, nvidia-smi prints the name of NVML's error, with or without brackets: ``[N/A]``, ``GPU is lost``.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-MAX_CHARACTERS = 200  #: maximum length of a text value; the longest real texts are command lines of processes
-MAX_COUNT = 2**63 - 1  #: maximum of a count; NVML reports "no value" as 2**64 - 1
+MAX_CHARACTERS = 200  #: maximum number of characters of a text value; the longest are command lines of processes
+MAX_COUNT = 2**63 - 1  #: maximum of a count. NVML reports 2**64 - 1 for a missing value.
 MAX_SMALL_COUNT = 2**31 - 1  #: maximum of NVML's 32-bit counters: pages, rows, replays
 
 LOST, NEEDS_RESET, UNKNOWN_ERROR = "GPU is lost", "GPU requires reset", "Unknown Error"
 
-#: texts in place of a missing value, in lowercase: from ``nvmlErrorString`` and from nvidia-smi itself
+#: texts in place of a missing value, in lowercase (``nvmlErrorString``, and nvidia-smi's own)
 NO_VALUES = frozenset({
     "", "n/a", "none", "unknown", "err!", "not supported", "not found", "not available", "no data", "timeout",
     "uninitialized", "invalid argument", "insufficient permissions", "insufficient size", "insufficient memory",
@@ -58,9 +57,7 @@ def text_of(element: Element | None, path: str = "") -> str:
 
 
 def yes(element: Element | None, path: str = "") -> bool | None:
-    """Return true for ``Yes``, ``Enabled`` and ``Active``, false for ``No``, ``Disabled`` and ``Not Active``, else
-    ``None``.
-    """
+    """Return true for ``Yes``, ``Enabled`` and ``Active``, false for their opposites, else ``None``."""
     words = raw(element, path).lower()
     return True if words in _TRUE else False if words in _FALSE else None
 
@@ -72,7 +69,7 @@ def count(element: Element | None, path: str = "", most: int = MAX_COUNT) -> int
 
 
 def size_bytes(element: Element | None, path: str = "") -> int | None:
-    """Return the bytes of a text such as ``81559 MiB``; ``None`` for more than 64 TiB, which no GPU or process has."""
+    """Return the bytes of a text such as ``81559 MiB``; ``None`` above 64 TiB."""
     match = _NUMBER.fullmatch(raw(element, path))
     if not match or match[2] not in _BYTES:
         return None
@@ -81,15 +78,13 @@ def size_bytes(element: Element | None, path: str = "") -> int | None:
 
 
 def degrees(element: Element | None, path: str = "") -> int | None:
-    """Return the number in ``40 C``; ``None`` outside -100 to 250. T.Limit offsets are negative, and no GPU survives
-    more.
-    """
+    """Return the number in ``40 C``; ``None`` outside -100 to 250."""
     value = _number(raw(element, path), "C")
     return int(value) if value is not None and value.is_integer() and -100 <= value <= 250 else None
 
 
 def watts(element: Element | None, path: str = "") -> float | None:
-    """Return the number in ``67.03 W``; ``None`` for more than 100 kW, which exceeds the power of a whole rack."""
+    """Return the number in ``67.03 W``; ``None`` above 100 kW, more than a rack uses."""
     value = _number(raw(element, path), "W")
     return value if value is not None and 0 <= value <= 100_000 else None
 
@@ -101,8 +96,8 @@ def lanes(element: Element | None, path: str = "") -> int | None:
 
 
 def bus_address(*texts: str) -> str:
-    """Return the first PCI address among the texts (``00000000:3B:00.0``) in Linux's form (``0000:3b:00.0``); empty if
-    no text is one.
+    """Return the first PCI address in the texts (``00000000:3B:00.0``) in Linux's form (``0000:3b:00.0``), or
+    ``""``.
     """
     for text in texts:
         match = _BUS.fullmatch(text)

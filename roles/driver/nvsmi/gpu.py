@@ -1,6 +1,6 @@
 """A ``<gpu>`` element of nvidia-smi's XML as a ``Gpu``, for all driver generations.
 
-Elements have changed their names and places over the years. Each reader tries the names from the newest to the oldest:
+Each reader tries the newest name of an element first:
 
 - R535 renamed ``clocks_throttle_reasons`` to ``clocks_event_reasons`` and ``power_readings`` to
   ``gpu_power_readings``;
@@ -47,7 +47,7 @@ _RETIRED = "retired_pages/%s/retired_count"
 
 
 def read_gpu(index: int, gpu: Element) -> Gpu:
-    """Return the GPU in this element, the ``index``-th of the report. Never raises; unreadable values are unknown."""
+    """Return the GPU in this element, the ``index``-th of the report. Unreadable values are unknown."""
     now, slowdown, maximum, margin = _temperatures(gpu.find("temperature"))
     mig = yes(gpu, "mig_mode/current_mig")
     fabric, fabric_state, clique = _fabric(gpu.find("fabric"))
@@ -101,13 +101,13 @@ def read_gpu(index: int, gpu: Element) -> Gpu:
     )
 
 
-#: names of the states in ``nvmlGpuFabricState_t``, as nvidia-smi prints them
+#: names of nvidia-smi for the states in ``nvmlGpuFabricState_t``
 _FABRIC_STATES = {"Not Started", "In Progress", "Completed"}
 
 
 def _fabric(part: Element | None) -> tuple[bool | None, str, str]:
-    """Return whether the GPU joined its fabric, nvidia-smi's words for the state, and the GPU's clique (in a rack, with
-    the cluster before it).
+    """Return whether the GPU joined its fabric, nvidia-smi's text for the state, and the GPU's clique (its group of
+    GPUs connected by NVLink).
 
     GPUs without a fabric, and GPUs before Hopper, have no value (``N/A``).
     """
@@ -136,9 +136,7 @@ def _sram_uncorrectable(counts: Element) -> int | None:
 
 
 def _ecc_by_bits(single: Element | None, double: Element | None) -> EccCounts:
-    """Return the ECC counts from the layout before Turing. Errors in device memory count as DRAM, all others as
-    SRAM.
-    """
+    """Return the ECC counts from the layout before Turing. Errors in device memory count as DRAM, others as SRAM."""
 
     def both(path: str) -> tuple[int | None, int | None]:
         return count(single, path), count(double, path)
@@ -162,7 +160,7 @@ def _temperatures(part: Element | None) -> tuple[int | None, int | None, int | N
     """Return the temperature, the slowdown and shutdown thresholds, and the distance from the limit.
 
     If the report has only T.Limit distances, a threshold is ``current temperature + (current distance - distance at the
-    threshold)``. The current distance belongs to the hottest sensor, so thresholds may be off by a degree or two.
+    threshold)``, which may be off by a degree or two.
     """
     now, margin = degrees(part, "gpu_temp"), degrees(part, "gpu_temp_tlimit")
 
@@ -219,15 +217,15 @@ def _processes(gpu: Element) -> Iterator[GpuProcess]:
 
 
 def _fault(gpu: Element) -> str:
-    """Return the error text that the driver reports in place of values; empty without an error. Process names are
-    ignored because they can be any text.
+    """Return the error text that the driver reports in place of values; else empty. Process names are ignored, because
+    they can be any text.
     """
     parts = (part for part in gpu if part.tag not in ("processes", "accounted_processes"))
     words = {raw(element).lower() for part in parts for element in part.iter()}
     for fault in (LOST, NEEDS_RESET):
         if fault.lower() in words:
             return fault
-    # A healthy GPU may report "Unknown Error" for single values (the speed of a missing fan), but never for its memory.
+    # a healthy GPU may report "Unknown Error" for single values, but not for its memory
     return UNKNOWN_ERROR if raw(gpu, "fb_memory_usage/total").lower() == UNKNOWN_ERROR.lower() else ""
 
 

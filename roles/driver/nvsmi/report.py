@@ -1,10 +1,8 @@
 """nvidia-smi's report, for all driver generations, with NVLinks from ``nvidia-smi nvlink --status``.
 
-The status has a line for each GPU, such as ``GPU 0: Tesla V100-SXM2-32GB (UUID: GPU-…)``. Then follows a line for each
-link of that GPU: ``Link 0: 25.781 GB/s`` or ``Link 3: <inactive>``. Old versions omit the UUID. If a GPU has no link
-lines, because it has no NVLink, its links are unknown. If the status reports "all links are inActive" for a GPU
-instead, the GPU gets as many inactive links as other GPUs of its model on the host have links. Without such GPUs, its
-links are unknown.
+The status has a line for each GPU, such as ``GPU 0: Tesla V100-SXM2-32GB (UUID: GPU-…)``, and then a line for each of
+its links: ``Link 0: 25.781 GB/s`` or ``Link 3: <inactive>``. Without such lines, the links are unknown. If the status
+reports "all links are inActive", the GPU gets as many inactive links as other GPUs of its model on the host have links.
 """
 
 from __future__ import annotations
@@ -30,8 +28,8 @@ from dataclasses import replace
 
 from hostwright.roles import GpuLink
 
-MAX_LINKS = 64  #: maximum number of links to read for one GPU; Blackwell has 18
-_MAX_LINES = 16_384  #: maximum number of lines to read: 64 GPUs with all their links, and as many other lines
+MAX_LINKS = 64  #: maximum number of links per GPU; Blackwell has 18
+_MAX_LINES = 16_384  #: maximum number of status lines: 64 GPUs with all links, and as many other lines
 _CARD = re.compile(r"GPU ([0-9]{1,3}):(.*)")
 _UUID = re.compile(r"\(UUID: (GPU-[0-9A-Za-z-]{1,64})\)")
 _ALL_DOWN = re.compile(r"(?:NVML: ?)?Unable to retrieve NVLink information as all links are inactive", re.IGNORECASE)
@@ -39,7 +37,7 @@ _LINK = re.compile(r"Link ([0-9]{1,2}): *(?:([0-9]{1,6}(?:\.[0-9]{1,6})?) ?[GM]B
 
 
 def with_links(gpus: Sequence[Gpu], status: str) -> tuple[Gpu, ...]:
-    """Return the GPUs with their links from ``status``, matched by UUID, or by index if the status has no UUIDs."""
+    """Return the GPUs with their links from ``status``, matched by UUID, else by index."""
     links, down = _read(status)
     known = [replace(gpu, links=links.get(gpu.uuid) or links.get(str(gpu.index), ())) for gpu in gpus]
     most: dict[str, tuple[GpuLink, ...]] = {}
@@ -54,9 +52,7 @@ def with_links(gpus: Sequence[Gpu], status: str) -> tuple[Gpu, ...]:
 
 
 def _read(status: str) -> tuple[Mapping[str, tuple[GpuLink, ...]], frozenset[str]]:
-    """Return the links by GPU, and the GPUs whose links are all inactive. A GPU is named by its UUID, or by its index
-    as text.
-    """
+    """Return the links by GPU, and the GPUs whose links are all inactive. A GPU's key is its UUID, else its index."""
     cards: dict[str, dict[int, bool]] = {}
     down: set[str] = set()
     name = ""
@@ -77,23 +73,22 @@ def _read(status: str) -> tuple[Mapping[str, tuple[GpuLink, ...]], frozenset[str
     return by_card, frozenset(down)
 
 
-MAX_GPUS = 64  #: maximum number of GPUs in one report; real hosts have at most 16
-#: maximum size of a report; a GPU takes about 15 KB without its list of supported clocks
+MAX_GPUS = 64  #: maximum number of GPUs in a report; real hosts have at most 16
+#: maximum size of a report in bytes; a GPU takes about 15 KB without supported clocks
 MAX_REPORT_BYTES = 4 * 1024 * 1024
 _MAX_NOTICES = 8
 
-#: maximum size of nvidia-smi's output before the supported clocks, which are most of it, are dropped
+#: maximum size of nvidia-smi's output in bytes, with supported clocks
 _MAX_PRINTED_BYTES = 2 * MAX_REPORT_BYTES
 
-#: Prints nvidia-smi's report, then the NVLink status on one line. A complete report counts whatever nvidia-smi's exit
-#: status is (14: the infoROM of a GPU is corrupted).
+#: Prints nvidia-smi's report, then the NVLink status on one line. A complete report counts whatever the exit status is.
 NVIDIA_SMI = Probe(sh_file(__file__, "report.sh", most=_MAX_PRINTED_BYTES), cap_bytes=MAX_REPORT_BYTES)
 NVLINKS = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 1 15 nvidia-smi nvlink --status")
 
 _ROOT = "nvidia_smi_log"
 _BEGIN = re.compile(rf"<\?xml\b|<!DOCTYPE\b|<{_ROOT}\b")
 _END = f"</{_ROOT}>"
-#: characters that XML must not contain, although the name of a process can have any bytes
+#: characters that XML must not contain; a process name may have any bytes
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _PROCESS_NAME = re.compile(r"^([ \t]*<process_name>)(.*)(</process_name>[ \t\r]*)$", re.MULTILINE)
 _BARE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")
@@ -104,10 +99,10 @@ class GpuReport:
     """nvidia-smi's report on a host: the driver's version and the GPUs."""
 
     driver: str = ""
-    cuda: str = ""  #: newest CUDA version that the driver supports, which may differ from the toolkit's version
+    cuda: str = ""  #: newest CUDA version that the driver supports
     gpus: tuple[Gpu, ...] = ()
-    attached: int | None = None  #: number of GPUs that the driver uses, which may be more than the report describes
-    #: lines before and after the report, such as ``WARNING: infoROM is corrupted at gpu …``
+    attached: int | None = None  #: number of GPUs that the driver uses; the report may describe fewer
+    #: lines outside the report, such as ``WARNING: infoROM is corrupted at gpu …``
     notices: tuple[str, ...] = ()
 
 
@@ -116,7 +111,7 @@ def read_report(xml: str, links: str = "") -> GpuReport:
     root, notices = _open(xml)
     gpus = [read_gpu(index, gpu) for index, gpu in enumerate(root.findall("gpu")[:MAX_GPUS])]
     return GpuReport(
-        # CUDA 14 and later use the second name
+        # the second name since CUDA 14
         driver=text_of(root, "driver_version") or text_of(root, "kmd_version"),
         cuda=text_of(root, "cuda_version") or text_of(root, "cuda_umd_version"),
         gpus=with_links(gpus, links),
@@ -138,7 +133,7 @@ def _open(text: str) -> tuple[Element, tuple[str, ...]]:
     end += len(_END)
     around = (text[: begin.start()] + "\n" + text[end:]).replace("\ufeff", "").splitlines()
     notices = [" ".join(line[: 10 * MAX_CHARACTERS].split())[:MAX_CHARACTERS] for line in around if line.strip()]
-    # without these lines, the document's last end tag would not be the root's
+    # otherwise the document's last end tag would not be the root's
     if any(line.startswith("<") for line in notices):
         raise ValueError("the report is inside other XML")
     return _parsed(text[begin.start() : end]), tuple(notices[:_MAX_NOTICES])
@@ -156,7 +151,7 @@ def _parsed(xml: str) -> Element:
 
 
 def _escaped(line: re.Match[str]) -> str:
-    """Return a report line with its process name escaped, because nvidia-smi may print any name unescaped (cwltool pull
+    """Return a report line with its process name escaped, because nvidia-smi may print it unescaped (cwltool pull
     request 1910).
     """
     name = _BARE_AMPERSAND.sub("&amp;", line[2]).replace("<", "&lt;").replace(">", "&gt;")
@@ -164,6 +159,6 @@ def _escaped(line: re.Match[str]) -> str:
 
 
 def _glimpse(text: str) -> str:
-    """Return the beginning of a text, at most 80 printable characters, for error messages."""
+    """Return the first 80 printable characters of a text, for error messages."""
     words = " ".join(text[:4096].split())[:80]
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in words)

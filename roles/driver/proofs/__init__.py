@@ -9,12 +9,11 @@ from hostwright.roles import RoleContext, sh_file
 from hostwright.standard.roles.driver import Driver
 from hostwright.standard.roles.driver.proofs import judges
 
-MARGIN = 5  #: degrees Celsius below a GPU's slowdown temperature at which a running proof is stopped: our choice
-#: Temperature in degrees Celsius at which a running proof is stopped if the GPU reports no limit: our choice. GCM
-#: requires its user to set a limit, gpud uses the limit that the GPU reports.
+#: distance in degrees Celsius from a GPU's slowdown temperature at which a running proof is stopped: our choice
+MARGIN = 5
+#: temperature in degrees Celsius at which a running proof is stopped if the GPU reports no limit: our choice
 OTHERWISE = 85
-#: Level of `dcgmi diag`. Level 2 takes about two minutes (NVIDIA's DCGM user guide). Level 3 takes a quarter of an hour
-#: and repeats the proofs of the CUDA toolkit.
+#: level of `dcgmi diag`; level 2 takes about two minutes (DCGM user guide), level 3 a quarter of an hour
 LEVEL = 2
 
 WATCH = Watch(sh_file(__file__, "watch.sh", margin=MARGIN, otherwise=OTHERWISE))

@@ -9,9 +9,8 @@ from hostwright.standard.roles.driver.gpus import same_model
 
 
 def diagnostics(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings about DCGM tests that did not pass. DCGM's warnings are notes, as in facebookresearch/gcm.
-
-    A warning of a passed test is also a note, because DCGM could not run the whole test (NVIDIA/DCGM#284).
+    """Return findings about DCGM tests that did not pass. Warnings are notes, even for passed tests, because DCGM could
+    not run the whole test (NVIDIA/DCGM#284).
     """
     results = [one for one in measured if one.name.startswith("dcgm ") and not one.name.endswith(" warning")]
     warnings = {(one.name, one.device): f": {one.value}" for one in measured if one.name.endswith(" warning")}
@@ -21,17 +20,15 @@ def diagnostics(measured: Measurements, _expected: Expected) -> tuple[ProofFindi
         if one.value == "skip" or (one.value == "pass" and not why):
             continue
         test = one.name.removeprefix("dcgm ")
-        harmless = one.value in {"pass", "warn"}  # an unknown result does not prove that the GPU is healthy
+        harmless = one.value in {"pass", "warn"}  # an unknown result does not prove a healthy GPU
         severity: Severity = "note" if harmless else "failed"
         findings.append(ProofFinding(f"DCGM's {test}: {one.value}{why}", one.device, severity, str(one.value), "pass"))
     return tuple(findings)
 
 
 def placement(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings about GPUs whose model differs from the inventory's and, as notes, about GPUs whose data crosses
-    to another processor.
-
-    The notes are only for hosts with several NUMA nodes.
+    """Return findings about GPUs whose model differs from the inventory's. On hosts with several NUMA nodes, also
+    return notes about GPUs whose data crosses to another processor.
     """
     far = tuple(_far(measured)) if (measured.number("numa nodes") or 0) > 1 else ()
     return (*_others(expected), *far)

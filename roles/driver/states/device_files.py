@@ -1,4 +1,4 @@
-"""The driver's device files, and their links in ``/dev/char``, without which running containers lose their GPUs."""
+"""The driver's device files, and the links to them in ``/dev/char``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from hostwright.resources import Change, Facts, Probe, Resource, Step, few
 from hostwright.roles import Pattern, sh_file
 
-#: Prints rows that begin with ``device``, ``link``, ``major``, ``loaded``, ``card`` or ``cap``, the module's settings,
-#: and the output of ``find -ls``.
+#: Prints the driver's device files and links, and the module settings for them (format: devices.sh).
 DEVICES = Probe(sh_file(__file__, "devices.sh"), shared=True)
 
-#: Creates missing device files of the loaded driver.
 MAKE_DEVICES = sh_file(__file__, "make_devices.sh")
 
-#: pattern of a line of ``find -ls`` below /dev: mode, owner and group, the two numbers of a device file, path
+#: pattern of a line of ``find -ls`` below /dev: mode, owner, group, device numbers, path
 _LISTED = Pattern(
     r" *[0-9]+ +[0-9]+ (?P<mode>[-bcdlps][-rwxsStT]{9})[.+]? +[0-9]+ +\S+ +\S+"
     r" +(?:(?P<major>[0-9]{1,7}), *(?P<minor>[0-9]{1,7})|[0-9]+)"
@@ -31,17 +29,15 @@ _ACCESS = "/dev/nvidia-caps/nvidia-cap"
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """An expected device file; ``major`` is empty if the kernel does not report it."""
+    """An expected device file; ``major`` is empty if unknown."""
 
     path: str
     major: str
     minor: int
-    mode: int | None = None  #: required mode; ``None`` if any mode is accepted
+    mode: int | None = None  #: required mode; ``None``: any
 
     def flaw(self, listed: dict[str, tuple[str, str, str]]) -> str:
-        """Return what is wrong with this file on the host; empty if nothing is. ``listed`` has the files found below
-        /dev.
-        """
+        """Return what is wrong with this file; else empty. ``listed``: the files found below /dev."""
         if self.path not in listed:
             return f"no {self.path}"
         mode, major, minor = listed[self.path]
@@ -58,9 +54,8 @@ class _File:
 class DeviceFiles(Resource):
     """The device files of the loaded driver, each with its number and mode.
 
-    If nvidia-modprobe is setuid, it creates the files on first use. Then the file of nvidia-modeset may be missing, and
-    so may both files of nvidia-uvm, but not only one of them. With ``NVreg_ModifyDeviceFiles=0`` the host's
-    administrator manages the files, and this resource changes nothing.
+    If nvidia-modprobe is setuid, it creates files on first use. Then the file of nvidia-modeset and both files of
+    nvidia-uvm may be missing. With ``NVreg_ModifyDeviceFiles=0``, this resource changes nothing.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -75,10 +70,10 @@ class DeviceFiles(Resource):
         return Change("device files of the driver", few([*flaws]), "as the driver has them", (Step(script),))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # the files disappear when the driver's module is unloaded
+        return ()  # unloading the module removes the files
 
 
-#: Creates links in /dev/char for new device files, on hosts with nvidia-ctk.
+#: creates links in /dev/char for new device files, on hosts with nvidia-ctk
 _LINKED = """\
 if command -v nvidia-ctk >/dev/null; then nvidia-ctk system create-dev-char-symlinks --create-all >/dev/null; fi
 """
@@ -140,4 +135,4 @@ class DeviceLinks(Resource):
         return Change("links in /dev/char", f"none to {', '.join(missing)}", "one to each NVIDIA device", (step,))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # running containers may need the links when systemd reloads; the links disappear at the next boot
+        return ()  # running containers may need the links; a boot removes them

@@ -1,9 +1,9 @@
-"""Connections between the GPUs of a host (NVSwitches, an NVLink 5 board, a rack's switches), and the software that each
-connection needs.
+"""Connections between GPUs by NVLink switches (on the board or in a rack), and the software for each kind of
+connection.
 
-Sources: NVIDIA/gpu-driver-container, nvidia-driver of ubuntu22.04 (detection and needs of an NVLink 5 board);
-siderolabs/extensions pull requests 717 and 893 (failures without them); Azure/azhpc-images and leptonai/gpud (racks);
-the list of chips in the README of open-gpu-kernel-modules.
+Sources: NVIDIA/gpu-driver-container, nvidia-driver of ubuntu22.04 (detection of an NVLink 5 board);
+siderolabs/extensions pull requests 717 and 893; Azure/azhpc-images and leptonai/gpud (racks); the README of
+open-gpu-kernel-modules (chips).
 """
 
 from __future__ import annotations
@@ -43,17 +43,15 @@ IMEX = "nvidia-imex.service"
 
 _FIRST_BLACKWELL = "0x2900"
 
-#: Kernel modules for the bridges of an NVLink 5 board. The subnet manager sends through ``ib_umad``; the other two are
-#: drivers of the ConnectX adapter.
+#: Kernel modules for the ConnectX bridges of an NVLink 5 board. The subnet manager sends through ``ib_umad``.
 BRIDGE_MODULES = ("mlx5_core", "mlx5_ib", "ib_umad")
 BRIDGES_AT_BOOT = "/etc/modules-load.d/hostwright-fabric.conf"
 CHANNEL_OPTION = "/etc/modprobe.d/hostwright-imex.conf"
 NODES = "/etc/nvidia-imex/nodes_config.cfg"
 CHANNEL = "/dev/nvidia-caps-imex-channels/channel0"
 
-#: Prints the NVSwitches of the loaded driver, the bridges of an NVLink 5 board, and the modules for the bridges that
-#: are not loaded or not on disk. Such a board has no NVSwitch on its PCI bus. Its bridges are ConnectX devices,
-#: identified by their product data.
+#: Prints NVSwitches, ConnectX bridges of an NVLink 5 board, and missing modules for the bridges (format: fabric.sh).
+#: The product data of a bridge identifies such a board.
 FABRIC = Probe(sh_file(__file__, "fabric.sh", first=_FIRST_BLACKWELL, modules=BRIDGE_MODULES), root=True, shared=True)
 _ROW = Pattern(r"(?:nvswitch|bridge) [0-9A-Za-z:.]{1,16}")
 
@@ -67,12 +65,12 @@ class Fabric(StrEnum):
     RACK = "rack"  #: switches of a rack, managed outside the host
 
 
-#: fabrics that Fabric Manager configures
+#: kinds of connection that Fabric Manager configures
 MANAGED = (Fabric.SWITCHES, Fabric.NVLINK5)
 
 
 def nvswitches(facts: Facts) -> int:
-    """Return the number of NVSwitches on the PCI bus, which are NVIDIA's bridge devices of class 0x0680."""
+    """Return the number of NVSwitches: NVIDIA's bridge devices of class 0x0680 on the PCI bus."""
     return sum(1 for device in pci_devices(facts) if device.vendor == NVIDIA and device.kind >> 8 == 0x0680)
 
 
@@ -87,9 +85,7 @@ def fabric_of(facts: Facts) -> Fabric:
 
 
 def _lines(kind: str, facts: Facts) -> tuple[str, ...]:
-    """Return the modules of an NVLink 5 board that are not loaded (``kind`` is ``lacks``) or not on disk
-    (``missing``).
-    """
+    """Return the modules in the rows of ``kind``: ``lacks`` (not loaded) or ``missing`` (not on disk)."""
     lines = facts[FABRIC].text.splitlines()
     return tuple(name for name in BRIDGE_MODULES if f"{kind} {name}" in lines)
 
@@ -127,8 +123,7 @@ class HasNvSwitch(Condition):
 class BridgeModules(Resource):
     """The modules for the bridges of an NVLink 5 board are loaded.
 
-    Ubuntu ships some of these modules in the running kernel's ``linux-modules-extra``, which is installed if one is
-    missing.
+    On Ubuntu, a missing module is installed with the running kernel's ``linux-modules-extra``.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -148,18 +143,15 @@ class BridgeModules(Resource):
         return Change(what, have, "loaded", (load,))
 
     def removal(self) -> tuple[Resource, ...]:
-        # the modules stay loaded: other programs may use the ConnectX devices, and the next boot loads only configured
-        # modules
+        # other programs may use the ConnectX devices
         return ()
 
 
 @dataclass(frozen=True, slots=True)
 class SubnetManagerNamed(Resource):
-    """The stack names a subnet manager. Without a subnet manager, the GPUs of an NVLink 5 board are not connected and
-    CUDA fails.
-    """
+    """The stack names a subnet manager, which connects the GPUs of an NVLink 5 board. CUDA fails without it."""
 
-    driver: str  #: version of the stack's driver
+    driver: str
 
     def probes(self) -> tuple[Probe, ...]:
         return ()
@@ -193,11 +185,11 @@ class ImexChannel(Resource):
         return Change("IMEX channel", "no channel0", CHANNEL, (step,))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # the file disappears when the driver's module is unloaded
+        return ()  # unloading the module removes the file
 
 
 def before_the_driver(wanted: DriverSection) -> Iterator[Resource]:
-    """Yield the module options that must be configured before the driver's module is loaded."""
+    """Yield the options to configure before the driver's module is loaded."""
     if wanted.imex:
         text = "# Written by Hostwright. Programs that share memory with other nodes of the rack open channel 0.\n"
         option = f"{text}options nvidia NVreg_CreateImexChannel0=1\n"
@@ -205,13 +197,12 @@ def before_the_driver(wanted: DriverSection) -> Iterator[Resource]:
 
 
 def fabric_states(ctx: RoleContext, wanted: DriverSection, nodes: tuple[str, ...], driver: Loadable) -> Iterator[When]:
-    """Yield the resources for the host's fabric: Fabric Manager for hosts with switches, the subnet manager for NVLink
-    5, IMEX for racks.
+    """Yield the resources for the host's GPU connection: Fabric Manager for switches, the subnet manager for NVLink 5,
+    IMEX for racks.
     """
     if wanted.fabric_manager:  # without Fabric Manager, CUDA fails on an HGX board (error 802)
         yield from (When(JoinedBy(Fabric.NVLINK5), one) for one in _bridged(ctx, wanted, wanted.fabric_manager))
-        # A restart of the unit ends jobs. It happens only with a new version of the driver, which ends jobs in any
-        # case.
+        # A restart ends jobs, but happens only with a new driver, which ends jobs in any case.
         package = _package(ctx.stack, wanted, wanted.fabric_manager, wanted.fabric_manager_package, FABRIC_MANAGER)
         managed = (*package, WithDriver(driver, Service(FABRIC_MANAGER)))
         yield from (When(HasNvSwitch(), one) for one in managed)
@@ -225,9 +216,7 @@ def fabric_states(ctx: RoleContext, wanted: DriverSection, nodes: tuple[str, ...
 
 
 def _bridged(ctx: RoleContext, wanted: DriverSection, manager: FabricManager) -> Iterator[Resource]:
-    """Yield the resources that Fabric Manager needs on an NVLink 5 board. Fabric Manager's unit starts the subnet
-    manager.
-    """
+    """Yield the resources that Fabric Manager needs on an NVLink 5 board; its unit starts the subnet manager."""
     if manager.subnet_manager is None:
         yield SubnetManagerNamed(wanted.version)
         return
@@ -240,7 +229,7 @@ def _bridged(ctx: RoleContext, wanted: DriverSection, manager: FabricManager) ->
 
 
 def _package(stack: Stack, wanted: DriverSection, part: DriverPart, name: str, unit: str) -> Iterator[Resource]:
-    """Yield the package ``name``, from its ``.deb`` or the driver's source, and a restart of ``unit`` after an
+    """Yield the package ``name``, from its ``.deb`` or the driver's source, and a restart of ``unit`` after its
     upgrade.
     """
     if part.artifact:

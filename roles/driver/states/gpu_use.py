@@ -1,4 +1,4 @@
-"""A host's GPUs, and reasons not to disturb the host: Secure Boot, a display, processes and containers on the GPUs."""
+"""A host's GPUs, their users, and reasons not to disturb the host, such as a display."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 NVIDIA = 0x10DE  #: PCI vendor id
 
 _DKMS = "/var/lib/dkms/mok.pub"
-#: Certificate → private key with which DKMS signs modules: the pair of Ubuntu, and the pair of dkms 3 elsewhere.
+#: certificate → private key with which DKMS signs modules: Ubuntu's pair, then that of dkms 3
 _KEYS = {"/var/lib/shim-signed/mok/MOK.der": "/var/lib/shim-signed/mok/MOK.priv", _DKMS: "/var/lib/dkms/mok.key"}
 SECURE_BOOT = Probe(
     sh_file(
@@ -36,30 +36,27 @@ SECURE_BOOT = Probe(
     shared=True,
 )
 
-#: Command with which dkms 3 creates its key pair at the first build.
 _MAKE_KEY = (
     'openssl req -new -x509 -nodes -days 36500 -subj "/CN=DKMS module signing key" -newkey rsa:2048 '
     f"-keyout {_KEYS[_DKMS]} -outform DER -out {_DKMS}"
 )
 
-#: Prints the display manager's unit and X servers.
 DISPLAY = Probe(sh_file(__file__, "display.sh"), root=True, shared=True)
 
-#: name of the persistence daemon's service, which systemctl queries leave out because it runs on every healthy host
+#: name of the persistence daemon's service, which runs on every healthy host
 PERSISTENCE = "nvidia-persistenced"
 
-#: Services that hold the driver's device files, in the order in which they are stopped before the driver is replaced.
+#: services that hold the driver's device files, in the order in which they are stopped
 OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-imex", "nvidia-fabricmanager", PERSISTENCE)
 _ASKED_ABOUT = "|".join(f"{name}.service" for name in OUR_SERVICES if name != PERSISTENCE)
 
-#: Prints ``pid unit name`` for each process that has an NVIDIA device file open. The unit is ``-`` for a process
-#: outside a service, and ``ops/jupyter.service`` or ``ops/-`` for a process of user ``ops``. Then follow services
-#: without such an open file that systemd stops together with one of the driver's services. Services bound to the
-#: persistence daemon are left out; the step that stops services resolves them.
+#: Prints ``pid unit name`` for each process that has an NVIDIA device file open; the unit is ``-`` outside a service,
+#: and ``ops/jupyter.service`` for a process of user ``ops``. Then follow services that systemd stops together with one
+#: of the driver's services.
 HOLDERS = Probe(
     sh_file(__file__, "sh/holders.sh")
     + sh_file(__file__, "sh/bound.sh")
-    # inline, because calling `holders` would cost another process
+    # inline, because a call of `holders` would cost another process
     + "ours= last=\nfor link in $(find /proc/[0-9]*/fd -lname '/dev/nvidia*' 2>/dev/null); do\n"
     + 'p=${link#/proc/} p=${p%%/*}; [ "$p" != "$last" ] || continue; last=$p\n'
     'read -r n <"/proc/$p/comm" || continue\nservice "$p"\n'
@@ -72,15 +69,15 @@ HOLDERS = Probe(
     shared=True,
 )
 
-#: Prints a line for each container that has the GPUs' device files. ``_CONTAINER`` matches the line.
+#: Prints containers with the GPUs' device files, one per line.
 GPU_CONTAINERS = Probe(
     sh_file(__file__, "sh/containers.sh"),
     root=True,
-    cap_bytes=512 * 1024,  # enough for 60,000 processes in containers
+    cap_bytes=512 * 1024,  # for 60,000 processes in containers
     shared=True,
 )
 
-#: Probes for users of the GPUs. Each change that disturbs running work needs them.
+#: probes for users of the GPUs
 BUSY_PROBES = (HOLDERS, GPU_CONTAINERS)
 
 _UNIT = Pattern(r"[A-Za-z0-9:_.@\\-]{1,255}\.service")
@@ -100,8 +97,8 @@ def users(facts: Facts) -> tuple[str, ...]:
     """Return the users of the GPUs, as text: ``python3 train.py (4711)``, ``train.service (4712)``, ``container
     3f2a1b2c3d4e (pid 812) web``, ``jupyter.service of ops (4713)``.
 
-    Services that can be stopped are left out. A process in a container is listed as the container. A process of a
-    system unit is listed as the unit, because the unit must be stopped to end the process.
+    Services that can be stopped are left out. For a process in a container or a unit, the container or the unit is
+    listed.
     """
     rows = (row for line in facts[HOLDERS].text.split("\n") if len(row := line.split(" ", 2)) == 3)
     ours = {f"{name}.service" for name in OUR_SERVICES}
@@ -117,7 +114,7 @@ def users(facts: Facts) -> tuple[str, ...]:
 
 
 def _unit(text: str) -> str:
-    """Return the text for a process's unit, of the system or of a user; empty for a process outside a unit."""
+    """Return the text for a process's unit, of the system or of a user; empty outside a unit."""
     unit = text.rpartition("/")[2]
     return f"{unit}{_person(text)}" if _UNIT.fullmatch(unit) and ("/" not in text or _person(text)) else ""
 
@@ -128,15 +125,13 @@ def _person(text: str) -> str:
 
 
 def _container(match: Match) -> str:
-    """Return the text for a container. Its first words equal those in the texts of other probes, which identify the
-    container's owner.
-    """
+    """Return the text for a container. It begins like the texts of the probes that identify the container's owner."""
     names = [one for one in (match["id"], match["called"]) if one != "-"] or [f"of {match['name']}"]
     return " ".join((f"container {names[0]} (pid {match['first']})", *names[1:]))
 
 
 def unsigned_refused(facts: Facts) -> str:
-    """Return why a module built by DKMS would not load, and what the operator must do; empty if it would load."""
+    """Return why a module from DKMS would not load, and what the operator must do; empty if it would load."""
     state, _, key = facts[SECURE_BOOT].strip().partition(" ")
     if state not in ("on", "made", "pending"):
         return ""
@@ -153,10 +148,8 @@ def unsigned_refused(facts: Facts) -> str:
 
 
 def signing_key(facts: Facts) -> tuple[str, str]:
-    """Return the private key and the certificate with which DKMS signs modules, if Secure Boot is on and the
-    certificate is enrolled.
-
-    Otherwise both are empty. Reads ``SECURE_BOOT``.
+    """Return the private key and the certificate with which DKMS signs modules; both empty unless Secure Boot is on and
+    the certificate is enrolled. Reads ``SECURE_BOOT``.
     """
     state, _, certificate = facts[SECURE_BOOT].strip().partition(" ")
     known = state == "enrolled" and certificate in _KEYS
@@ -169,9 +162,7 @@ def gpu_ids(facts: Facts) -> tuple[int, ...]:
 
 
 def has_cards(root_run: Callable[[str], Any]) -> bool:
-    """Return whether the PCI bus has a GPU. A host check that needs a GPU returns ``no_gpu()`` on a host without
-    one.
-    """
+    """Return whether the PCI bus has a GPU. A host check that needs a GPU returns ``no_gpu()`` without one."""
     return bool(gpu_ids(Facts({PCI: Answer(0, root_run(PCI.script).stdout)})))
 
 
@@ -222,10 +213,8 @@ class AllGpusPresent(Resource):
 
 @dataclass(frozen=True, slots=True)
 class ReloadTakesGpus(Condition):
-    """Condition: a reload of systemd, which ``systemctl enable`` includes, removes the GPUs from a running
-    container.
-
-    This happens if links in ``/dev/char`` are missing (``DeviceLinks``).
+    """Condition: a reload of systemd, which ``systemctl enable`` includes, removes the GPUs from a running container,
+    because links in ``/dev/char`` are missing (``DeviceLinks``).
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -236,7 +225,5 @@ class ReloadTakesGpus(Condition):
 
 
 def reloading(resource: Resource) -> Disturbing:
-    """Return the resource as one that disturbs running work, because its steps reload systemd, as enabling a unit
-    does.
-    """
+    """Return the resource as one that disturbs running work, because its steps reload systemd."""
     return Disturbing(resource, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())

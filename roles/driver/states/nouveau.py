@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hostwright.resources import KERNEL_GONE, Facts, Probe, Reboot, Resource
 
-#: Prints NVIDIA devices bound to an open-source driver: ``0000:3b:00.0 nouveau``. nova is nouveau's successor.
+#: Prints NVIDIA devices bound to nouveau or its successor nova: ``0000:3b:00.0 nouveau``.
 NOUVEAU = Probe(
     'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; [ "$v" != 0x10de ] || '
     "for n in /sys/bus/pci/drivers/nouveau /sys/bus/pci/drivers/nova*; do "
@@ -16,18 +16,15 @@ NOUVEAU = Probe(
 
 
 def boots_first(facts: Facts) -> bool:
-    """Return whether a reboot must come before the module is built or loaded.
-
-    True if nouveau holds a GPU, or the files of the running kernel were removed. Reads ``NOUVEAU`` and ``KERNEL_GONE``.
+    """Return whether the host must reboot before the module is built or loaded: nouveau holds a GPU, or the running
+    kernel's files were removed. Reads ``NOUVEAU`` and ``KERNEL_GONE``.
     """
     return bool(facts[NOUVEAU].strip() or facts[KERNEL_GONE].strip())
 
 
 @dataclass(frozen=True, slots=True)
 class NouveauGone(Resource):
-    """No open-source driver holds an NVIDIA GPU. Such a driver releases its GPU only at a reboot, even after it is
-    blacklisted.
-    """
+    """No open-source driver holds an NVIDIA GPU. Even a blacklisted driver releases its GPU only at a reboot."""
 
     def probes(self) -> tuple[Probe, ...]:
         return (NOUVEAU,)

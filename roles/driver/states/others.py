@@ -1,4 +1,4 @@
-"""Other drivers (a distribution's, nouveau), which the driver role removes; hosts without the role keep them."""
+"""Other drivers, such as nouveau, which the driver role removes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The NVIDIA driver from packages: exactly the stack's packages, held, with the module of their version in the kernel.
 
-Versions are compared as in ``runfile.py``, and dpkg lists the installed packages. After the old module is unloaded, one
-run of apt installs all packages, in which DKMS builds the module. Damaged packages are installed again at their
-versions.
+After the old module is unloaded, one run of apt installs all packages, in which DKMS builds the module. Damaged
+packages are reinstalled.
 """
 
 from __future__ import annotations
@@ -46,14 +45,12 @@ from hostwright.standard.roles.driver.states.runfile import LIBRARIES, REPLACES,
 
 COMPONENTS = "/etc/apt/sources.list.d/hostwright-driver.list"
 
-#: Name patterns of packages that contain the module of the running kernel: built by DKMS, or precompiled.
+#: name patterns of packages with a kernel module: built by DKMS, or precompiled
 _MODULE = ("*-dkms", "nvidia-dkms-*", "linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*")
 
 
 def sources(section: DriverSection, stack: Stack) -> Iterator[Resource]:
-    """Yield the apt source of the driver's packages: a signed repository, or components of the distribution's
-    archive.
-    """
+    """Yield the apt source of the driver's packages: a repository, or components of the distribution's archive."""
     if section.components:
         yield AptComponents(COMPONENTS, section.components)
     if section.repository:
@@ -64,13 +61,13 @@ def sources(section: DriverSection, stack: Stack) -> Iterator[Resource]:
 class NvidiaPackages(Resource):
     """These driver packages, each at its exact version and held; their module built for the running kernel and loaded.
 
-    ``force`` and ``allowed`` have the same effect as in ``NvidiaRunfile``. Without ``force``, a host with a display is
-    refused if a loaded module must be unloaded.
+    ``force`` and ``allowed`` are as in ``NvidiaRunfile``. Without ``force``, a host with a display is refused if a
+    loaded module must be unloaded.
     """
 
-    packages: tuple[str, ...]  #: packages to install, each as ``name=version``
-    version: str  #: version of the driver
-    source: str = ""  #: path of the source list that provides the packages; empty: the host's own sources
+    packages: tuple[str, ...]  #: each as ``name=version``
+    version: str
+    source: str = ""  #: path of the source list for the packages; empty: the host's own sources
     force: bool = field(default=False, metadata=NO_IDENTITY)
     allowed: bool = field(default=False, metadata=NO_IDENTITY)
     #: package mirror to install from; ``None``: the host's apt sources
@@ -83,9 +80,7 @@ class NvidiaPackages(Resource):
         return Debs(self.packages, hold=True, source=self.source, mirror=self.mirror)
 
     def _modules(self, facts: Facts) -> tuple[str, ...]:
-        """Return the packages of the precompiled module for the running kernel. These have other versions than the
-        driver's packages.
-        """
+        """Return the packages of the precompiled module for the running kernel."""
         kernel = facts[UNAME].text.strip().partition(" ")[0] if UNAME in facts else ""
         return tuple(f"{name}-{kernel}" for name in self.precompiled) if kernel else ()
 
@@ -114,9 +109,7 @@ class NvidiaPackages(Resource):
         return self._links(state, facts) or self._module(state, facts) or self._loaded(state, facts)
 
     def _install(self, change: Change, state: DriverState, facts: Facts) -> Planned:
-        """Plan the installation, before which the module is unloaded. A change that only sets holds does not disturb
-        running work.
-        """
+        """Plan the installation, before which the module is unloaded. Setting only holds disturbs no running work."""
         table = dpkg_table(facts)
         words = [word.partition("=")[::2] for word in (*self.packages, *self._modules(facts))]
         if all((row := table.get(name)) and row.present and version in {"", row.version} for name, version in words):
@@ -132,7 +125,7 @@ class NvidiaPackages(Resource):
         if sentence := _shown(facts, "replaced") if state.loaded and not self.force else "":
             return Refusal(what, have, want, "display", sentence)
         unload = (Step(steps.unload(force=self.force, build=False), timeout_s=300),) if state.loaded else ()
-        # the rehearsal is the first step, so that the module stays loaded if apt cannot install the packages
+        # rehearse first, so that the module stays loaded if apt cannot install the packages
         *rehearsal, install = change.steps
         todo = (*rehearsal, *unload, install, Step(steps.LOAD, timeout_s=300))
         return replace(
@@ -145,16 +138,12 @@ class NvidiaPackages(Resource):
         )
 
     def _unsigned(self, facts: Facts) -> str:
-        """Return why a module built by DKMS would not load under Secure Boot; empty if it would load, or if the module
-        is precompiled and signed.
-        """
+        """Return why Secure Boot would reject the module; empty if it would not."""
         built = any(named_like(word.partition("=")[0], ("*-dkms", "nvidia-dkms-*")) for word in self.packages)
         return unsigned_refused(facts) if built else ""
 
     def _again(self, facts: Facts, *, module: bool) -> Step:
-        """Return the step that reinstalls packages of the driver: those that contain the module if ``module``, else all
-        others.
-        """
+        """Return the step that reinstalls the packages that contain the module or, without ``module``, all others."""
         table = dpkg_table(facts)
         names = [word.partition("=")[0] for word in (*self.packages, *self._modules(facts))]
         rows = tuple(table[name] for name in names if name in table and named_like(name, _MODULE) == module)
@@ -171,7 +160,7 @@ class NvidiaPackages(Resource):
         return Change("NVIDIA driver", str(state), want, (self._again(facts, module=False),))
 
     def _module(self, state: DriverState, facts: Facts) -> Planned | None:
-        """Plan to reinstall the package that contains the module. A loaded module of this version stays loaded."""
+        """Plan to reinstall the package with the module. A loaded module of this version stays loaded."""
         if state.module == self.version:
             return None
         want = f"{self.version}, of its package"
@@ -214,7 +203,7 @@ class NvidiaPackages(Resource):
         return (*self._debs.packages_for(facts), *modules)
 
     def packages_from(self, list_file: str, /) -> tuple[str, ...]:
-        """Return all packages of the driver if the source list ``list_file`` provides them, else an empty tuple."""
+        """Return all packages of the driver if the source list ``list_file`` provides them, else none."""
         return self._debs.packages_from(list_file)
 
     def from_mirror(self, mirror: PackageMirror, /) -> NvidiaPackages:
@@ -236,13 +225,12 @@ class NvidiaPackages(Resource):
 
 
 def _shown(facts: Facts, what: str) -> str:
-    """Return the text of the refusal for a host with a display; empty without a display."""
+    """Return the refusal for a host with a display; empty without one."""
     shown = display(facts)
     sentence = f"the driver must be {what} and the GPU drives a display ({shown}): "
     return f"{sentence}stop it first, or set driver_force: true to stop it" if shown else ""
 
 
-#: Prints the version of the loaded module.
 LOADED = Probe('read -r version </sys/module/nvidia/version; echo "$version"')
 
 
@@ -253,7 +241,7 @@ class DriverPackagesGone(Resource):
     packages: tuple[str, ...]
     force: bool = field(default=False, metadata=NO_IDENTITY)
     allowed: bool = field(default=False, metadata=NO_IDENTITY)
-    patterns: tuple[str, ...] = ()  #: name patterns of further packages to remove: modules for all kernels
+    patterns: tuple[str, ...] = ()  #: name patterns of further packages to remove, such as modules for all kernels
 
     def probes(self) -> tuple[Probe, ...]:
         return (*DebsGone(self.packages).probes(), LOADED, DISPLAY)

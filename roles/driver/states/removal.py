@@ -1,9 +1,8 @@
 """Removal of an NVIDIA driver from a ``.run``, whether complete or partial. A distribution's driver is left alone.
 
-Files that belong to no package reveal such a driver: libraries named after a driver's version, the installer's
-programs, records and blacklist, DKMS entries and their modules. Files with less specific names count only together with
-one of these files, or if Hostwright's record of the installation lists them unchanged. A file that the uninstaller
-restored for its previous owner stays.
+Files that belong to no package reveal such a driver: libraries with a driver version in their names, the installer's
+programs and records, DKMS entries. Files with less specific names count only together with one of these, or if
+Hostwright's record lists them unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, display
 
 _LIBRARY = Pattern(r".*/libcuda\.so\.([0-9]{1,9}(?:\.[0-9]{1,9})+)")
 
-#: the plan's words for the disturbance
 TAKES = "takes the driver away"
 
 _FUNCTIONS = sh_file(
@@ -40,8 +38,7 @@ _FUNCTIONS = sh_file(
     programs=tuple(f"/usr/bin/{name}" for name in steps.PROGRAMS),
 )
 
-#: Prints ``key=value`` lines about the loaded module, DKMS, and the driver's files and records. ``Remains`` parses
-#: them.
+#: Prints ``key=value`` lines about the loaded module, DKMS, and the driver's files. ``Remains`` parses them.
 STATE = Probe(
     _FUNCTIONS
     + """\
@@ -65,10 +62,10 @@ def provisioned(facts: Facts) -> bool:
 class Remains:
     """Remains of a driver from a ``.run`` on a host."""
 
-    loaded: str  #: version of the loaded module, ``unknown`` if it reports none; empty if no module is loaded
+    loaded: str  #: version of the loaded module; ``unknown`` if it reports none, empty if none is loaded
     dkms: tuple[str, ...]  #: driver versions that DKMS would build for the next kernel
     files: tuple[str, ...]
-    marks: tuple[str, ...]  #: paths of Hostwright's records of the driver
+    marks: tuple[str, ...]  #: paths of Hostwright's records
 
     @classmethod
     def read(cls, text: str) -> Remains:
@@ -81,15 +78,15 @@ class Remains:
         return cls(loaded, tuple(by_key["dkms"]), tuple(by_key["file"]), tuple(by_key["mark"]))
 
     def others(self, *, provisioned: bool) -> bool:
-        """Return whether somebody else installed the driver: the role was never applied to the host, or a mark shows
-        that the driver was there before the role.
+        """Return whether somebody else installed the driver: the role was never applied, or a mark shows an earlier
+        driver.
         """
         ours = provisioned or {steps.INSTALLING, steps.RECORD}.intersection(self.marks)
         return bool(self.version) and (f"{steps.RECORD}.theirs" in self.marks or not ours)
 
     @property
     def version(self) -> str:
-        """Version of the driver's library with a space before it, for use in sentences; empty without a library."""
+        """Version of the driver's library with a space before it, for sentences; else empty."""
         found = (_LIBRARY.fullmatch(path) for path in self.files)
         return next((f" {match[1]}" for match in found if match), "")
 
@@ -107,9 +104,8 @@ class Remains:
 class DriverGone(Resource):
     """No trace of a driver from a ``.run``: no module in the kernel or on disk, no DKMS entry, file or record.
 
-    With ``force``, processes and displays that use the GPU are ended. Without ``force``, a module in use stays loaded
-    and the step fails with the names of the module's users, and a host with a display is refused. The installer's logs
-    are kept.
+    With ``force``, processes and displays that use the GPU are ended. Without ``force``, the step fails if the module
+    is in use, and a host with a display is refused. The installer's logs are kept.
     """
 
     force: bool = field(default=False, metadata=NO_IDENTITY)

@@ -1,8 +1,7 @@
 """The NVIDIA driver from its ``.run`` installer: installed, built by DKMS, loaded, all at one version.
 
-Four versions are compared: user-space libraries, module on disk for the running kernel, loaded module, and the stack's
-driver. If the driver has two kinds of module, the kinds are compared too. The difference selects the action, from the
-least to the most disruptive: load the module, rebuild it, run the installer, reboot.
+Four versions are compared: libraries, module on disk for the running kernel, loaded module, and the stack's driver. The
+difference selects the least disruptive action: load the module, rebuild it, run the installer, reboot.
 """
 
 from __future__ import annotations
@@ -51,37 +50,34 @@ from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, boots_first
 from hostwright.standard.roles.driver.states.removal import DriverGone, provisioned
 
-#: pattern of libraries that may be moved aside, whatever the host prints: driver libraries in a directory of the loader
+#: pattern of libraries that may be moved aside: driver libraries in a directory of the loader
 _OTHER = Pattern(r"/(?:[^/]+/)+lib(?:cuda|nvidia-[a-z0-9-]+)\.so\.[0-9.]+")
-#: pattern of modules that may be moved aside, whatever the host prints: driver modules of any kernel
+#: pattern of modules that may be moved aside: driver modules of any kernel
 _STRAY = Pattern(
     r"(?:/usr)?/lib/modules/(?:[^/.][^/]*/)+nvidia(?:-uvm|-modeset|-drm|-peermem)?\.ko(?:\.(?:gz|xz|zst))?"
 )
 _VERSION = Pattern(r"[0-9]{1,9}(?:\.[0-9]{1,9})+")
 
-#: Shared library directories of the system. For a wrong library in one of them, the advice is to remove the file, not
-#: the ld.so.conf line that names the directory.
+#: System library directories, in which the advice for a wrong library is to remove the file, not the ld.so.conf line.
 _SYSTEM = Pattern(r"(?:/usr(?:/local)?)?/lib(?:64)?(?:/x86_64-linux-gnu)?")
 
-#: The plan's words for the disturbance: the installer unloads the loaded module.
 REPLACES = "replaces the driver"
 
-#: kind of the loaded module as the state probe prints it → ``Kind``
+#: kind of the loaded module in the state probe's output → ``Kind``
 _KINDS: Mapping[str, Kind] = {"open": "open", "proprietary": "proprietary"}
 
-#: Libraries that every GPU program needs. All other files are checked only against the record of the installation.
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 _NEEDED_PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced")
 
 
 @dataclass(frozen=True, slots=True)
 class Shadow:
-    """A library that the loader opens in place of the driver's. Each run of ldconfig puts it first in the cache."""
+    """A library that the loader opens in place of the driver's, even after ldconfig."""
 
-    path: str  #: path of the library in the loader's cache
+    path: str
     file: str  #: file to which ``path`` leads
-    package: str  #: package that contains ``file``; empty if no package does
-    named_by: str  #: ``FILE:LINE`` that names the library's directory to ldconfig; empty if no line does
+    package: str  #: package that contains the file; else empty
+    named_by: str  #: ``FILE:LINE`` that names the library's directory to ldconfig; else empty
 
     @classmethod
     def read(cls, text: str) -> Shadow:
@@ -105,9 +101,7 @@ class Shadow:
 
     @property
     def _leads(self) -> bool:
-        """Whether the path is a link to another file. Newer systems have /lib as a link to /usr/lib, which does not
-        count.
-        """
+        """Whether the path is a link to another file. The system's link from /lib to /usr/lib does not count."""
         return self.file.removeprefix("/usr") != self.path.removeprefix("/usr")
 
     @property
@@ -119,10 +113,10 @@ class Shadow:
 class DriverState:
     """The driver on a host. Fields are empty for missing parts."""
 
-    module: str  #: version of the module on disk for the running kernel
+    module: str  #: version of the module on disk
     loaded: str  #: version of the loaded module
-    libraries: tuple[str, ...]  #: the file that the loader would open for each library of ``LIBRARIES``
-    lost: tuple[str, ...]  #: driver files that are missing, or differ from the files that the installer wrote
+    libraries: tuple[str, ...]  #: file that the loader would open for each library of ``LIBRARIES``
+    lost: tuple[str, ...]  #: driver files that are missing or differ from the installer's record
     dkms: bool  #: whether DKMS has built this version for the running kernel
     source: bool  #: whether DKMS can build this version for the next kernel
     uvm: bool
@@ -130,21 +124,19 @@ class DriverState:
     record: bool
     ours: str = ""  #: driver version that Hostwright recorded as installed
     theirs: bool = False  #: whether the recorded version was installed by somebody else
-    #: driver libraries of other versions and of no package: those that the loader opens, and those in the directory of
-    #: a library that the loader opens
+    #: driver libraries of other versions that belong to no package, in the loader's directories
     others: tuple[str, ...] = ()
-    #: modules of another version and of no package that modprobe prefers to DKMS's, and the driver's other modules
-    #: beside them
+    #: modules that belong to no package and that modprobe prefers to DKMS's
     strays: tuple[str, ...] = ()
     #: modules of packages that modprobe prefers to DKMS's: ``PATH, of the package NAME``
     packaged: tuple[str, ...] = ()
-    #: lines of ``depmod.d`` that give another directory precedence over DKMS's: ``FILE:LINE``
+    #: lines of ``depmod.d`` that prefer another directory to DKMS's: ``FILE:LINE``
     preferred: tuple[str, ...] = ()
-    holders: tuple[str, ...] = ()  #: modules other than the driver's that use its module and must be unloaded first
-    shadows: tuple[Shadow, ...] = ()  #: libraries that are first in the loader's cache in place of the driver's
+    holders: tuple[str, ...] = ()  #: other modules that use the driver's module and must be unloaded first
+    shadows: tuple[Shadow, ...] = ()  #: libraries that precede the driver's in the loader's cache
     unlinked: tuple[str, ...] = ()  #: links to the driver's libraries that are missing or lead elsewhere
-    kind: Kind | None = None  #: kind of the module on disk
-    loaded_kind: Kind | None = None  #: kind of the loaded module
+    kind: Kind | None = None
+    loaded_kind: Kind | None = None
 
     @classmethod
     def read(cls, text: str) -> DriverState:
@@ -189,11 +181,10 @@ class DriverState:
         return not (self.module or self.loaded or any(self.libraries))
 
     def lost_to(self, version: str, *, provisioned: bool) -> tuple[str, ...]:
-        """Return a text about a driver that somebody else installed and that installing ``version`` would remove; empty
-        if there is none.
+        """Return a text about a driver that somebody else installed and that installing ``version`` would remove
+        irrecoverably; else empty.
 
-        That driver could not be restored, because its installer is not available. ``provisioned``: this role was
-        applied to the host before.
+        ``provisioned``: this role was applied to the host before.
         """
         former = self.version
         mine = self.cut or (former == self.ours and not self.theirs) or (provisioned and not self.ours)
@@ -212,13 +203,13 @@ class DriverState:
         )
 
     def linked(self, version: str) -> bool:
-        """Return whether the loader opens the file of this version for each library in ``LIBRARIES``."""
+        """Return whether the loader opens this version's file for each library in ``LIBRARIES``."""
         names = (path.rpartition("/")[2] for path in self.libraries)
         return all(name == wanted[:-1] + version for name, wanted in zip(names, LIBRARIES, strict=True))
 
     def winning(self, version: str) -> tuple[str, ...]:
-        """Return libraries of other versions that the loader opens, now or after the next run of ldconfig, which links
-        a library's name to its newest file.
+        """Return libraries of other versions that the loader opens, now or after the next ldconfig, which prefers the
+        newest file.
         """
         wanted = numbers(version)
         return tuple(
@@ -244,16 +235,15 @@ def numbers(version: str) -> tuple[int, ...]:
 class NvidiaRunfile(Resource):
     """This version of the driver, installed by its own installer with DKMS, and loaded.
 
-    With ``force``, the driver is replaced even if processes or a display use the GPU, and these are ended. Without
-    ``force``, the role refuses a host with a display if the installer has to run, and replacing a loaded driver is a
-    change that ``disturbs``.
+    With ``force``, processes and displays that use the GPU are ended. Without ``force``, the role refuses a host with a
+    display if the installer has to run, and replacing a loaded driver is a change that ``disturbs``.
     """
 
     artifact: Artifact
     version: str
     flags: tuple[str, ...] = ()
     force: bool = field(default=False, metadata=NO_IDENTITY)
-    #: ``driver_force`` of the inventory: replace the driver without listing the users of the GPU or waiting for them
+    #: ``driver_force`` of the inventory: replace the driver without waiting for users of the GPU
     allowed: bool = field(default=False, metadata=NO_IDENTITY)
     module: str = "auto"  #: kind of the kernel module: ``open``, ``proprietary``, or ``auto`` (by branch and GPUs)
 
@@ -320,9 +310,7 @@ class NvidiaRunfile(Resource):
         return other and not self._install_reasons(state, facts)
 
     def _install_reasons(self, state: DriverState, facts: Facts) -> list[str]:
-        """Return the reasons to run the installer; empty if there are none. Wrong links alone are repaired without the
-        installer.
-        """
+        """Return the reasons to run the installer; empty if there are none, or if only links are wrong."""
         foreign = driver_packages(facts)
         intact = state.record and not state.lost
         return [
@@ -335,9 +323,7 @@ class NvidiaRunfile(Resource):
         ]
 
     def _wrong(self, kind: Kind | None, facts: Facts) -> bool:
-        """Return whether the module's kind differs from the kind that the host needs. False for drivers with only one
-        kind.
-        """
+        """Return whether the module's kind differs from the kind that the host needs."""
         return kind is not None and len(kinds_of(self.version)) > 1 and kind != self.kind(facts)
 
     def _install(self, state: DriverState, have: str, facts: Facts) -> Change | Deferred | Refusal:
@@ -346,7 +332,7 @@ class NvidiaRunfile(Resource):
         waits = boots_first(facts)
         builds = not (facts[KERNEL_GONE].strip() or state.loaded or display(facts))
         unloaded = unloaded_flags(self.version) if waits and builds else ()
-        # the plan names the artifact before the reboot as well, so that a missing file is reported early
+        # before the reboot as well, so that a missing file is reported early
         if waits and not unloaded:
             return Deferred(what, have, want, "reboot", (self.artifact.name,))
         if sentence := unsigned_refused(facts):
@@ -371,8 +357,8 @@ class NvidiaRunfile(Resource):
         return Change(what, have, want, todo, artifacts=(self.artifact.name,), disturbs=disturbs, warnings=aside)
 
     def _shadowed(self, state: DriverState, facts: Facts) -> Refusal | None:
-        """Refuse the host if a foreign library is first in the loader's cache, because the next run of ldconfig would
-        undo any repair. Libraries of driver packages do not count, because the role removes these packages.
+        """Refuse the host if a foreign library is first in the loader's cache, because the next ldconfig would undo any
+        repair.
         """
         if not state.shadows or driver_packages(facts):
             return None
@@ -419,9 +405,7 @@ class NvidiaRunfile(Resource):
         return self._kernel_change(have, facts, todo) if todo else None
 
     def _load(self, state: DriverState) -> tuple[Step, ...]:
-        """Return the step that loads the modules. If a module of another version is loaded, no step is returned,
-        because modules of two versions do not work together.
-        """
+        """Return the step that loads the modules; none if a module of another version is loaded."""
         complete = state.loaded == self.version and state.uvm
         return () if complete or state.loaded not in {"", self.version} else (Step(steps.LOAD, timeout_s=300),)
 
@@ -440,9 +424,7 @@ class NvidiaRunfile(Resource):
         return Change(what, have, want, todo, warnings=warnings)
 
     def _shown(self, facts: Facts) -> str:
-        """Return the text of the refusal for a host with a display; empty without a display. A display cannot be
-        drained.
-        """
+        """Return the refusal for a host with a display; empty without one."""
         shown = "" if self.force else display(facts)
         if not shown:
             return ""
@@ -481,8 +463,8 @@ class Loadable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WithDriver(Resource):
-    """A resource that works only with the stack's driver loaded. If the driver needs a reboot, the resource is applied
-    after the reboot.
+    """A resource that works only with the stack's driver loaded. If the driver needs a reboot, it is applied after the
+    reboot.
     """
 
     driver: Loadable

@@ -1,8 +1,8 @@
 """Commands that install the NVIDIA driver from its ``.run``, rebuild its module and load it.
 
-Each step may be interrupted at any point and run again. ``INSTALLING`` is written before the installer starts and
-removed after its last file, so a half-copied driver never counts as complete. ``RECORD`` holds name, size and time of
-the installed files. It reveals later damage without reading the files.
+Each step may be interrupted at any point and run again. ``INSTALLING`` exists while the installer runs, so a
+half-copied driver never counts as complete. ``RECORD`` has name, size and time of the installed files, to detect later
+damage.
 """
 
 from __future__ import annotations
@@ -15,37 +15,34 @@ from hostwright.standard.roles.driver.states.gpu_use import OUR_SERVICES
 STATE_DIR = "/var/lib/hostwright"
 INSTALLING = f"{STATE_DIR}/driver.installing"
 RECORD = f"{STATE_DIR}/driver.files"
-#: Units that write the CDI specification when a module is installed. During an installation the service, which the path
-#: unit starts, would find no driver and fail until systemd's start limit.
+#: units that write the CDI specification when a module is installed; without a driver they would fail repeatedly
 _REFRESH = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
-#: file on the host that lists the units and containers stopped for the driver, until they are started again
+#: file on the host with units and containers stopped for the driver
 UNITS = "/run/hostwright-driver.units"
 LOG = "/var/log/nvidia-installer.log"
 
-#: Programs of an installation without a display. Only those that exist are recorded.
 PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced", "nvidia-cuda-mps-control", "nvidia-cuda-mps-server")
 
-#: Options that every installer from R470 on accepts (option_table.h of 470.182.03). Options that older installers
-#: reject are in ``modules.py``, by release.
+#: Options that every installer from R470 on accepts (option_table.h of 470.182.03).
 FLAGS = (
-    "--silent",  # suppresses prompts, and prints errors on stderr
-    "--dkms",  # the default under --silent is not to use DKMS, and the next kernel would boot without a driver
-    # with --dkms, a different minor version of gcc is fatal, at the installation and at each later rebuild
+    "--silent",  # no prompts, and errors on stderr
+    "--dkms",  # otherwise the next kernel would boot without a driver
+    # otherwise another minor version of gcc is fatal, now and at each rebuild
     "--no-cc-version-check",
-    "--disable-nouveau",  # suppresses the prompt; the role has already disabled nouveau
+    "--disable-nouveau",  # no prompt; the role has already disabled nouveau
     "--no-install-compat32-libs",  # GPU hosts run no 32-bit programs
-    # the role has purged other drivers; a left-over marker of one would abort a silent installation
+    # a left-over marker of a purged driver would abort a silent installation
     "--no-check-for-alternate-installs",
     f"--log-file-name={LOG}",
 )
 
-#: Kernel modules to unload, in the installer's own order (kernel.c).
+#: kernel modules to unload, in the installer's order (kernel.c)
 _MODULES = (
     "nv_peer_mem", "nvidia_peermem", "nvidia_vgpu_vfio", "nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia",
 )  # fmt: skip
 
-#: With --dkms, the installer removes the old driver before it checks for headers and tools (install-from-cwd.c of
-#: 470.182.03), so this script checks first.
+#: Checks headers and tools first: with --dkms, the installer removes the old driver before its own check
+#: (install-from-cwd.c of 470.182.03).
 _TOOLS = """\
 [ -e "/lib/modules/$(uname -r)/build/Makefile" ] || { echo "hostwright: no headers of the running kernel"; exit 1; }
 for tool in cc make dkms; do
@@ -61,7 +58,7 @@ _PERSONAL = sh_file(__file__, "sh/personal.sh")
 def unload(*, force: bool, build: bool = True) -> str:
     """Return commands that stop the services and unload the modules.
 
-    With ``force``, they first stop containers and other units, and end processes. They fail before any change if the
+    With ``force``, they also stop containers and other units, and end processes. They fail before any change if the
     module could not be built afterwards (unless ``build`` is false), if a foreign module uses the driver's module, or
     if, without ``force``, other processes use the GPU.
     """
@@ -83,9 +80,9 @@ def unload(*, force: bool, build: bool = True) -> str:
 
 
 def returned(*, start: bool = True) -> str:
-    """Return commands that start the units and containers that ``unload`` stopped, and report the result for each.
+    """Return commands that start the units and containers that ``unload`` stopped, and report each result.
 
-    Without ``start``, the commands only report that the units and containers are stopped.
+    Without ``start``, the commands only report that they are stopped.
     """
     return _PERSONAL + sh_file(__file__, "sh/returned.sh", units=UNITS, start="yes" if start else "no")
 
@@ -99,12 +96,12 @@ def install(path: str, version: str, flags: tuple[str, ...]) -> str:
 
 
 def rebuild(version: str) -> str:
-    """Return commands that build and install the module for the running kernel from the driver's installed sources."""
+    """Return commands that build and install the module for the running kernel from the installed sources."""
     return _TOOLS + _tell(version, "/dev/null") + _REBUILD
 
 
-#: Shell function ``cannot_load``: reports from the output of a failed modprobe why the kernel accepts no module at all.
-#: It checks what the kernel checks before it reads a module (may_init_module).
+#: Shell function ``cannot_load``: reports why the kernel accepts no module at all, after a failed modprobe. It makes
+#: the kernel's own first checks (may_init_module).
 CANNOT_LOAD = sh_file(
     __file__, "cannot_load.sh", process="/proc/self/status", disabled="/proc/sys/kernel/modules_disabled"
 )
@@ -114,7 +111,7 @@ def _tell(version: str, log: str) -> str:
     return sh_file(__file__, "sh/tell.sh", version=version, installer_log=log) + CANNOT_LOAD
 
 
-#: `dkms remove` fails if DKMS has no build for this kernel. Only the build that follows has to succeed.
+#: `dkms remove` fails without a build for this kernel. Only the build that follows has to succeed.
 _REBUILD = """\
 kernel=$(uname -r)
 dkms remove -m nvidia -v "$version" -k "$kernel" >/dev/null 2>&1 || true
@@ -126,7 +123,6 @@ if [ -L "$link" ] && ! [ -e "$link" ]; then rm -f "$link"; fi
 dkms install --force -m nvidia -v "$version" -k "$kernel" || tell
 """
 
-#: Loads the modules and starts the enabled services. A later check reports whether the services run.
 LOAD = (
     CANNOT_LOAD
     + """\
@@ -150,8 +146,7 @@ done
 )
 
 
-#: Libraries whose links the installer creates and programs open. A link with a number leads to the file, and a link
-#: without a number to the numbered link.
+#: libraries whose links the installer creates
 _LINKED = ("cuda", "nvcuvid", "nvidia-ml", "nvidia-encode")
 LINKS = (
     *(f"lib{name}.so{end}" for name in _LINKED for end in (".1", "")),
@@ -164,14 +159,14 @@ def relink(version: str, others: tuple[str, ...] = ()) -> str:
     """Return commands that point the links of the driver's libraries to the recorded files, and update the loader's
     cache.
 
-    They first move the libraries in ``others`` aside, because ldconfig would point the links to those.
+    They first move the libraries in ``others`` aside, because ldconfig would prefer those.
     """
     values = sh("version=%s\nrecord=%s\nothers=%s\nlinks=%s\n", version, RECORD, words(others), words(LINKS))
     return KEEP_ASIDE + values + _SET_ASIDE + _RELINK
 
 
 def modules_aside(strays: tuple[str, ...]) -> str:
-    """Return commands that move the modules at these paths aside, so that modprobe loads DKMS's modules."""
+    """Return commands that move these modules aside, so that modprobe loads DKMS's modules."""
     return KEEP_ASIDE + sh("others=%s\n", words(strays)) + _SET_ASIDE + "depmod -a\n"
 
 
@@ -196,9 +191,7 @@ ldconfig
 
 
 def record(version: str, *, theirs: bool) -> str:
-    """Return commands that record the files of a driver, and whether somebody else installed the driver
-    (``theirs``).
-    """
+    """Return commands that record a driver's files, and whether somebody else installed it (``theirs``)."""
     programs = tuple(f"/usr/bin/{name}" for name in PROGRAMS)
     return sh_file(
         __file__, "sh/record.sh", version=version, record=RECORD, programs=programs, theirs="yes" if theirs else "no"

@@ -1,8 +1,8 @@
 """Meanings of Xid numbers and the actions that NVIDIA recommends, as data.
 
 Numbers and actions come from NVIDIA's Xid catalog (docs.nvidia.com/deploy/xid-errors, "Analyzing Xid Errors with the
-Xid Catalog", column "Immediate Action", also in leptonai/gpud's catalog_generated.go); the words are our own. Numbers
-that the catalog calls unused are left out, except those that older GPUs report and for which Azure fails a node.
+Xid Catalog", column "Immediate Action"); the words are our own. Unused numbers are left out, unless older GPUs report
+them and Azure fails a node for them.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Xid:
     concern: Concern
 
 
-#: Xids for which Azure's node check fails a node if one is in the log of the last two hours
-#: (Azure/azurehpc-health-checks, customTests/azure_gpu_xid.nhc)
+#: numbers of Xids for which Azure's node check fails a node (Azure/azurehpc-health-checks,
+#: customTests/azure_gpu_xid.nhc)
 AZURE_FAILS_A_NODE = frozenset((48, 56, 57, 58, 62, 63, 64, 65, 68, 69, 73, 74, 79, 80, 81, 92, 119, 120))
 POWER_CABLE = 54
 OFF_THE_BUS = 79
@@ -139,7 +139,7 @@ def _concern(number: int, action: Action) -> Concern:
     if number in _COMMENTS:
         return Concern.NOBODY
     if action in {Action.IGNORE, Action.RESTART_APP}:
-        return Concern.PROGRAM  # NVIDIA recommends no repair for these, even if Azure fails the node
+        return Concern.PROGRAM  # NVIDIA recommends no repair, even if Azure fails the node
     return Concern.NODE if number in AZURE_FAILS_A_NODE or action in _FOR_THE_NODE else Concern.PROGRAM
 
 

@@ -1,7 +1,4 @@
-"""Xids, which are NVIDIA's error reports about a GPU, parsed from lines of the kernel log.
-
-``hostwright.standard.roles.driver.xids.catalog`` has the meaning of each number.
-"""
+"""Xids (NVIDIA's error reports about a GPU), parsed from lines of the kernel log."""
 
 from __future__ import annotations
 
@@ -13,15 +10,14 @@ from hostwright.roles import GpuEvent, Pattern
 from hostwright.standard.roles.driver.xids.catalog import NVLINK5, meaning_of
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
-TEXT_CHARACTERS = 200  #: maximum length of the text after an Xid's number
+TEXT_CHARACTERS = 200  #: maximum number of characters after an Xid's number
 
-#: Pattern of an Xid's line: ``NVRM: Xid (PCI:0000:3b:00): 79, pid=1, …``. Drivers before 2013 wrote ``(0000:3b:00)`` or
-#: ``(3b:00)``; since Ampere, the MIG instance follows the address. The Xid must begin the line, because other kernel
-#: lines quote text of programs.
+#: Pattern of an Xid's line: ``NVRM: Xid (PCI:0000:3b:00): 79, pid=1, …``, in all notations of the address. The Xid must
+#: begin the line, because other kernel lines quote text of programs.
 _XID = Pattern(r"(?s)NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]{4,20})(?: [^()]{0,40})?\): ([0-9]{1,3})(?:,\s*(.*))?")
 _NONFATAL = Pattern(r"[A-Z0-9_]{1,40} {1,4}Nonfatal\b")
 _ADDRESS = Pattern(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.[0-7])?")
-#: first message of the driver's module when it is loaded; releases before 384 begin with the second one
+#: first message of the driver's module when it is loaded; the second one before release 384
 _LOADING = ("Nvlink Core is being initialized", "NVRM: loading NVIDIA UNIX")
 
 
@@ -66,8 +62,7 @@ def slot(address: str) -> str:
 def loaded_at(lines: Iterable[KernelLine]) -> datetime | None:
     """Return the time at which the driver's module was last loaded; ``None`` if these lines do not contain it.
 
-    A power cycle, a reboot and a reload of the module all load it, so Xids before that time have already had their
-    remedy.
+    Xids before that time have had their remedy: a power cycle, a reboot or a reload of the module.
     """
     times = [[line.at for line in lines if line.at and mark in line.text] for mark in _LOADING]
     return max(times[0] or times[1], default=None)

@@ -1,6 +1,6 @@
 """Kernel log of the last seven days, with messages about GPUs.
 
-It is read from the journal and from rsyslog's files, because a journal kept only in memory begins with the last boot.
+It is read from rsyslog's files too, because a journal kept only in memory begins with the last boot.
 """
 
 from __future__ import annotations
@@ -12,34 +12,31 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from hostwright.resources import Probe
 from hostwright.roles import sh_file
 
-WINDOW = timedelta(days=7)  #: maximum age of a message; the probe reads the journal for the same period
-#: maximum number of lines, of which the newest are kept; equals the sum of the limits of the probe's three sources
+WINDOW = timedelta(days=7)  #: maximum age of a message
+#: maximum number of lines: the sum of the limits of the probe's three sources
 MAX_LINES = 1200
-#: Maximum difference by which a host's clock may be ahead of this machine's. A date without a year that is later
-#: belongs to last year.
+#: Maximum difference by which a host's clock may be ahead of this machine's. A later date without a year belongs to
+#: last year.
 SKEW = timedelta(days=1)
 
-#: Prints the host's offset from UTC on the first line, then the lines of the log's sources.
+#: Prints the host's offset from UTC, then log lines.
 KERNEL_LOG = Probe(
     sh_file(__file__, "kernellog.sh"),
     root=True,
-    cap_bytes=384 * 1024,  # three sources, each of 400 lines of 300 characters
+    cap_bytes=384 * 1024,  # three sources of 400 lines of 300 characters
 )
 
 _ISO = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:?\d\d))\s+(.*)", re.DOTALL)
 _TRADITIONAL = re.compile(r"([A-Z][a-z]{2})\s+(\d{1,2})\s+(\d\d):(\d\d):(\d\d)\s+(.*)", re.DOTALL)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-#: pattern of the start of a line: host, the tag ``kernel:``, and the seconds since boot (and the task), which rsyslog
-#: keeps and the journal drops
+#: pattern of the start of a line: host, the tag ``kernel:``, and the seconds since boot
 _PREFIX = re.compile(r"(?:[^\s:]+\s+)?kernel:\s*(?:\[\s*\d+\.\d+\]\s*)?(?:\[\s*[TC]\d+\]\s*)?")
 _OFFSET = re.compile(r"([+-])(\d\d)([0-5]\d)")
 
 
 @dataclass(frozen=True, slots=True)
 class KernelLine:
-    """A line of the kernel log, without host, tag and time. ``at``: the line's time in UTC, ``None`` if the line has
-    none.
-    """
+    """A line of the kernel log, without host, tag and time. ``at``: its time in UTC, ``None`` without one."""
 
     at: datetime | None
     text: str
@@ -48,8 +45,8 @@ class KernelLine:
 def kernel_lines(text: str, now: datetime) -> tuple[KernelLine, ...]:
     """Return the lines in the output of ``KERNEL_LOG``, oldest first, each event once although several sources have it.
 
-    A time without a zone is local time, by the offset in the first line (default: UTC). Lines from files count only
-    before the journal's first entry, because users can write lines into the files.
+    A time without a zone is local time, by the offset in the first line. Lines from files count only before the
+    journal's first entry, because users can write lines into the files.
     """
     first, _, rest = text.partition("\n")
     zone = _zone(first)
@@ -71,8 +68,8 @@ def kernel_lines(text: str, now: datetime) -> tuple[KernelLine, ...]:
 
 
 def _keys(line: KernelLine) -> tuple[tuple[str, int], ...]:
-    """Return keys that identify the line in other sources: its text with its minute, and with both neighbouring
-    minutes, because journal and rsyslog record different times for one message.
+    """Return keys that identify the line in other sources: its text with its minute and both neighbouring minutes,
+    because sources record different times.
     """
     minute = int(line.at.timestamp() // 60) if line.at else 0
     return tuple((line.text, near) for near in (minute, minute - 1, minute + 1))
@@ -96,10 +93,8 @@ def _iso(stamp: str) -> datetime | None:
 
 
 def _without_year(match: re.Match[str], zone: tzinfo, now: datetime) -> datetime | None:
-    """Return the latest date that fits the text and is not in the future; ``None`` if neither this year nor last year
-    has one.
-    """
-    for year in (now.year + 1, now.year, now.year - 1):  # the host's clock may already be in the next year
+    """Return the latest date that fits the text and is not in the future; ``None`` if there is none."""
+    for year in (now.year + 1, now.year, now.year - 1):  # the host's clock may be ahead
         try:
             month = _MONTHS.index(match[1]) + 1
             day, hour, minute, second = (int(match[number]) for number in (2, 3, 4, 5))

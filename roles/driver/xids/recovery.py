@@ -1,7 +1,7 @@
 """The driver's own recovery action for a GPU, from Xid 154 or nvidia-smi's "GPU Recovery Action".
 
-The numbers are those of ``nvmlDeviceGpuRecoveryAction_t``. Drivers give one number different names (``0x2`` is "Node
-Reboot Required" in R570 and "OS Reboot" in R610), so a known number takes precedence over the words.
+The numbers are those of ``nvmlDeviceGpuRecoveryAction_t``. A known number takes precedence over the words, which differ
+between drivers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Recovery(Enum):
 
 
 _BY_NUMBER = dict(enumerate((Recovery.NONE, Recovery.RESET, Recovery.REBOOT, Recovery.DRAIN, Recovery.DRAIN_AND_RESET)))
-#: words that identify a recovery action, most specific row first; a row matches if all its words occur
+#: words of each recovery action, most specific first; all words must occur
 _BY_WORDS: tuple[tuple[tuple[str, ...], Recovery], ...] = (
     (("imex",), Recovery.IMEX),
     (("system",), Recovery.SYSTEM),

@@ -1,4 +1,4 @@
-"""Failures of library and tool lookup without variables, and of variables that users set."""
+"""Failures to find libraries and tools without variables, and failures from users' variables."""
 
 from __future__ import annotations
 
@@ -38,9 +38,8 @@ _DIRECTORIES = (
 _STEMS = ("cuda", "nvidia-ml", "cudart", "cublas", "cublasLt", "cufft", "curand", "cusolver", "cusparse", "cudnn*")
 _NAMES = " -o ".join(f"-name 'lib{stem}.so*'" for stem in _STEMS)
 
-#: Prints links with their targets, and the soname of each file if readelf (package binutils) is installed. Only toolkit
-#: directories with major and minor number are read: /usr/local/cuda-11 is a link, and would list each library twice.
-#: readelf prints file names only for several files, hence /bin/sh.
+#: Prints links with their targets, and each file's soname if readelf is installed. Directories such as
+#: /usr/local/cuda-11 are links and are skipped. With a second file (/bin/sh), readelf always prints file names.
 NAMES = Probe(
     f"""\
 find {_DIRECTORIES} -maxdepth 1 -type l \\( {_NAMES} \\) -printf 'link\\t%p\\t%l\\n'
@@ -52,8 +51,7 @@ exit 0""",
 )
 
 _LIBRARY = Pattern(r"(lib[A-Za-z0-9_+-]+)\.so(?:\.([0-9]+)[0-9.]*)?")
-#: driver libraries. Their links are named after the interface (libcuda.so.1), not after the file's version.
-_DRIVERS = {"libcuda", "libnvidia-ml"}
+_DRIVERS = {"libcuda", "libnvidia-ml"}  #: driver libraries, whose links have the interface's version, not the file's
 
 
 def another_library(ctx: AuditContext) -> Iterator[str]:
@@ -97,7 +95,7 @@ SONAME_RULES = (
 
 
 TRIES = (
-    # message of a framework that does not include ptxas
+    # from a framework that does not include ptxas
     Try(("ptxas",), ("Relying on driver to perform ptx", "Falling back to the CUDA driver for PTX"), 3),
 )
 

@@ -6,14 +6,13 @@ from typing import Final
 
 from hostwright.failures import FailureRule, Variant
 
-#: packages from which other packages import names. If a name is missing, the package has another release.
+#: packages from which others import names. A name is missing if the package has an unexpected release.
 _OWNERS: Final = (
     r"torch(?:vision|audio|text|ao)?|jax(?:lib)?|flax|tensorflow|triton|scipy|numpy|ml_dtypes|typing_extensions"
     r"|transformers|diffusers|huggingface_hub"
 )
 
-#: PyTorch's functions with a string parameter, which exist in every release. If one is missing, PyTorch was built with
-#: the other C++ string ABI.
+#: PyTorch's functions with a string parameter. One is missing if PyTorch has another C++ string ABI.
 _WITH_STRINGS: Final = (
     r"_ZN(?:3c10(?:5Error|6detail(?:14torchCheckFail|23torchInternalAssertFail))|5torch3jit17parseSchemaOrName)"
 )

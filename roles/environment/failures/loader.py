@@ -1,4 +1,4 @@
-"""Signs for lookup without variables: the loader's cache, and the tools in /usr/bin."""
+"""Signs of faulty lookup without variables: the loader's cache, and the tools in /usr/bin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hostwright.standard.roles.driver.failures.loader_cache import CONF, LOADER,
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-DISTRIBUTION = ("nvidia-cuda-toolkit", "nvidia-cuda-dev")  #: Debian's and Ubuntu's own CUDA packages, of any release
+DISTRIBUTION = ("nvidia-cuda-toolkit", "nvidia-cuda-dev")  #: CUDA packages of Debian and Ubuntu
 DISTRIBUTION_LIBRARIES = "/usr/lib/"
 PTXAS = "bin/ptxas"
 
@@ -61,7 +61,7 @@ def no_ptxas(ctx: AuditContext) -> Iterator[str]:
 
 
 def nvcc_of_distribution(ctx: AuditContext) -> Iterator[str]:
-    """``nvidia-cuda-toolkit`` is installed, and every user's PATH finds its nvcc."""
+    """``nvidia-cuda-toolkit`` is installed, and its nvcc is the first on every user's PATH."""
     nvcc = next((link for link in _tools(ctx) if link.path.endswith("/nvcc")), None)
     if nvcc is None:
         return
@@ -106,7 +106,7 @@ def _foreign_first(ctx: AuditContext) -> list[Cached]:
 
 
 def _is_cudnn_of_its_own(entry: Cached) -> bool:
-    """Return whether the entry is a second cuDNN outside all toolkits, as the rule ``cudnn-mixed`` reports."""
+    """Return whether the entry is a second cuDNN outside all toolkits."""
     return entry.name.startswith("libcudnn") and not entry.real.startswith("/usr/local/cuda")
 
 

@@ -1,4 +1,4 @@
-"""Signs that programs in an environment load another copy of a library than the one in its wheels."""
+"""Signs that programs load another copy of a library than the one in their environment's wheels."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _Seen = Callable[["AuditContext"], Iterator[str]]
 
 
 def shadowed(ctx: AuditContext, layer: str) -> Iterator[str]:
-    """``LD_LIBRARY_PATH`` puts a copy of a library before the wheel's library. The evidence has both paths, and the
-    line that sets the variable.
+    """``LD_LIBRARY_PATH`` puts a copy of a library before the wheel's library. The evidence names both, and the line
+    that sets the variable.
     """
     own = _own(ctx, layer)
     for place, path in on_loader_path(ctx):
@@ -40,7 +40,7 @@ def shadowed(ctx: AuditContext, layer: str) -> Iterator[str]:
 
 
 def beside(ctx: AuditContext, layer: str) -> Iterator[str]:
-    """The loader's cache has another copy of a wheel's library. Programs load that copy unless they set the wheel's
+    """The loader's cache has another copy of a wheel's library, which programs load unless they set the wheel's
     path.
     """
     own = _own(ctx, layer)
@@ -117,7 +117,6 @@ def _rows(ctx: AuditContext) -> list[list[str]]:
 
 
 def _own(ctx: AuditContext, layer: str) -> Mapping[str, str]:
-    """Return the libraries in the wheels of the layer's environment, by name."""
     path = wanted(ctx, layer, Venv).path
     if PurePosixPath(path).parent != PurePosixPath("/opt"):
         raise Unread(f"libraries of environments are only checked in /opt, and {path} is elsewhere")

@@ -7,22 +7,21 @@ from typing import Final
 from hostwright.failures import FailureRule, Variant
 from hostwright.standard.roles.cuda.failures.wheels import TWO_SETS, WHEEL_LINES
 
-#: name prefixes of the libraries of CUDA and cuDNN, without TensorRT's optional ones
+#: name prefixes of CUDA's and cuDNN's libraries
 _CUDA: Final = (
     r"lib(?:cudart|cublas|cublasLt|cufft|cufftw|curand|cusolver|cusolverMg|cusparse|cusparseLt|cupti|cudnn[a-z_]{0,40}"
     r"|nccl|npp[a-z]{1,6}|nvjpeg|cufile|nvJitLink|nvToolsExt|nvrtc|nvrtc-builtins|nvshmem_host|cudss|cutensor"
     r"|nvvm)\.so"
 )
 
-#: libraries that TensorFlow loads only if present: TensorRT, and CUPTI as named by old releases
+#: messages about libraries that TensorFlow loads only if present
 OPTIONAL: Final = r"library '?libnvinfer|open CUDA library libcupti"
-#: soname of a library of CUDA 4 to 10.2. It ends in the full release, unlike sonames of later CUDA.
+#: soname of a library of CUDA 4 to 10.2, which ends in the full release
 OLD_SONAME: Final = (
     r"(?P<soname>lib(?:cudart|cublas|cufft|curand|cusolver|cusparse|nvrtc|npp[a-z]{1,6})\.so\."
     r"(?P<release>(?:[4-9]|10)\.[0-9]))(?:[^.0-9]|$)"
 )
-#: messages about a missing library: of TensorFlow (dso_loader.cc, before 2.1 and later), of the loader, and of programs
-#: that load cuDNN 9
+#: messages about a missing library, from TensorFlow, the loader, and programs that load cuDNN 9
 NOT_FOUND: Final = (
     r"Could not (?:load dynamic|dlopen) library '|Cannot dlopen some GPU libraries"
     r"|cu(?:SPARSE|DNN|BLAS|FFT|SOLVER) library was not found"
@@ -36,11 +35,11 @@ NOT_FOUND: Final = (
     r"|Cannot load symbol cudnn\w|jaxlib/cuda/versions_helpers\.cc:[0-9]{1,4}: operation (?:cu|gpu)\w+\([^\n]*failed"
 )
 
-#: path of such a library in a listing near the message: in a wheel, or in a directory of the host
+#: paths of CUDA libraries in wheels, and in directories of the host
 _IN_WHEELS: Final = r"/[^\s:]{1,200}/site-packages/nvidia/\w{1,30}/lib/"
 _ON_HOST: Final = r"(?:/usr/local|/opt|/usr/lib)/(?:[^\s:]{1,200}/)?"
 _PLACED: Final = rf"(?:^|[\s=>])(?P<place>(?:{_IN_WHEELS}|{_ON_HOST})lib\w{{2,40}}\.so[.0-9]{{0,12}})\s{{0,3}}(?:$|->)"
-#: names of libraries that are interchangeable within a major version
+#: libraries that are interchangeable within a major version
 _KINDS: Final = (
     r"libcudnn\w{0,40}\.so\.8", r"libcudnn\w{0,40}\.so\.9", r"lib(?:cublas|cublasLt|cudart)\.so\.11",
     r"lib(?:cublas|cublasLt|cudart)\.so\.12", r"lib(?:cublas|cublasLt|cudart)\.so\.13", r"libnccl\.so\.2",
@@ -61,12 +60,11 @@ WHEEL_LOADS: Final = (
 _OF_RELEASE: Final = (
     r"(?P<soname>lib(?:cudart|cublas|cublasLt|nvJitLink)\.so\.(?P<release>1[1-9])(?:\.0)?)(?:[^.0-9]|$)"
 )
-#: pattern of the last file in a traceback above the message
 _OF_PACKAGE: Final = (
     r"/(?:site|dist)-packages/(?P<owner>[A-Za-z][\w.-]{0,60})/[^\n]*\.py\", line [^\n]*\n"
     r"[^\n]*lib\w{2,20}\.so\.1[1-9](?:\.0)?: cannot open"
 )
-#: message about a missing library that names the library which needs it
+#: message that names the missing library and the library that needs it
 _THROUGH: Final = (
     r"library '(?P<through>lib(?:cusolver|cusparse|cublas)\w{0,6}\.so[.0-9]{0,12})'; dlerror: lib(?:nvJitLink|cublasLt)"
 )
@@ -84,7 +82,7 @@ _IN_WHEEL: Final = (
     " onnxruntime.preload_dlls()), or set its directory for this program alone: LD_LIBRARY_PATH=DIRECTORY PROGRAM. No"
     " installation is needed. Do not use /etc/ld.so.conf.d, because each environment has its own release"
 )
-#: case of an installed library outside the search path, as a listing near the message shows
+#: cases of an installed library outside the search path
 NOT_SEARCHED: Final = (
     TWO_SETS,
     Variant(
@@ -110,7 +108,7 @@ NOT_SEARCHED: Final = (
         _IN_WHEEL,
     ),
 )
-#: names of programs that load libraries at run time by name, and do not contain them
+#: cases of programs that load libraries at run time by name
 BY_NAME: Final = (
     Variant(
         _THROUGH,
@@ -157,7 +155,7 @@ BY_NAME: Final = (
         " neither is installed, run pip install 'nvidia-cudnn-cu12==9.*' (-cu13 for CUDA 13) in the environment",
     ),
 )
-#: case of a compiled package in a Python environment that was built for another CUDA than the environment's
+#: case of a package compiled for another CUDA than its environment's
 OF_PACKAGE: Final = Variant(
     _OF_PACKAGE,
     "OWNER, a compiled package of the Python environment, was built for CUDA RELEASE. It loads SONAME, which the"
@@ -167,7 +165,6 @@ OF_PACKAGE: Final = Variant(
     " the other build; pip install --no-deps). Or move the whole environment to CUDA RELEASE. If the framework has"
     " CUDA RELEASE, import it first, or reinstall its wheels. A host toolkit or a link of that name does not help",
 )
-#: case of a CUDA release in the library's name
 OF_RELEASE: Final = Variant(
     _OF_RELEASE,
     "the program was built for CUDA RELEASE: it loads SONAME, which the loader does not find. That release is not"
@@ -178,7 +175,6 @@ OF_RELEASE: Final = Variant(
     " alone. Otherwise install the program's build for the installed CUDA (torch.version.cuda, ls -d"
     " /usr/local/cuda-*). Do not link that name to another release's file: the program would crash later",
 )
-#: case of a framework whose wheels include the library
 OF_WHEELS: Final = (
     Variant(
         r"/torch/__init__\.py|from torch\._C import",
@@ -211,22 +207,22 @@ OF_WHEELS: Final = (
     ),
 )
 
-#: CUDA libraries that may have another release than the other CUDA libraries (a separate rule covers cuDNN)
+#: CUDA libraries that may have another release than the others
 _MIXED: Final = (
     r"lib(?:cublas|cublasLt|cusparse|cusparseLt|cusolver|nvrtc|nvJitLink|cudart|cufft|curand|cupti|nccl|cufile"
     r"|nvshmem_host)"
 )
 
-#: pattern of the path of a toolkit's library in the loader's trace (LD_DEBUG=libs)
+#: path of a toolkit's library in the loader's trace (LD_DEBUG=libs)
 _OF_TOOLKIT: Final = rf"cuda[^/\s]{{0,30}}/(?:\w[^/\s]{{0,40}}/){{0,3}}{_MIXED}\.so[.0-9]{{0,12}}"
 
-# line of the loader's trace that follows the selected file
+# line after the selected file in the loader's trace
 _TAKEN: Final = r"(?:[0-9]{1,9}:\s+){1,2}file=\S+ [^\n]*generating link map"
 
-#: name of the file that the loader opens, in its messages (glibc elf/dl-load.c)
+#: file in the loader's messages (glibc elf/dl-load.c)
 _FILE: Final = r"(?P<file>[^\s'\":;,()]{1,300}\.so(?:\.[0-9]{1,9}){0,4})"
 
-#: distribution libraries that frameworks and related packages need, but that minimal images lack
+#: distribution libraries that minimal images lack
 _OF_SYSTEM: Final = (
     r"lib(?:GL|EGL|GLX|OpenGL|SM|ICE|Xext|Xrender|X11|gthread-2\.0|glib-2\.0|gomp|numa|ibverbs|rdmacm|mpi|aio|openblas"
     r"|gfortran|quadmath|tinfo|ncurses\w{0,2}|sndfile|jpeg|png16|jemalloc|tcmalloc\w{0,12}|hwloc|pmix|ucp|ucs|efa"
@@ -242,7 +238,7 @@ TEXT_RULES = (
         " as /opt/tensorflow-2.9/bin/python. conda's base, an alias, sudo, cron and a notebook's kernel may use"
         " another",
         "Python, import system; WGLab/DeepMod2#18",
-        # pip's isolated build environment has no modules of the user's environment
+        # pip's isolated build environment has none of the user's modules
         narrower=r"metadata-generation-failed|Getting requirements to build wheel|subprocess-exited-with-error"
         r"|setup\.py egg_info",
         names=(r"No module named '(?P<module>\w{1,20})'",),

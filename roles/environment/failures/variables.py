@@ -1,4 +1,4 @@
-"""Signs for variables that users set: another CUDA on their paths, or a path without effect.
+"""Signs of faulty variables that users set: another CUDA on their paths, or a path without effect.
 
 Provisioning never edits users' files. These problems are reported with file and line.
 """
@@ -20,18 +20,18 @@ from hostwright.standard.roles.environment.winning import HAS, LOGIN, libraries,
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-OWN_PROFILE = "/etc/profile.d/cuda.sh"  #: file of the role environment. The plan shows any difference.
+OWN_PROFILE = "/etc/profile.d/cuda.sh"  #: login file of the role environment. The plan shows any difference.
 MAX_LINES = 400
 
-#: Prints assignments that mention CUDA or set the loader's path as ``FILE:NUMBER:LINE``, system-wide files first. Then
-#: prints ``has PATH`` for each library with a stack library's name in one of the assigned directories.
+#: Prints assignments about CUDA or the loader's path as ``FILE:NUMBER:LINE``, system-wide files first, then ``has
+#: PATH`` for each of the stack's libraries in the assigned directories.
 VARIABLES = homes_probe(HAS + sh_file(__file__, "variables.sh", most=MAX_LINES), cap_bytes=512 * MAX_LINES)
 PROFILES = "/etc/profile.d/"
 ENVIRONMENT = "/etc/environment"
 PAM = (ENVIRONMENT, "/etc/security/pam_env.conf")  #: files of pam_env, which sets variables for all sessions
 
 _LINE = Pattern(r"(/[^:]*):(\d{1,9}):(.*)")
-#: pattern of settings that make NCCL slower for all programs
+#: settings that make NCCL slower for all programs
 _NCCL = Pattern(
     r"\s*(?:export |declare -x )?(NCCL_(?:(?:P2P|SHM|IB|NVLS)_DISABLE(?:\s+(?:DEFAULT|OVERRIDE))?\s*=\s*['\"]?[1-9]"
     r"|NET(?:\s+(?:DEFAULT|OVERRIDE))?\s*=\s*['\"]?Socket|P2P_LEVEL(?:\s+(?:DEFAULT|OVERRIDE))?\s*=\s*['\"]?(?:LOC|0)"
@@ -43,7 +43,7 @@ _ASSIGNMENT = Pattern(_NAME + r"""("[^"]*"?|'[^']*'?|(?:\\.?|[^\s;&|\\])*)""")
 _TOOLKIT = Pattern(r"(/[^\s:'\"${}]*cuda-?(\d{1,3}(?:\.\d{1,3})?))(?:[^\d.]|$)")
 _UNVERSIONED = Pattern(r"/usr/local/cuda(?:[^\w.-]|$)")
 _COMPAT = Pattern(r"/cuda[^:/\s]*/compat(?:\W|$)")
-# stub libraries of a toolkit, for linking only; ldconfig creates a libcuda.so.1 for them
+# libraries for linking only; ldconfig creates a libcuda.so.1 for them
 _STUBS = Pattern(r"/stubs(?:/|$)")
 _NO_64 = Pattern(r"/cuda(?:-\d+\.\d+)?/lib/?(?:[:\"'\s]|$)")
 _MISQUOTED = Pattern(r"cuda[^:'\"\s]*\\")
@@ -51,8 +51,7 @@ _HOME = Pattern(r"^(?:\$HOME|\$\{HOME\}|~)/")
 _COMMENT = Pattern(r"\s#.*")
 
 
-#: assignment that holds for the rest of the file: not before a command on the same line, and not indented in a function
-#: or condition
+#: assignment for the rest of the file: neither before a command on the same line, nor indented
 _CHOICE = Pattern(
     r"(?:export |declare -x )?CUDA_VISIBLE_DEVICES(?:=|\s+(?:DEFAULT|OVERRIDE)=)"
     r"(\"[^\"]*\"|'[^']*'|[^\s;&|\"'`$]*)\s*(?:[;#].*)?"
@@ -72,7 +71,6 @@ class Assignment:
 
     @property
     def place(self) -> str:
-        """File and line number of the assignment."""
         return f"{self.file}:{self.line}"
 
     def __str__(self) -> str:
@@ -109,7 +107,7 @@ def session_path(text: str) -> Assignment | None:
     own = {each.file: each for each in _parse(text) if each.name == "PATH" and each.file in PAM}
     for file, each in own.items():
         value = each.value.strip("\"'")
-        # pam_env expands no variables in /etc/environment, so that ``{PATH}`` keeps the old path only in other files
+        # pam_env expands no variables in /etc/environment
         kept = file != ENVIRONMENT and ("{PATH}" in value)
         if not kept and not {part.rstrip("/") for part in value.split(":")} & {"/usr/bin", "/bin"}:
             return each
@@ -123,8 +121,8 @@ def path_without_system(ctx: AuditContext) -> Iterator[str]:
 
 
 def path_replaced(ctx: AuditContext) -> Iterator[str]:
-    """The login user's shells find another ``nvcc`` before the toolkit's, which /etc/profile.d/cuda.sh put on ``PATH``.
-    bash's trace names the line that sets the final ``PATH``.
+    """The login user's shells find another ``nvcc`` before the toolkit's. bash's trace names the line that sets the
+    final ``PATH``.
     """
     tools, answer = f"{ctx.section(CudaSection).prefix}/bin", ctx.text(LOGIN)
     first = next((line[5:] for line in answer.splitlines() if line.startswith("nvcc /")), tools)
@@ -136,8 +134,8 @@ def path_replaced(ctx: AuditContext) -> Iterator[str]:
 
 
 def login_library(ctx: AuditContext) -> Iterator[str]:
-    """The login user's shells have a directory with libraries of CUDA, cuDNN or the driver on the loader's path before
-    the toolkit's directory.
+    """The login user's shells have another directory with CUDA, cuDNN or driver libraries on the loader's path before
+    the toolkit's.
     """
     answer = ctx.text(LOGIN)
     found, prefix = settings(answer, "LD_LIBRARY_PATH"), ctx.section(CudaSection).prefix
@@ -150,8 +148,8 @@ def login_library(ctx: AuditContext) -> Iterator[str]:
 
 
 def another_library(ctx: AuditContext) -> Iterator[str]:
-    """A start file or pam_env puts a directory with libraries of CUDA, cuDNN or the driver on the loader's path, such
-    as conda's. Files in /etc/profile.d count if the login user's shells have the directory before the stack's.
+    """A start file or pam_env puts another directory with CUDA, cuDNN or driver libraries on the loader's path, such as
+    conda's.
     """
     yield from login_library(ctx)
     found, reported = libraries(ctx.text(VARIABLES)), set(another_cuda(ctx))
@@ -167,7 +165,7 @@ def another_library(ctx: AuditContext) -> Iterator[str]:
 
 
 def on_loader_path(ctx: AuditContext) -> Iterator[tuple[str, str]]:
-    """Yield each library in a directory that a file puts on the loader's path, with file and number of the line."""
+    """Yield each library in a directory that a file puts on the loader's path, with file and line number."""
     found = libraries(ctx.text(VARIABLES))
     for each in _assigned(ctx):
         if each.name == "LD_LIBRARY_PATH":
@@ -197,8 +195,8 @@ def other_modules(ctx: AuditContext) -> Iterator[str]:
 
 
 def file_gone(ctx: AuditContext) -> Iterator[str]:
-    """A start file, pam_env or pip.conf names a missing CA certificate file, preloaded library or temporary directory
-    (TMPDIR).
+    """A start file, pam_env or pip.conf names a missing CA certificate file, preloaded library or temporary
+    directory.
     """
     lines = ctx.text(VARIABLES).splitlines()
     gone = {line.removeprefix("gone ") for line in lines if line.startswith("gone /")}
@@ -225,8 +223,8 @@ def gpus_hidden(ctx: AuditContext) -> Iterator[str]:
 
 
 def nccl_hindered(ctx: AuditContext) -> Iterator[str]:
-    """/etc/nccl.conf, a user's .nccl.conf, a start file or pam_env disables a transport of NCCL
-    (``NCCL_P2P_DISABLE=1``, ``NCCL_NET=Socket`` …) or forces one algorithm or protocol.
+    """A configuration file of NCCL, a start file or pam_env disables a transport of NCCL (``NCCL_P2P_DISABLE=1``), or
+    forces one algorithm or protocol.
     """
     for row in filter(None, map(_LINE.fullmatch, ctx.text(VARIABLES).splitlines())):
         if setting := _NCCL.match(row[3]):
@@ -253,14 +251,14 @@ def another_cuda(ctx: AuditContext) -> Iterator[str]:
 
 
 def _is_there(home: str, installed: Mapping[str, Toolkit]) -> bool:
-    """Return whether a usable toolkit is at this path. Always true for paths that are not named as a toolkit in
+    """Return whether a usable toolkit is at this path; true for any path that is not named as a toolkit in
     /usr/local.
     """
     return installed[home].usable if home in installed else not home.startswith(f"{LINK}-")
 
 
 def lib_not_lib64(ctx: AuditContext) -> Iterator[str]:
-    """``LD_LIBRARY_PATH`` has the directory ``lib`` of a toolkit, which does not exist: toolkits have ``lib64``."""
+    """``LD_LIBRARY_PATH`` has a toolkit's directory ``lib``, which does not exist: toolkits have ``lib64``."""
     paths = (assignment for assignment in assignments(ctx) if assignment.name == "LD_LIBRARY_PATH")
     yield from (str(assignment) for assignment in paths if _NO_64.search(assignment.value))
 
@@ -271,9 +269,7 @@ def misquoted(ctx: AuditContext) -> Iterator[str]:
 
 
 def own_cuda(ctx: AuditContext) -> Iterator[str]:
-    """A start file puts the stack's own toolkit on a path (``PATH``, ``LD_LIBRARY_PATH``), and the line has no other
-    fault.
-    """
+    """A start file puts the stack's own toolkit on ``PATH`` or ``LD_LIBRARY_PATH``, in a line without another fault."""
     series = ctx.section(CudaSection).series
     own = {series, series.partition(".")[0]}
     evidence = [line for rule in (another_cuda, another_library, lib_not_lib64, misquoted) for line in rule(ctx)]

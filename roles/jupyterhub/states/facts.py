@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from hostwright.resources import Facts, Probe
 from hostwright.roles import sh_file, whole
 
-NETWORK = "hostwright-hub"  #: name of the hub's Docker network, and of the network's bridge
-PREFIX = "hostwright-hub-"  #: prefix of the names of users' containers
-IMAGES = "hostwright/jupyterhub"  #: repository name of the images built for the hub
+NETWORK = "hostwright-hub"  #: name of the hub's Docker network and of its bridge
+PREFIX = "hostwright-hub-"  #: name prefix of users' containers
+IMAGES = "hostwright/jupyterhub"  #: repository of the images built for the hub
 
 HUB_PROBE = Probe(sh_file(__file__, "sh/facts.sh", network=NETWORK, images=IMAGES), root=True, cap_bytes=256 * 1024)
 
@@ -26,7 +26,7 @@ class HubServer:
 
     @property
     def at_work(self) -> str:
-        """Description of the server with its processes; empty if it has no processes."""
+        """Description of the server with its processes; empty if it has none."""
         number = f"{self.children} process{'es' if self.children > 1 else ''}"
         return f"the server of {self.user} ({number})" if self.running and self.children else ""
 
@@ -37,8 +37,8 @@ class HubFacts:
 
     docker: str  #: ``absent`` or ``silent`` (not responding); empty if Docker answered
     servers: tuple[HubServer, ...]
-    subnet: str  #: subnet of the hub's network; empty if the network does not exist
-    images: tuple[str, ...]  #: images built for the hub
+    subnet: str  #: subnet of the hub's network; empty without a network
+    images: tuple[str, ...]
 
 
 def read_hub(facts: Facts) -> HubFacts:

@@ -1,4 +1,4 @@
-"""Image of users' Jupyter servers, built on the host from the inventory's image and JupyterHub's part."""
+"""Image of users' Jupyter servers, built on the host from the inventory's image and JupyterHub's packages."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def tag_of(files: tuple[tuple[str, str], ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HubImage(Resource):
-    """An image with JupyterHub's part is on the host, so that a Jupyter server can authenticate users with the hub.
+    """An image with JupyterHub's packages is on the host, so that a Jupyter server can authenticate users with the hub.
 
-    The hub's pip downloads the wheels and checks their hashes before the build, which has no network.
+    The hub's pip downloads and verifies the wheels before the build, which has no network.
     """
 
     tag: str
-    base: str  #: base image
-    files: tuple[tuple[str, str], ...] = field(metadata=NO_IDENTITY)  #: name and text of each build file
-    #: pairs of a Python version that the image may have, and pip's requirements for that version
+    base: str
+    files: tuple[tuple[str, str], ...] = field(metadata=NO_IDENTITY)
+    #: pairs of a Python version that the image may have, and pip's requirements for it
     requirements: tuple[tuple[str, str], ...] = field(metadata=NO_IDENTITY)
     python: str = field(metadata=NO_IDENTITY)  #: path of the host's Python whose pip downloads the wheels
     pull: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the host may pull the base image
@@ -69,4 +69,4 @@ class HubImage(Resource):
         return Change(what, ABSENT, want, (Step(script, tries=MIRROR_TRIES),))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # removed together with the servers, because Docker keeps an image that a container uses
+        return ()  # Docker keeps an image that a container uses, so ``HubGone`` removes both

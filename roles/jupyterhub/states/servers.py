@@ -12,7 +12,7 @@ from hostwright.standard.roles.jupyterhub.states.facts import HUB_PROBE, NETWORK
 from hostwright.standard.roles.workspaces.states.cards import card_of, cards_of_host
 
 WHAT = "servers of JupyterHub"
-#: effect on users in the plan of a change with ``force``. Without ``force``, such a change is refused.
+#: effect in the plan of a change with ``force``. Without ``force``, the change is refused.
 ENDS_WORK = "ends servers in which somebody works"
 
 
@@ -21,7 +21,7 @@ class HubUser:
     """A user who may log in to the hub."""
 
     name: str
-    uid: int | None  #: the user's UID; ``None``: the UID of the host's account
+    uid: int | None  #: UID of the user; ``None``: the host account's
     gid: int | None
     port: int  #: port of the Jupyter server on the host's loopback interface
 
@@ -30,13 +30,13 @@ class HubUser:
 class HubServers(Resource):
     """Every running server belongs to a user who may log in, and has that user's port and only GPUs of the hub.
 
-    A server that meets these conditions keeps running, also when the hub restarts.
+    Such a server keeps running, also when the hub restarts.
     """
 
-    people: tuple[HubUser, ...]  #: users who may log in; not named ``users``, which is a method of ``Resource``
+    people: tuple[HubUser, ...]  #: users who may log in. The name ``users`` is a method of ``Resource``.
     gpus: tuple[str, ...] = ()
     left: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: users whose servers ``HubUserLeft`` handles
-    limits: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: notes for the plan about resource limits
+    limits: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
     #: whether a server may be stopped although a user works in it
     force: bool = field(default=False, metadata=NO_IDENTITY)
 
@@ -59,11 +59,9 @@ class HubServers(Resource):
         return _ended(have, "ended; people's files stay", [server.user for server in wrong], working=working)
 
     def notes(self, _facts: Facts) -> tuple[str, ...]:
-        """Return the notes about resource limits, even if the plan changes nothing."""
         return self.limits
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Return the users who lose work because the change stops their servers."""
         return tuple(server.at_work for server, _ in self._wrong(read_hub(facts), facts) if server.at_work)
 
     def _wrong(self, found: HubFacts, facts: Facts) -> Iterator[tuple[HubServer, str]]:
@@ -89,13 +87,12 @@ class HubServers(Resource):
 class HubUserLeft(Resource):
     """No Jupyter server exists of a user who left.
 
-    A server in use is kept, and only this state is refused. The server's user can no longer log in, and nginx has no
-    route to the server. The container stays on its network, unlike the workspace of a user who left: when the hub
-    starts, it polls all known servers and removes those that do not respond.
+    A server in use is kept, and only this state is refused. Its user can no longer log in, and nginx has no route to
+    it. Its container stays on its network: when the hub starts, it removes servers that do not respond.
     """
 
     person: str
-    #: whether the server of a user who left may be stopped although the user still works in it
+    #: whether the server may be stopped although the user still works in it
     force: bool = field(default=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -118,7 +115,6 @@ class HubUserLeft(Resource):
         return replace(ended, what=what, alone=True)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Return the server's description if its user still works in it."""
         server = self._server(read_hub(facts))
         return (server.at_work,) if server is not None and server.at_work else ()
 
@@ -154,7 +150,6 @@ class HubGone(Resource):
         return _ended(", ".join(left), "absent; people's files stay", users, NETWORK, found.images, working=working)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Return the users who lose work because the change stops their servers."""
         return tuple(server.at_work for server in read_hub(facts).servers if server.at_work)
 
     def removal(self) -> tuple[Resource, ...]:

@@ -1,4 +1,4 @@
-"""Proof of NCCL: the sums over all GPUs of the host are right, their speed, and the transport that NCCL used."""
+"""Proof of NCCL: correct sums over all GPUs of the host, their speed, and NCCL's transport."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hostwright.standard.roles.cuda import proofs as cuda
 from hostwright.standard.roles.cuda.proofs.judges import missing, not_zero
 from hostwright.standard.roles.nccl import Nccl
 
-#: NCCL transports that are slower than transfers from GPU to GPU → their text in a finding
+#: NCCL transport that is slower than from GPU to GPU → its text in a finding
 AROUND = {"host memory": "through the host's memory", "network": "over the network"}
 
 

@@ -50,7 +50,6 @@ def without_workspace(ctx: AuditContext) -> Iterator[str]:
 
 
 def _why(ctx: AuditContext, rule: str) -> Iterator[str]:
-    """Yield the line of the failed unit's journal that matches the rule."""
     if UNITS.unit(ctx, UNIT).failed:
         name, line = ctx.named("\n".join(UNITS.journal(ctx, UNIT))) or ("", "")
         if name == rule:
@@ -69,7 +68,7 @@ def _lines(ctx: AuditContext, word: str) -> Iterator[str]:
     yield from (rest for first, _, rest in rows if first == word)
 
 
-COMMANDS = ("nginx",)  #: command names that keep their lower case at the start of a sentence
+COMMANDS = ("nginx",)  #: command names that stay lowercase at the start of a sentence
 
 FAILURES = (
     FailureRule(

@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from hostwright.resources import NO_IDENTITY, Absent, Change, Facts, Probe, Resource, Step
 from hostwright.roles import sh, sh_file
 
-OBTAIN_S = 600.0  #: seconds for obtaining a certificate. An authority validates each name several times, with pauses.
+OBTAIN_S = 600.0  #: maximum seconds for obtaining a certificate; each name is validated several times
 
 
 @dataclass(frozen=True, slots=True)
 class AcmeCertificate(Resource):
     r"""The file holds a certificate for all names, valid for at least 20 more days, and the certificate's private key.
 
-    A timer renews the certificate 30 days before its end. A certificate with fewer than 20 days left shows that the
-    renewal failed.
+    A timer renews the certificate 30 days before its end, so fewer than 20 days show that the renewal failed.
 
     >>> from hostwright.plan.testing import plan_text
     >>> acme = AcmeCertificate("/var/lib/proxy/acme.pem", ("gpu01.example.org",), "/usr/local/lib/renew")
@@ -25,7 +24,7 @@ class AcmeCertificate(Resource):
 
     file: str
     names: tuple[str, ...]
-    program: str = field(metadata=NO_IDENTITY)  #: program that obtains and renews the certificate
+    program: str = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
         return (Probe(sh_file(__file__, "sh/acme_problems.sh", file=self.file, names=self.names), root=True),)

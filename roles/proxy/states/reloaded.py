@@ -13,8 +13,6 @@ from hostwright.roles import sh, sh_file
 class ReloadedAfter(RestartedAfter):
     """A running unit was started or reloaded after the last change of its files.
 
-    Like ``RestartedAfter``, for a unit that reads its files again on reload.
-
     >>> from hostwright.plan.testing import plan_text
     >>> reloaded = ReloadedAfter("nginx.service", ("/etc/nginx/nginx.conf",))
     >>> print(plan_text(reloaded, {"busctl": "/etc/nginx/nginx.conf\\n"}))
@@ -26,12 +24,12 @@ class ReloadedAfter(RestartedAfter):
 
     def probes(self) -> tuple[Probe, ...]:
         own, *others = super(ReloadedAfter, self).probes()
-        # some files are readable by root only
+        # only root may read some files
         kept = any(path.startswith("/var/lib/hostwright/") for path in self.files)
         return (Probe(own.script, root=own.root or kept), *others)
 
     def removal(self) -> tuple[Resource, ...]:
-        """Return a reload that follows the removal of the files, because the unit may keep running."""
+        """Return a reload for the case that the unit keeps running without the files."""
         gone = tuple(state for one in self.inputs for state in one.removal())
         return (ReloadedAfter(self.unit, tuple(changed(path) for path in self.files), gone),)
 

@@ -13,8 +13,8 @@ from hostwright.standard.roles.workspaces.declared.workspace import STATE
 class PageTokens(Resource):
     r"""The file that nginx includes, readable by root only, has the tokens of these workspaces.
 
-    The host creates the token of a workspace together with the workspace, and the token never leaves the host. The
-    workspace's user can write the token file, so nginx refuses all access if the file has no valid token.
+    The host creates each workspace's token, which never leaves the host. The workspace's user can write the token file,
+    so nginx refuses all access without a valid token in it.
 
     >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(PageTokens("/var/lib/proxy/tokens.conf", ("bob-board",)), {"problems": "absent\n"}))
@@ -22,7 +22,7 @@ class PageTokens(Resource):
     """
 
     file: str
-    names: tuple[str, ...]  #: names of the workspaces
+    names: tuple[str, ...]
 
     def _script(self) -> str:
         return sh_file(__file__, "sh/tokens.sh", file=self.file, state=STATE, names=self.names)
@@ -44,7 +44,7 @@ class PageTokens(Resource):
 
 @dataclass(frozen=True, slots=True)
 class SharedName(Resource):
-    """The pages of these users share one host name. Only adds a note to the plan, and never changes a host."""
+    """The pages of these users share one host name. Only adds a note to the plan."""
 
     people: tuple[str, ...]
 
@@ -55,7 +55,6 @@ class SharedName(Resource):
         return None
 
     def notes(self, _facts: Facts) -> tuple[str, ...]:
-        """Return the warning that the pages of these users have the same web origin in browsers."""
         if len(self.people) < 2:
             return ()
         return (

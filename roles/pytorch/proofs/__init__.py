@@ -18,14 +18,13 @@ from hostwright.standard.roles.pytorch.section import PytorchSection
 
 Judge = Callable[[Measurements, Expected], tuple[ProofFinding, ...]]
 
-LIMIT_S = 1200.0  #: seconds for a proof; our estimate for eight GPUs one after another and a compiler on a busy CPU
-#: TCP ports during a proof over several hosts: each host listens on PORT, and torchrun on MEETING_PORT of the first
-#: host. Both are unassigned in IANA's registry
+LIMIT_S = 1200.0  #: maximum seconds for a proof: our estimate for eight GPUs and a busy CPU
+#: TCP ports for a proof over several hosts: one on each host, and one for torchrun. Both are unassigned in IANA's
+#: registry.
 PORT, MEETING_PORT = 29473, 29474
 TOGETHER: Mapping[str, Any] = {"steps": 20, "start_limit_s": 300, "step_limit_s": 60}
 OVER_HOSTS: Mapping[str, Any] = {**TOGETHER, "port": PORT, "meeting_port": MEETING_PORT}
-#: options of the measured products. An FP8 product of size 8192 keeps the largest current GPU busy for half a
-#: millisecond.
+#: options of the measured products. An FP8 product takes half a millisecond on the largest GPU.
 PRODUCTS: Mapping[str, Any] = {"size": 8192, "cpu_size": 2048, "bytes": 1 << 30, "seconds": 2}
 
 

@@ -1,4 +1,6 @@
-"""Findings in PyTorch's measurements: slow or wrong products, and results that a compiler or several GPUs change."""
+"""Findings in PyTorch's measurements: slow or wrong products, and results that differ when compiled or on
+several GPUs.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ def training(measured: Measurements, expected: Expected) -> tuple[ProofFinding, 
 
 
 def workers(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings for wrong sums, and for devices that together compute other weights than one device alone."""
+    """Return findings for wrong sums, and for devices that together compute other weights than one alone."""
     return (
         *not_zero(measured, "wrong sums", "what was added up over all devices is wrong"),
         *within(measured, "loss beside one device", LEARNED, "the loss of the training together"),

@@ -17,11 +17,11 @@ from hostwright.standard.roles.serving.models.wire import graphs_of
 FILE = "saved_model.pb"
 TAG = "serve"
 DEFAULT = "serving_default"
-MOST_FILES = 10_000  #: maximum number of files in a model version
+MOST_FILES = 10_000
 MOST_VERSION = 2**63 - 1  #: largest version number in TensorFlow Serving
 _LIKE_A_VERSION = re.compile(r"v?[0-9]+([._-][0-9]+)*")
 _SHARD = re.compile(r"variables\.data-(\d{5})-of-(\d{5})")
-#: pattern of allowed file names. ``sha256sum`` escapes all other names in its output.
+#: pattern of allowed file names. ``sha256sum`` escapes all others in its output.
 _NAME = re.compile(r"[^\x00-\x1f\\\x7f]+")
 
 
@@ -30,8 +30,8 @@ class SavedModel:
     """One version of a model in a directory on the controller."""
 
     folder: Path
-    number: int | None  #: version number from the directory's name
-    files: tuple[tuple[str, str], ...]  #: checksum and name of each file, ordered by name
+    number: int | None  #: version number that is the directory's name
+    files: tuple[tuple[str, str], ...]
     size: int
 
     @property
@@ -48,8 +48,8 @@ class SavedModel:
 def read_model(folder: Path, version: int | None = None, signature: str = "") -> SavedModel:
     """Read a model version from ``folder``, or from its subdirectory named ``version``.
 
-    Raises ``InputError`` if TensorFlow Serving cannot serve the model. ``signature`` is the signature that clients
-    name in requests; if empty, the model must have TensorFlow's default signature.
+    Raises ``InputError`` if TensorFlow Serving cannot serve the model. Clients' requests name ``signature``; empty:
+    TensorFlow's default signature.
     """
     place = _place(folder, version)
     try:
@@ -72,7 +72,7 @@ def called_like_a_version(folder: Path) -> bool:
 def _number(folder: Path, version: int | None) -> int | None:
     """Return the version number that is the directory's name; ``None`` for another name.
 
-    Raises ``InputError`` for a name such as ``v0.1`` if ``version`` is not given either.
+    Raises ``InputError`` for a name such as ``v0.1`` without ``version``.
     """
     number = int(folder.name) if folder.name.isascii() and folder.name.isdigit() else 0
     if 1 <= number <= MOST_VERSION:
@@ -163,8 +163,8 @@ def _check_variables(folder: Path, names: tuple[str, ...], *, restores: bool) ->
 
 
 def _check_graph(file: Path, signature: str) -> bool:
-    """Return whether the graph for serving restores variables from files. Raises ``InputError`` if no graph can serve
-    requests.
+    """Return whether the graph for serving restores variables from files. Raises ``InputError`` without a
+    usable graph.
     """
     try:
         graphs = graphs_of(file)
@@ -195,12 +195,11 @@ def _checksum(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-#: names in the archive: of the file with checksums, and of the directory with the model's files
-LISTING, FILES = "sha256sums", "files"
+LISTING, FILES = "sha256sums", "files"  #: names in the archive: the file with checksums, and the model's directory
 
 
 def pack(model: SavedModel, name: str, version: int, target: Path) -> Artifact:
-    """Write an archive of the model to ``target``, and return it as an artifact that one run can send to hosts."""
+    """Write an archive of the model to ``target``, and return it as an artifact for hosts."""
     with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
         listing = model.listing.encode()
         member = tarfile.TarInfo(LISTING)

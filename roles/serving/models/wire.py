@@ -1,6 +1,6 @@
-"""Parser for the few fields of ``saved_model.pb`` that describe a model's tags and signatures, without TensorFlow.
+"""Parser for the tags and signatures in a ``saved_model.pb``, without TensorFlow.
 
-Skips all other fields by their length, so that a graph of a gigabyte need not be read.
+All other fields are skipped, so that a graph of a gigabyte is not read.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# Field numbers of TensorFlow's saved_model.proto and meta_graph.proto.
+# field numbers of TensorFlow's saved_model.proto and meta_graph.proto
 _META_GRAPHS, _META_INFO, _SAVER, _SIGNATURES, _TAGS = 2, 1, 3, 5, 4
 _KEY = 1  #: field number of a map entry's key
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_INIT = "__saved_model_"  #: name prefix of TensorFlow's internal signatures, which clients never request
+_INIT = "__saved_model_"  #: name prefix of TensorFlow's internal signatures
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,11 @@ class Graph:
 
     tags: tuple[str, ...]
     signatures: tuple[str, ...]
-    restores: bool = False  #: whether variables are restored from files, as in all models that TensorFlow 2 saves
+    restores: bool = False  #: whether variables are restored from files, as in all models of TensorFlow 2
 
 
 def graphs_of(file: Path) -> tuple[Graph, ...]:
-    """Return the graphs in a ``saved_model.pb``. Raises ``ValueError`` for an incomplete or different file."""
+    """Return the graphs in a ``saved_model.pb``. Raises ``ValueError`` for an invalid file."""
     with file.open("rb") as stream:
         if not file.stat().st_size:
             raise ValueError("the file is empty")

@@ -17,14 +17,12 @@ MODELS_PROBE = Probe(sh_file(__file__, "sh/facts.sh", state=STATE), root=True, c
 class ModelFacts:
     """One model on a host. All values come from the host unchecked."""
 
-    config: str = ""  #: text of the model server's configuration
+    config: str = ""
     cut: bool = False  #: whether a change of the configuration was interrupted
     closed: str = ""  #: mode and path of the first file or directory that the server cannot read
     files: dict[int, str] = field(default_factory=dict)  #: version → checksum of the version's files
-    #: state of each version, as the model server reports it; ``None`` if the server does not respond
-    states: dict[int, str] | None = None
-    #: version that did not load → the server's error message
-    errors: dict[int, str] = field(default_factory=dict)
+    states: dict[int, str] | None = None  #: version → state reported by the model server; ``None`` without a response
+    errors: dict[int, str] = field(default_factory=dict)  #: version that did not load → its error message
     live: int = 0  #: version with the label ``live``
 
     @property
@@ -44,7 +42,7 @@ class ServingFacts:
     models: dict[str, ModelFacts] = field(default_factory=dict)
 
     def model(self, name: str) -> ModelFacts:
-        """Return the facts of a model; empty facts if the host does not have the model."""
+        """Return the facts of a model; empty facts if the host does not have it."""
         return self.models.get(name) or ModelFacts()
 
 

@@ -13,7 +13,7 @@ from hostwright.standard.roles.workspaces.states.arguments import MODELS
 from hostwright.standard.roles.workspaces.states.undeclared import failing
 
 AVAILABLE = "AVAILABLE"
-PATIENCE_S = 900  #: seconds to wait until a version is loaded: several gigabytes from a busy disk
+PATIENCE_S = 900  #: maximum seconds until a version is loaded: several gigabytes from a busy disk
 
 
 def config_of(name: str, versions: tuple[int, ...], live: int) -> str:
@@ -29,11 +29,12 @@ def config_of(name: str, versions: tuple[int, ...], live: int) -> str:
 def stages_of(
     name: str, now: tuple[tuple[int, ...], int], wanted: tuple[int, ...], live: int
 ) -> list[tuple[str, tuple[int, ...], int]]:
-    """Return the configurations that lead from ``now`` to ``wanted`` without a failed request.
+    """Return the configurations that lead from ``now`` to ``wanted`` without a failed request, each with its versions
+    and live version.
 
-    Each item has a configuration with its versions and live version, which must be loaded before the next configuration
-    is applied. The first configuration serves old and new versions, the second moves the label, the third removes old
-    versions. TensorFlow Serving rejects a configuration whose label points to a version that is not loaded.
+    A configuration's versions must be loaded before the next configuration is applied, because TensorFlow Serving
+    rejects a label of a version that is not loaded. The first configuration serves old and new versions, the second
+    moves the label, the third removes old versions.
     """
     versions, was_live = now
     both = tuple(sorted({*versions, *wanted}))
@@ -57,7 +58,6 @@ class ModelServed(Resource):
 
     @property
     def what(self) -> str:
-        """Name of the model in plans."""
         return f"model {self.name}"
 
     def plan(self, facts: Facts) -> Planned | None:
@@ -76,7 +76,7 @@ class ModelServed(Resource):
         config = config_of(self.name, wanted, self.live)
         if (model.config, model.cut, loaded, model.live, gone) == (config, False, wanted, self.live, []):
             return None
-        # a version that does not respond, for example after a crash, is not waited for
+        # versions that do not respond are not waited for
         configured, led = model.configured
         stages = stages_of(self.name, (tuple(filter(loaded.__contains__, configured)), led), wanted, self.live)
         script = sh_file(
@@ -86,13 +86,11 @@ class ModelServed(Resource):
         )  # fmt: skip
         have = _have(model, loaded, self._want())
         step = Step(failing(self.what) + sh_file(__file__, "sh/ask.sh") + script, timeout_s=4 * PATIENCE_S)
-        # if the change fails, the changes of other models continue
+        # other models' changes continue if this one fails
         return Change(self.what, have, self._want(), (step,), alone=True)
 
     def _files(self, model: ModelFacts) -> Refusal | None:
-        """Return a refusal if files of a declared version are missing on the host, or differ from the inventory's
-        digest.
-        """
+        """Return a refusal if a declared version's files are missing on the host, or have another digest."""
         for number, digest in self.versions:
             have = model.files.get(number)
             if have == digest:
@@ -114,7 +112,6 @@ class ModelServed(Resource):
         return _said(tuple(number for number, _ in self.versions), self.live)
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
-        """Return the server's error messages for versions that did not load."""
         errors = read_models(facts).model(self.name).errors
         return tuple(
             f"model {self.name}: version {number} did not load: {errors[number]}"
@@ -161,10 +158,10 @@ class ModelReadable(Resource):
         return Change(what, have, "readable by its server", (Step(script),), alone=True)
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # removed with the model
+        return ()
 
 
-UNPACK_TIMEOUT_S = 3600.0  #: seconds for unpacking a version of 100 GB on a slow disk
+UNPACK_TIMEOUT_S = 3600.0  #: maximum seconds for unpacking a version: 100 GB on a slow disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +190,7 @@ class ModelBrought(Resource):
         return Change(what, ABSENT, want, (Step(script, timeout_s=UNPACK_TIMEOUT_S),), artifacts=(self.artifact.name,))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # removed with the model
+        return ()
 
 
 def short(digest: str) -> str:

@@ -60,9 +60,9 @@ class _Change:
 
     host: str
     name: str
-    what: str  #: description of the change for messages
+    what: str
     back: Command | None = None  #: command that reverts the change; ``None`` for a removal
-    yes: bool = False  #: whether the operator confirmed the change
+    yes: bool = False
 
 
 def up(request: Request, wish: Wish, options: Mapping[str, Any], *, provision: bool = True) -> int:
@@ -78,7 +78,7 @@ def up(request: Request, wish: Wish, options: Mapping[str, Any], *, provision: b
 
     def with_version() -> dict[str, Any]:
         entry = declared_entry(fleet.path, host, name)
-        # computed again for the current file, because a concurrent change may have used the number
+        # again, because a concurrent change may have used the number
         _version_of(model, Wish(wish.directory, name, version, wish.signature), entry)
         return _entry(entry, options, version, model, space, stack=target.stack)
 
@@ -127,7 +127,7 @@ def down(request: Request, name: str, version: int, *, provision: bool = True) -
 
     what = f"version {version} of {name}" if version else name
     if provision:
-        without()  # called before the confirmation, to report mistakes
+        without()  # reports mistakes before the confirmation
         end = f"removes {what} from {host}"
         parts = [f"{end}: requests for it will fail"]
         agree(f"`serve.down` {end}", parts, 1, yes=request.yes, as_json=request.json)
@@ -178,9 +178,7 @@ def _host_of(fleet: Fleet, request: Request, name: str, *, new: bool = False) ->
 
 
 def _version_of(model: SavedModel, wish: Wish, entry: Mapping[str, Any] | None) -> int:
-    """Return the number of the new version. Raises ``InputError`` if the inventory already has this number for other
-    files.
-    """
+    """Return the number of the new version. Raises ``InputError`` if the inventory has this number for other files."""
     known: dict[int, str] = dict((entry or {}).get("versions") or {})
     same = next((number for number, digest in known.items() if digest == model.digest), None)
     version = wish.version or model.number or same or max(known, default=0) + 1
@@ -217,7 +215,7 @@ def _entry(
 
 
 def _known(fleet: Fleet, host: str, name: str, version: int) -> dict[str, Any]:
-    """Return the model's inventory entry. Raises ``InputError`` if the entry does not have this version."""
+    """Return the model's inventory entry. Raises ``InputError`` if it does not have this version."""
     entry = declared_entry(fleet.path, host, name)
     if entry is None:
         raise InputError(f"{name} is declared in another file; change it there", str(place(fleet.path)))

@@ -1,4 +1,4 @@
-"""Signs for TensorFlow and related packages, from names of directories without any import."""
+"""Signs of faulty TensorFlow environments, from names of directories without any import."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: packages that overwrite tensorflow's files (names as pip normalises them)
+#: packages that overwrite tensorflow's files, by normalised name
 SECOND = Pattern(r"tensorflow-(gpu|cpu|rocm|intel)|tf-nightly(-gpu|-cpu)?|intel-tensorflow(-avx512)?")
-#: NVIDIA's wheels with CUDA libraries; not other packages such as nvidia-ml-py
+#: NVIDIA's wheels with CUDA libraries
 WHEELS = Pattern(r"nvidia-(cuda-|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvjitlink|nvtx|tensorrt).*")
 #: package → first major version that breaks the import of TensorFlow 2.9 (measured)
 TOO_NEW = {"numpy": 2, "protobuf": 4}
@@ -58,7 +58,7 @@ def pins_not_kept(ctx: AuditContext) -> Iterator[str]:
 
 def damaged(ctx: AuditContext) -> Iterator[str]:
     """The environment lacks a pinned package, a package's file is missing or has another size, or its interpreter is
-    missing although the host has a suitable Python.
+    missing.
     """
     venv = used(ctx)
     if venv is None or venv.found is None:
@@ -105,9 +105,7 @@ def no_avx(ctx: AuditContext) -> Iterator[str]:
 
 
 def _fit(ctx: AuditContext) -> Used | None:
-    """Return the environment if its Python is one of the stack's versions. Provisioning replaces an environment with
-    any other Python.
-    """
+    """Return the environment if its Python is one of the stack's; provisioning replaces any other environment."""
     venv = used(ctx)
     return venv if venv and venv.python in ctx.section(TensorflowSection).usable else None
 
@@ -125,8 +123,8 @@ def _too_new(ctx: AuditContext, name: str) -> Iterator[str]:
 
 
 def _pinned(ctx: AuditContext, venv: Used | None, name: str) -> int | None:
-    """Return the major version of a package that the stack pins for the environment's Python, else for the stack's
-    first Python.
+    """Return the major version of a package in the pins for the environment's Python, else for the stack's first
+    Python.
     """
     texts = ctx.section(TensorflowSection).constraints
     python = venv.python if venv and venv.python in texts else next(iter(texts), "")
@@ -134,14 +132,13 @@ def _pinned(ctx: AuditContext, venv: Used | None, name: str) -> int | None:
 
 
 def _version_differs(drift: Drift) -> bool:
-    """Return whether another version or two versions are installed; false for a missing package and for wrong files."""
+    """Return whether another version or two versions are installed; false for missing packages and wrong files."""
     name, have = drift.name, drift.have
     twice = f" and {name} " in have
     return twice or not f"{have} ".startswith((f"{name} {drift.version} ", f"{name} {ABSENT} "))
 
 
 def _told(drift: Drift) -> bool:
-    """Return whether a separate rule reports differences of this package."""
     first = major(drift.have.rpartition(" ")[2])
     newer = drift.name in TOO_NEW and first is not None and first >= TOO_NEW[drift.name]
     return newer or drift.name == "tensorflow"

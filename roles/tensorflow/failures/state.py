@@ -1,4 +1,4 @@
-"""Python environments on a host: the one at the stack's path, built by the stack or by hand, and all others."""
+"""Python environments on a host: the one at the stack's path, and all others."""
 
 from __future__ import annotations
 
@@ -18,11 +18,9 @@ from hostwright.roles import sh_file
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Prints the packages of all venvs in /opt, because the venv at the stack's path may be handmade.
-VENVS = Probe(sh_file(__file__, "venvs.sh"), cap_bytes=256 * 1024)
+VENVS = Probe(sh_file(__file__, "venvs.sh"), cap_bytes=256 * 1024)  #: Prints the packages of all venvs in /opt.
 
-#: Prints the releases of TensorFlow and of packages that break its import, from the directories to which pip installs
-#: without a venv, as root or as a user.
+#: Prints the releases of TensorFlow, and of packages that break its import, in pip's directories outside venvs.
 OUTSIDE = homes_probe(sh_file(__file__, "outside.sh"))
 
 
@@ -41,7 +39,6 @@ class Used:
 
     @property
     def drifts(self) -> list[Drift]:
-        """Pinned packages that differ from the installed ones."""
         return find_drifts(self.recipe.pins, self.found) if self.recipe and self.found else []
 
 

@@ -1,4 +1,4 @@
-"""Messages of pip, Python and frameworks that have no sign on a host."""
+"""Messages of pip, Python and frameworks whose causes a host does not show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TORCH = r"(?:torch|torchvision|torchaudio|triton|pytorch-triton|xformers)"
 #: message of a pip that searched only PyTorch's own index
 _PYTORCH_ALONE = r"^Looking in indexes: \S*pytorch\.org/whl/\S*[^\s,]\s*$"
 
-#: versions that only one index has, and versions that no index has any longer
+#: messages about versions that only one index has, or that no index has any more
 NO_SUCH_WHEEL = (
     Variant(
         r"was not found in the package registry",

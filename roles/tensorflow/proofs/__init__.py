@@ -19,13 +19,9 @@ Judge = Callable[[Measurements, Expected], tuple[ProofFinding, ...]]
 
 LAYER = "tensorflow"
 SAMPLES = 60_000  #: number of training samples, as in the articles about this stack
-#: number of images for a training on the CPU, which is about ten times slower than on a GPU
-CPU_IMAGES = 6_000
-#: seconds for a proof that compiles TensorFlow's kernels. The first computation on an Ampere or later GPU compiles them
-#: for many minutes.
-WITH_COMPILING_S = 2400.0
-#: TCP port of TensorFlow's workers during a proof over several hosts; unassigned in IANA's registry
-PORT = 29471
+CPU_IMAGES = 6_000  #: number of training images on the CPU, which is about ten times slower than a GPU
+WITH_COMPILING_S = 2400.0  #: maximum seconds for a proof in which an Ampere or later GPU compiles TensorFlow's kernels
+PORT = 29471  #: TCP port of TensorFlow's workers during a proof, unassigned in IANA's registry
 
 
 def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ...]:

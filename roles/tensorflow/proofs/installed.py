@@ -9,8 +9,7 @@ from hostwright.proofs import CPU, Expected, Measurements, ProofFinding
 from hostwright.roles import series
 from hostwright.standard.roles.cuda.proofs.frameworks import CONVOLVED, capabilities, cards, models, versions, within
 
-#: maximum fraction of a GPU's memory for a small computation. Without memory growth, TensorFlow allocates nearly all
-#: memory.
+#: maximum fraction of a GPU's memory for a small computation. Without memory growth, TensorFlow allocates nearly all.
 GROWTH = 0.5
 
 _SUBJECTS = {
@@ -31,8 +30,8 @@ class TensorflowJudge:
     cudnn: str = ""  #: version of cuDNN in cuDNN's notation: ``8.1.0``
 
     def judge(self, measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-        """Return the findings: other versions than the stack's, missing GPUs, wrong results, and memory growth that has
-        no effect.
+        """Return findings for versions other than the stack's, missing GPUs, wrong results, and memory growth without
+        effect.
         """
         return tuple(self._judge(measured, expected))
 

@@ -15,14 +15,12 @@ from hostwright.standard.roles.cuda.proofs.frameworks import (
 )
 
 ACCURACY = 0.95  #: minimum accuracy for classifying points around four distant centres
-DIVERGED = 4.0  #: maximum loss of a training. A network that guesses among ten labels has a loss of 2.3.
-#: relative tolerances of the loss, for compiled code and for half precision. float16 and TF32 have 3 digits.
-COMPILED_LOSS, HALF_LOSS = 1e-2, 5e-2
-LOSING = 0.9  #: ratio of speeds with and without a setting, below which the setting slows a step down
-BALANCE = 20.0  #: maximum difference in utilisation between the busiest GPU and any other, in percentage points
-#: minimum rate of a training from disk, as a fraction of the rate from memory. Below it, the GPU waits for input.
-FED = 0.9
-STARVED = 30.0  #: minimum utilisation in percent. Below it, a GPU waits for its input.
+DIVERGED = 4.0  #: maximum loss of a training. Guessing among ten labels has a loss of 2.3.
+COMPILED_LOSS, HALF_LOSS = 1e-2, 5e-2  #: relative tolerances of the loss, for compiled code and for half precision
+LOSING = 0.9  #: minimum ratio of a step's speed with and without a setting
+BALANCE = 20.0  #: maximum difference of utilisation from the busiest GPU, in percentage points
+FED = 0.9  #: minimum rate of a training from disk, as a fraction of the rate from memory
+STARVED = 30.0  #: utilisation in percent below which a GPU waits for its input
 
 
 def benchmark(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
@@ -73,9 +71,7 @@ def _gains(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]
 
 
 def formats(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
-    """Return findings if the network did not learn, or if a saved format gives other predictions than the trained
-    network.
-    """
+    """Return findings if the network did not learn, or if a saved format gives other predictions."""
     return tuple(_formats(measured, expected))
 
 

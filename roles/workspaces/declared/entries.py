@@ -33,18 +33,16 @@ from hostwright.standard.roles.workspaces.declared.forms import (
 from hostwright.standard.roles.workspaces.declared.gpus import Gpus, is_mig
 from hostwright.standard.roles.workspaces.declared.images import SERVING_TODAY
 
-#: maximum number of bytes in an argument: Linux's limit (MAX_ARG_STRLEN, which includes the final NUL)
+#: maximum number of bytes in an argument: Linux's MAX_ARG_STRLEN, with the final NUL
 MOST_WORD_BYTES = 2**17 - 1
-#: maximum number of bytes in a command; our choice. Linux allows 2 MiB including the environment, and Docker adds
-#: variables.
+#: maximum number of bytes in a command; our choice, below Linux's limit of 2 MiB
 MOST_WORDS_BYTES = 2**20
-_POINTER_BYTES = 9  #: number of bytes that Linux adds for each argument: its pointer and the final NUL
+_POINTER_BYTES = 9  #: number of bytes that Linux adds for each argument
 _PROXIES = {"http_proxy", "https_proxy", "all_proxy", "ftp_proxy"}
 _ITSELF = "localhost,127.0.0.1,::1"
-#: variables for batch runs. Without them, Python buffers 8 KB of output outside a terminal, and a killed program loses
-#: this output.
+#: variables for batch runs; otherwise a killed program loses up to 8 KB of Python's buffered output
 _AT_ONCE = {"PYTHONUNBUFFERED": "1"}
-NOBODY = "nobody"  #: account that runs a model server without a user
+NOBODY = "nobody"  #: account of a model server without a user
 
 
 def _port(value: Any) -> Any:
@@ -64,8 +62,8 @@ Port = Annotated[int, BeforeValidator(_port), Field(ge=0, le=65535)]
 class WorkspaceUser:
     """A user of workspaces."""
 
-    uid: Id | None = None  #: the user's UID; empty: the UID of the host's account of this name
-    gid: Id | None = None  #: the user's GID; empty: the same number as ``uid``, or the group of the host's account
+    uid: Id | None = None  #: UID of the user; empty: the UID of the host's account of this name
+    gid: Id | None = None  #: GID of the user; empty: the same number as ``uid``, or the group of the host's account
     groups: tuple[Id, ...] = ()  #: IDs of further groups, for shared directories of the host
     keys: tuple[PublicKey, ...] = ()  #: public SSH keys, for workspaces of the kind ssh
     left: bool = False  #: true: all workspaces of this user are removed; their files are kept
@@ -77,7 +75,7 @@ class WorkspaceUser:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceLimits:
-    """Common limits of several workspaces. An empty field means no limit."""
+    """Limits that several workspaces share. An empty field means no limit."""
 
     workspaces: Count | None = None
     gpus: Count | None = None
@@ -96,13 +94,13 @@ class WorkspaceEntry:
     kind: Kind
     gpus: Gpus = ()  #: GPUs: indexes from ``nvidia-smi -L``, or UUIDs, also of MIG devices
     share: bool = False  #: true: other workspaces with ``share`` can use the same GPUs
-    #: batch only; true: the run shares its GPUs, and waits until no other process computes on them
+    #: batch only; true: the run shares its GPUs, and waits until no other process uses them
     when_idle: bool = False
     cpus: Cpus | None = None  #: number of CPUs; empty: all CPUs of the host
     memory: Size | None = None  #: memory limit; empty: all memory of the host
     shm: Size = "1g"  #: size of shared memory (/dev/shm), which data loaders and NCCL use
     pids: Pids = 4096  #: maximum number of processes and threads
-    #: limit of the size of the workspace's files, which needs a filesystem with project quotas; empty: no limit
+    #: size limit of the workspace's files; needs a filesystem with project quotas; empty: no limit
     disk: Size | None = None
     port: Port = 0  #: port on the host's loopback interface; auto: a port derived from the workspace's name
     mounts: tuple[Mount, ...] = ()  #: host directories to mount, as ``/data/set:/data`` or ``/data/set:/data:ro``
@@ -182,7 +180,7 @@ class WorkspaceEntry:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """Environment variables of the workspace's programs. By default, loopback addresses bypass the proxy, and
+        """Environment variables of the workspace's programs, with defaults: loopback addresses bypass the proxy, and
         Python in a batch run does not buffer its output.
         """
         named = {name.lower() for name in self.environment}
@@ -192,15 +190,14 @@ class WorkspaceEntry:
         return {**self.environment, **{name: value for name, value in more.items() if name not in self.environment}}
 
     def cautions(self, name: str) -> tuple[str, ...]:
-        """Return warnings about the entry's limits, for the workspace ``name``."""
+        """Return warnings about the limits of the workspace ``name``."""
         return () if self.kind in UNATTENDED else beyond_memory(f"workspace {name}", self.shm, self.memory)
 
     @property
     def card_variables(self) -> Mapping[str, str]:
         """GPU variables of the workspace's programs, without the variables that ``environment`` sets.
 
-        CUDA orders GPUs by speed unless CUDA_DEVICE_ORDER selects nvidia-smi's order. By default TensorFlow allocates
-        all GPU memory at its start, and other users of a shared GPU would have none.
+        They select nvidia-smi's order of GPUs, and prevent TensorFlow from allocating all memory of a shared GPU.
         """
         variables = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if self.gpus else {}
         if self.gpus and (self.share or self.when_idle):
@@ -214,5 +211,5 @@ class WorkspaceEntry:
 
 
 def entry_or_nothing(value: Any) -> Any:
-    """Return an empty mapping in place of ``None``, because ``alice:`` in YAML declares an entry without settings."""
+    """Return an empty mapping in place of ``None``: ``alice:`` in YAML declares an entry without settings."""
     return {} if value is None else value

@@ -15,29 +15,27 @@ from hostwright.standard.roles.container.images.reference import read_image_name
 from hostwright.standard.roles.workspaces.declared.zones import checked_zone
 
 Kind = Literal["jupyter", "ssh", "tensorboard", "batch", "serving"]
-#: workspace kinds without interactive work, whose containers can be restarted without loss
+#: workspace kinds whose containers can be restarted without loss of work
 UNATTENDED = ("tensorboard", "serving")
 
-#: path in the container where the user's files are mounted
 HOME = "/workspace"
 
-#: host directories that no workspace can mount, nor anything below them
+#: host directories that no workspace can mount
 _SYSTEM = (
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/root", "/run", "/sbin", "/sys",
     "/usr", "/var",
 )  # fmt: skip
 _TEMPORARY = ("/tmp", "/var/tmp", "/var/run")  # noqa: S108 - what is refused
-#: directories with other contents, which therefore cannot be the directory of users' files
+#: directories that cannot contain users' files
 _SHARED = (
     "/", "/home", "/opt", "/var", "/var/backups", "/var/cache", "/var/lib", "/var/local", "/var/log", "/var/mail",
     "/var/opt", "/var/spool", "/var/www",
 )  # fmt: skip
 _STATES = ("/var/lib/docker", "/var/lib/containerd", "/var/lib/hostwright", "/var/cache/hostwright")
-#: variables of owner and home directory, which Hostwright sets itself
 _OWN_VARIABLES = ("HOME", "USER", "LOGNAME")
 _SIZE = re.compile(r"([1-9][0-9]{0,7})([kmgt])")
 _FACTORS = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-#: type of a public key → number of fields in the key, including its type
+#: type of a public key → number of its fields
 _KEY_FIELDS = {
     "ssh-ed25519": 2, "ssh-rsa": 3, "ecdsa-sha2-nistp256": 3, "ecdsa-sha2-nistp384": 3, "ecdsa-sha2-nistp521": 3,
     "sk-ssh-ed25519@openssh.com": 3, "sk-ecdsa-sha2-nistp256@openssh.com": 4,
@@ -55,8 +53,7 @@ def bytes_of(size: str) -> int:
 
 
 def beyond_memory(whose: str, shm: str, memory: str | None) -> tuple[str, ...]:
-    """Return a warning if shared memory exceeds the memory limit, because the kernel counts shared memory against that
-    limit.
+    """Return a warning if shared memory exceeds the memory limit, against which it counts.
 
     >>> beyond_memory("workspace alice-lab", "4g", "1g")[0].partition(";")[0]
     'workspace alice-lab has 4g of shared memory (shm), which counts against its 1g of memory'
@@ -136,10 +133,7 @@ def _keys(text: str) -> str:
 
 
 def _fields(blob: str) -> list[bytes]:
-    """Return the fields of a base64 public key, each with a length prefix (RFC 4253, section 6.6).
-
-    Returns no fields if they do not fill the data exactly.
-    """
+    """Return the fields of a base64 public key (RFC 4253, section 6.6); none if they do not fill the data exactly."""
     try:
         data = base64.b64decode(blob, validate=True)
     except binascii.Error:
@@ -204,7 +198,7 @@ def _variable(name: Any, value: Any) -> str:
 def decimal(value: Any) -> Any:
     """Check a whole number in decimal digits. Raises ``ValueError`` with the text as written.
 
-    YAML 1.1 parses ``0644`` as 420, and ``22:22``, Docker's notation for a port, as 1342.
+    YAML 1.1 parses ``0644`` as 420, and Docker's ``22:22`` as 1342.
     """
     return _written_as(r"0|[1-9][0-9]*", value, "a whole number in digits, without a 0 before it")
 
@@ -221,7 +215,7 @@ def _written_as(form: str, value: Any, expected: str) -> Any:
 
 
 def _script(text: str) -> str:
-    """Normalize a script from Windows: remove the byte order mark, and convert line ends."""
+    """Normalize a script from Windows: its byte order mark and line ends."""
     return _word(text.removeprefix("\ufeff").replace("\r\n", "\n"))
 
 
@@ -232,7 +226,7 @@ def _word(text: str) -> str:
 
 
 def _peoples_directory(path: str) -> str:
-    """Check the directory of users' files, of which root becomes the owner."""
+    """Check the directory of users' files, which root will own."""
     system = next((each for each in (*_SYSTEM, *_TEMPORARY) if each != "/var" and is_below(path, each)), None)
     if system or path in _SHARED or any(is_below(path, each) for each in _STATES):
         raise ValueError(f"{path} has files of others; name a directory only for users' files, such as /srv/workspaces")
@@ -241,7 +235,7 @@ def _peoples_directory(path: str) -> str:
 
 WorkspaceName = Annotated[str, AfterValidator(_workspace_name)]
 UserName = Annotated[str, AfterValidator(_user_name)]
-#: environment variables in a container, in addition to the image's
+#: a container's environment variables, in addition to the image's
 Variables = Annotated[Mapping[str, str], BeforeValidator(_variables)]
 #: numeric ID of a user; lower IDs belong to system accounts
 Id = Annotated[int, BeforeValidator(decimal), Field(ge=1000, le=2**31 - 2)]
@@ -250,7 +244,7 @@ Size = Annotated[str, AfterValidator(_size)]
 Image = Annotated[str, AfterValidator(_image)]
 Mount = Annotated[str, AfterValidator(_mount)]
 PublicKey = Annotated[str, AfterValidator(_keys)]
-#: digest of a model version: the hash of ``sha256sum``'s output for all files, computed by ``serve.up``
+#: digest of a model version: the hash of ``sha256sum``'s output for all files
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 Version = Annotated[int, BeforeValidator(decimal), Field(ge=1, le=2**63 - 1)]
 PeoplesDirectory = Annotated[HostPath, AfterValidator(_peoples_directory)]

@@ -13,8 +13,7 @@ from hostwright.roles import Unquoted
 _INDEX = re.compile(r"0|[1-9][0-9]?")
 _HEX = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 CARD = f"GPU-{_HEX}"
-#: Pattern of a MIG device. Drivers up to R465 name a MIG device by its GPU and two numbers (``MIG-GPU-…/1/0``), later
-#: drivers by a separate UUID.
+#: pattern of a MIG device: up to R465 by its GPU and two numbers (``MIG-GPU-…/1/0``), later by its UUID
 MIG = f"MIG-{_HEX}|MIG-{CARD}/[0-9]{{1,2}}/[0-9]{{1,2}}"
 _UUID = re.compile(f"{CARD}|{MIG}")
 
@@ -34,8 +33,8 @@ def is_mig(gpu: str) -> bool:
 
 
 def clash(gpus: tuple[str, ...], others: tuple[str, ...], cards: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the first GPU of ``gpus`` and of ``others`` that are equal, or of which one is a MIG device on the other;
-    else ``None``. ``cards`` maps MIG devices to GPUs.
+    """Return the first conflict, a GPU of ``gpus`` and one of ``others``: they are equal, or one is a MIG device on the
+    other. ``None`` without a conflict. ``cards`` maps MIG devices to GPUs.
 
     >>> clash(("GPU-1",), ("MIG-2", "MIG-3"), {"MIG-3": "GPU-1"})
     ('GPU-1', 'MIG-3')
@@ -50,7 +49,7 @@ def _same(gpu: str, other: str, cards: Mapping[str, str]) -> bool:
 
 
 def _named_card(gpu: str) -> str:
-    """Return the GPU in the older form of a MIG device's name."""
+    """Return the GPU in the older name of a MIG device."""
     return gpu.removeprefix("MIG-").partition("/")[0] if "/" in gpu else ""
 
 

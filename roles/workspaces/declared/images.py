@@ -1,7 +1,6 @@
 """Default images of workspaces and model servers, by the framework of the host's stack.
 
-No registry was reachable when the images for releases after TensorFlow 2.9 were chosen: each is a tag that public
-files use. `docs/workspaces-admin.md` describes each choice, and the reasons against others.
+`docs/workspaces-admin.md` has the reason for each choice.
 """
 
 from __future__ import annotations
@@ -10,16 +9,15 @@ from hostwright.roles import Stack
 
 #: image for TensorFlow up to 2.12, and for a stack without a framework
 TENSORFLOW = "tensorflow/tensorflow:2.9.0-gpu-jupyter"
-#: image for TensorFlow from 2.13 on. Users of the image 2.21.0 report cuDNN errors.
+#: image for TensorFlow from 2.13 on; users of the image 2.21.0 report cuDNN errors
 TENSORFLOW_OF_WHEELS = "tensorflow/tensorflow:2.15.0-gpu-jupyter"
 TORCH_CUDA_12 = "quay.io/jupyter/pytorch-notebook:cuda12-pytorch-2.11.0"
 TORCH_CUDA_13 = "quay.io/jupyter/pytorch-notebook:cuda13-notebook-7.5.6"
 JAX = "nvcr.io/nvidia/jax:26.06-py3"
-#: images of model servers, without GPU support
 SERVING, SERVING_TODAY = SERVERS = ("tensorflow/serving:2.9.0", "tensorflow/serving:2.19.1")
 
-_TORCH_OF_CUDA_13 = (2, 11)  #: first PyTorch whose wheels in the index are for CUDA 13
-_OF_WHEELS = (2, 13)  #: first TensorFlow of stacks with CUDA from wheels
+_TORCH_OF_CUDA_13 = (2, 11)  #: first PyTorch whose wheels are for CUDA 13
+_OF_WHEELS = (2, 13)
 
 
 def image_for(stack: Stack) -> str:

@@ -13,7 +13,7 @@ from hostwright.standard.roles.workspaces.declared.forms import bytes_of
 from hostwright.standard.roles.workspaces.declared.gpus import clash
 
 Entries = Mapping[str, WorkspaceEntry]
-Wrong = tuple[str, str]  #: name of a workspace or user, and the error
+Wrong = tuple[str, str]  #: name of a workspace or user, and the error text
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,14 @@ class PortRange:
         return self.last - self.first + 1
 
     def home(self, name: str) -> int:
-        """Return the port derived from a hash of the name, which another name may also have."""
+        """Return the port derived from a hash of the name. Two names may have the same port."""
         number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
         return self.first + number % len(self)
 
 
 def ports_of(entries: Entries, ports: PortRange) -> dict[str, int]:
-    """Return the port of each workspace that needs one. A workspace's port depends on other workspaces only if two
-    names lead to the same port.
+    """Return the port of each workspace that needs one. A port depends on other workspaces only if two names have the
+    same hash.
 
     Raises ``ValueError`` if the range is too small.
     """
@@ -62,11 +62,10 @@ def ports_of(entries: Entries, ports: PortRange) -> dict[str, int]:
 def not_shared(
     one: WorkspaceEntry, gpus: tuple[str, ...], other: WorkspaceEntry, others: tuple[str, ...], cards: Mapping[str, str]
 ) -> tuple[str, str] | None:
-    """Return two GPUs, one of each workspace, that both workspaces cannot use together; else ``None``. Example: a GPU
-    and a MIG device on it.
+    """Return two GPUs, one of each workspace, that both workspaces cannot use together, such as a GPU and a MIG device
+    on it; else ``None``.
 
-    Two workspaces can use the same GPU if both share, or if both are batch runs, which queue for it. ``cards`` maps MIG
-    devices to GPUs.
+    Workspaces can use the same GPU if both share it, or if both are batch runs. ``cards`` maps MIG devices to GPUs.
     """
     both = None if one.share and other.share else clash(gpus, others, cards)
     queued = both is not None and both[0] == both[1] and one.kind == other.kind == "batch"
@@ -74,7 +73,7 @@ def not_shared(
 
 
 def person_of(entry: WorkspaceEntry, users: Mapping[str, WorkspaceUser]) -> WorkspaceUser | None:
-    """Return the user of a workspace. A model server may have no user; it then runs as the host's account nobody."""
+    """Return the user of a workspace; ``None`` for a model server without a user."""
     known = users.get(entry.user)
     return WorkspaceUser() if known is None and entry.kind == "serving" and entry.user == NOBODY else known
 
@@ -97,9 +96,7 @@ def uids_given_twice(users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
 
 
 def wrong_together(entries: Entries, users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
-    """Yield errors about users, and conflicts between two workspaces of a host. A conflict is reported for the later of
-    both names.
-    """
+    """Yield errors about users, and conflicts between two workspaces, each for the later of both names."""
     for name, entry in entries.items():
         user = person_of(entry, users)
         if user is None:
@@ -117,7 +114,7 @@ def wrong_together(entries: Entries, users: Mapping[str, WorkspaceUser]) -> Iter
 
 
 def over_limits(entries: Entries, per_user: WorkspaceLimits, per_host: WorkspaceLimits) -> Iterator[Wrong]:
-    """Yield exceeded limits. Each is reported for the last name among the workspaces that the limit covers."""
+    """Yield exceeded limits, each for the last name among the workspaces that share the limit."""
     for user in sorted({entry.user for entry in entries.values()}):
         theirs = {name: entry for name, entry in entries.items() if entry.user == user}
         yield from _over(theirs, per_user, f"the workspaces of {user}", "workspaces_per_user")

@@ -1,4 +1,4 @@
-"""Checked workspaces of a host, with all values that follow from the inventory."""
+"""Checked workspaces of a host, with all values that the inventory determines."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from hostwright.standard.roles.workspaces.declared.promises import (
     wrong_together,
 )
 
-STATE = "/var/lib/hostwright/workspaces"  #: root's directory on the host for each workspace's state
-#: program on the host that starts a batch workspace and waits for its end
+STATE = "/var/lib/hostwright/workspaces"
+#: program on the host that runs a batch workspace
 BATCH = "/usr/local/lib/hostwright/workspace-batch"
 
 
@@ -33,7 +33,7 @@ class Workspace:
     entry: WorkspaceEntry
     user: WorkspaceUser
     port: int  #: port on the host's loopback interface; 0: no port
-    directory: str  #: directory on the host that contains the user's files in this workspace
+    directory: str  #: path on the host of the workspace's files
 
     @property
     def owner(self) -> str:
@@ -54,10 +54,8 @@ class Workspace:
 
 
 def checked_together(entries: Entries, info: ValidationInfo) -> Entries:
-    """Check conflicts and limits between the workspaces of a host. Raises all errors, each with the path of its
+    """Check conflicts and limits between valid workspaces of a host. Raises all errors, each with the path of its
     workspace.
-
-    Runs only if each workspace is valid by itself.
     """
     needed = ("users", "ports", "per_user", "per_host")
     if any(name not in info.data for name in needed):
@@ -96,7 +94,7 @@ def _mistakes(entries: Entries, data: Mapping[str, object]) -> Iterator[Wrong]:
 def workspaces_of(
     entries: Entries, users: Mapping[str, WorkspaceUser], directory: str, ports: str, image: str = ""
 ) -> tuple[Workspace, ...]:
-    """Return the workspaces of a host ordered by name, without users who left. ``image`` is the default image."""
+    """Return the host's workspaces ordered by name, without those of users who left. ``image`` is the default image."""
     numbers = ports_of(entries, PortRange.read(ports))
     people = {name: person_of(entry, users) or users[entry.user] for name, entry in entries.items()}
     return tuple(

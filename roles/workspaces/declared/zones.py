@@ -10,18 +10,18 @@ from pathlib import Path
 
 from hostwright.roles import nearest
 
-FILES = "/usr/share/zoneinfo/"  #: directory of time zone files
+FILES = "/usr/share/zoneinfo/"
 _NAME = re.compile(r"[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*")
 _OFFSET = r"[+-]?[0-9]{1,2}(?::[0-9]{2}){0,2}"
 _SHORT = r"(?:[A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)"
-#: pattern of a rule such as ``CET-1CEST,M3.5.0,M10.5.0/3``, which needs no file (POSIX, 8.3)
+#: pattern of a rule, which needs no file (POSIX, 8.3): ``CET-1CEST,M3.5.0,M10.5.0/3``
 _RULE = re.compile(f"{_SHORT}{_OFFSET}(?:{_SHORT}(?:{_OFFSET})?(?:,[^,]+,[^,]+)?)?")
-#: names of zones for which programs show the right time without a zone file
+#: names of UTC, for which programs need no file
 _UTC = re.compile(r"(?:Etc/)?(?:UTC|UCT|GMT|Greenwich|Universal|Zulu)")
 
 
 def zone_of(value: str) -> str:
-    """Return the zone whose file programs need; empty for a rule, for UTC, and for a file in another directory.
+    """Return the zone whose file programs need; empty for a rule, UTC, or another directory's file.
 
     >>> zone_of("Europe/Berlin"), zone_of("CET-1CEST"), zone_of("UTC")
     ('Europe/Berlin', '', '')
@@ -44,10 +44,9 @@ def checked_zone(value: str) -> str:
 
 @cache
 def _known() -> frozenset[str]:
-    """Return the names in this machine's time zone database; empty without a database.
+    """Return the names in this machine's time zone database; empty without one.
 
-    Debian 13 has the files of older names, such as US/Eastern, in a separate package (tzdata-legacy), but all names in
-    the text file tzdata.zi.
+    On Debian 13, only the text file tzdata.zi has all older names, such as US/Eastern.
     """
     names = zoneinfo.available_timezones()
     for folder in zoneinfo.TZPATH:

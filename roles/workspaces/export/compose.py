@@ -72,7 +72,7 @@ def _service(workspace: Workspace) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """Escape dollar signs, which Compose expands as variables."""
+    """Escape dollar signs, which Compose expands."""
     return text.replace("$", "$$")
 
 

@@ -1,4 +1,4 @@
-"""Commands of workspaces that run outside Hostwright's hosts, without token, proxy and queue."""
+"""Commands of workspaces outside Hostwright's hosts, without token, proxy and queue."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from hostwright.standard.roles.workspaces.declared.forms import HOME
 from hostwright.standard.roles.workspaces.declared.gpus import is_mig
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
-#: kind → default port of its program in a container
+#: kind of workspace → port of its program
 PORTS = {"jupyter": 8888, "tensorboard": 6006}
 
 
 def command_inside(workspace: Workspace) -> tuple[str, ...]:
-    """Return the command and its arguments for a workspace. Jupyter generates and prints a token.
+    """Return a workspace's command and its arguments. Jupyter generates and prints a token.
 
-    Raises ``InputError`` for a script that is too long for one argument, because an export has no script file.
+    Raises ``InputError`` for a script that is too long for one argument.
     """
     entry = workspace.entry
     port = str(PORTS.get(entry.kind, 0))
@@ -32,9 +32,7 @@ def command_inside(workspace: Workspace) -> tuple[str, ...]:
 
 
 def _script(text: str) -> tuple[str, ...]:
-    """Return the command for a script: /bin/sh with the text, or the interpreter of the first line with a temporary
-    file.
-    """
+    """Return the command for a script: /bin/sh, or the first line's interpreter with a temporary file."""
     if not text.startswith("#!"):
         return ("/bin/sh", "-c", text, "script")
     write = 'file=$(mktemp) && printf %s "$1" >"$file" && shift && exec "$@" "$file"'
@@ -61,7 +59,7 @@ def hosts_checked(workspace: Workspace, hosts: int) -> None:
 
 
 def cards_checked(workspace: Workspace) -> None:
-    """Raise ``InputError`` for a MIG device. Clusters assign MIG devices by profile, which a UUID does not contain."""
+    """Raise ``InputError`` for a MIG device. Clusters assign MIG devices by profile, not by UUID."""
     part = next(filter(is_mig, workspace.entry.gpus), None)
     if part is not None:
         raise InputError(

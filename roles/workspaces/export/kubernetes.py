@@ -16,7 +16,7 @@ from hostwright.standard.roles.workspaces.export.yamltext import yaml_text
 Manifest = dict[str, Any]
 MIB = 2**20
 _LABEL_LENGTH = 63  #: maximum length of a DNS label (RFC 1123)
-_SHM = "shm"  #: name of the volume with a pod's shared memory
+_SHM = "shm"
 _QUANTITY = re.compile(r"[1-9][0-9]{0,7}(Mi|Gi|Ti|Pi|M|G|T|P)")
 
 
@@ -24,9 +24,8 @@ def kubernetes(workspace: Workspace, hosts: int = 1, storage: str = "50Gi") -> s
     """Return the manifests as one YAML text, for ``kubectl apply -f``.
 
     ``hosts`` is the number of pods of a batch workspace's distributed training, a TFJob of the Kubeflow training
-    operator, which sets ``TF_CONFIG`` in each. ``storage`` is the size of the claim for the workspace's files. Each
-    mounted directory becomes a separate claim, which must exist. The limit of processes is omitted, because a pod has
-    no such field (the kubelet has one for all pods).
+    operator. ``storage`` is the size of the claim for the workspace's files. Each mounted directory becomes a separate
+    claim, which must exist. The limit of processes is omitted, because a pod has no such field.
 
     Raises ``InputError`` for an SSH box, whose image is built on its host, and for a ``storage`` that Kubernetes would
     refuse or misread: ``50`` would be 50 bytes.
@@ -61,7 +60,7 @@ def _named(version: str, kind: str, workspace: Workspace, name: str) -> Manifest
 def dns_name(name: str) -> str:
     """Return a workspace's name as a DNS label, which starts with a letter and does not end with a hyphen (RFC 1035).
 
-    A changed name gets a hash, because another workspace may have the shortened name.
+    A changed name gets a hash, so that it stays unique.
 
     >>> dns_name("alice-lab"), dns_name("2022-lab")
     ('alice-lab', 'w-2022-lab-b4d824')
@@ -94,7 +93,7 @@ def _tf_job(workspace: Workspace, pod: Manifest, hosts: int) -> Manifest:
 
 
 def _deployment(workspace: Workspace, pod: Manifest) -> Manifest:
-    """Return a Deployment with one pod. Two pods never use the workspace's files at the same time."""
+    """Return a Deployment with one pod, which is stopped before another one starts."""
     labels = {"app.kubernetes.io/name": dns_name(workspace.name)}
     template = {"metadata": {"labels": labels}, "spec": pod}
     spec = {"replicas": 1, "strategy": {"type": "Recreate"}, "selector": {"matchLabels": labels}, "template": template}
@@ -138,7 +137,7 @@ def _pod(workspace: Workspace) -> Manifest:
         ),
         {"name": _SHM, "emptyDir": {"medium": "Memory", "sizeLimit": _mebibytes(entry.shm)}},
     ]
-    # variables of Services would be read as Jupyter's settings: JUPYTER_PORT=tcp://… for a Service named jupyter
+    # Jupyter would read a Service's variables as settings: JUPYTER_PORT=tcp://… for a Service named jupyter
     pod: Manifest = {"enableServiceLinks": False, "containers": [container], "volumes": list(volumes)}
     uid, gid = workspace.user.uid, workspace.user.gid
     if uid is not None:
@@ -183,14 +182,14 @@ def _claims(mounts: Sequence[str]) -> list[tuple[str, str, bool]]:
 
 
 def _claim(source: str) -> str:
-    """Return the name of a directory's claim, equal in all workspaces and unique for the directory.
+    """Return the name of a directory's claim, the same in all workspaces.
 
     >>> _claim("/data/Set_A"), _claim("/data/set-a")
     ('data-set-a-c1fdbe4e', 'data-set-a-09c64145')
     """
     plain = source[1:].replace("/", "-")
     named = re.fullmatch(r"/[a-z0-9]+(/[a-z0-9]+)*", source) and len(plain) <= _LABEL_LENGTH
-    if named and plain != _SHM and not plain.endswith("-files"):  # the pod uses these names for its other volumes
+    if named and plain != _SHM and not plain.endswith("-files"):  # names of other volumes
         return plain
     letters = re.sub("[^a-z0-9]", "-", plain.lower()).strip("-")[:50].rstrip("-")
     return f"{letters or 'data'}-{_sum(source)[:8]}"

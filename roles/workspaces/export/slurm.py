@@ -13,11 +13,10 @@ MIB = 2**20
 
 
 def slurm(workspace: Workspace, hosts: int = 1) -> str:
-    """Return the script for ``sbatch``.
+    """Return the script for ``sbatch``, with options of sbatch(1).
 
-    ``hosts`` is the number of hosts of a batch workspace's distributed training: each gets the same GPUs, CPUs and
-    memory, and its part in ``TF_CONFIG``. The options are those of sbatch(1): ``--gpus-per-node``,
-    ``--cpus-per-task``, ``--mem`` in MiB. A workspace without a memory limit gets the partition's default. Raises
+    ``hosts`` is the number of hosts of a batch workspace's distributed training. Each gets the same GPUs, CPUs and
+    memory, and its part in ``TF_CONFIG``. Without a memory limit, the partition's default applies. Raises
     ``InputError`` for a kind that a cluster does not run.
     """
     entry = workspace.entry

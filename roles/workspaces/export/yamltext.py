@@ -1,4 +1,4 @@
-"""YAML for other systems: quoted so that YAML 1.1 and 1.2 parsers read the same texts."""
+"""YAML for other systems, quoted so that YAML 1.1 and 1.2 parsers read the same texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Dumper(yaml.SafeDumper):
     """Dumper that quotes each text that some YAML parser would read as another type."""
 
     def ignore_aliases(self, _data: object) -> bool:
-        return True  # people edit these files, so that repeated values are written in full instead of as aliases
+        return True  # no aliases for repeated values, because people edit these files
 
     def text(self, text: str) -> yaml.ScalarNode:
         quotes = '"' if isinstance(text_as_written(text), Unquoted) else None

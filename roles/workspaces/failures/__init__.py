@@ -1,4 +1,4 @@
-"""Failures that users meet in their containers: in the browser, the kernel, the SSH box, or at limits."""
+"""Failures that users notice in their containers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 
-#: runs nvidia-smi in each workspace with GPUs
 CARDS_INSIDE = Probe(sh_file(__file__, "cards.sh"), root=True)
 
 
@@ -167,6 +166,6 @@ JUPYTER_RULES = (
 )
 
 
-COMMANDS = ("sshd",)  #: command names that keep their lower case at the start of a sentence
+COMMANDS = ("sshd",)  #: command names that stay lowercase at the start of a sentence
 
 FAILURES = (*JUPYTER_RULES, *SPACE_RULES)

@@ -15,7 +15,7 @@ from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.images import image_for
 
 LAYER = "workspaces"
-LABEL = "hostwright.proof"  #: label that marks the containers of proofs
+LABEL = "hostwright.proof"  #: label of containers of proofs
 _NAMED = re.compile(r"(^|/)tensorflow[:@]")
 _TAG = re.compile(r"(?:.*/)?tensorflow:([0-9]+\.[0-9]+\.[0-9]+)(?:-[^/]*)?")
 
@@ -23,9 +23,9 @@ _TAG = re.compile(r"(?:.*/)?tensorflow:([0-9]+\.[0-9]+\.[0-9]+)(?:-[^/]*)?")
 def proofs(variables: Workspaces, ctx: RoleContext) -> tuple[Proof, ...]:
     """Return TensorFlow's proofs, which run in a container.
 
-    If workspaces use the image, it is already on the host, and the short proofs have the level ``quick``.
+    The short proofs have the level ``quick`` if workspaces use the image, which is then on the host.
     """
-    # without ssh workspaces, whose image is built on the host and whose base image may be missing there
+    # an ssh workspace's base image may be missing on the host
     entries = (entry for _, entry in sorted(variables.containers.items()) if entry.kind != "ssh")
     usual = image_for(ctx.stack)
     images = Counter(image for entry in entries if _NAMED.search(image := entry.image or usual))
@@ -39,9 +39,7 @@ def proofs(variables: Workspaces, ctx: RoleContext) -> tuple[Proof, ...]:
 
 
 def _judge(image: str, ctx: RoleContext) -> TensorflowJudge:
-    """Return the versions to expect from the image's tag. CUDA is checked only if the TensorFlow version is the
-    stack's.
-    """
+    """Return the versions to expect from the image's tag. CUDA is checked only for the stack's TensorFlow version."""
     tag = _TAG.fullmatch(image)
     version = tag[1] if tag else ""
     stacks, cuda = ctx.find(TensorflowSection), ctx.find(CudaSection)

@@ -1,4 +1,4 @@
-"""Access to containers: closed to other hosts, and withdrawn from users who left, whose work may still run."""
+"""Network access to containers: closed to other hosts, and withdrawn from users who left."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.standard.roles.workspaces.states.undeclared import failing
 
 CLOSED = "/usr/local/lib/hostwright/workspace-networks"  #: program that closes users' networks to other hosts
 RULES_SH = sh_file(__file__, "sh/network/rules.sh")
-#: prints the missing rules of the host's firewall; prints nothing on a host without iptables
+#: prints missing firewall rules; nothing without iptables
 KEPT = Probe(RULES_SH + sh_file(__file__, "sh/network/kept.sh"), root=True)
 _SET = Probe(f'{RULES_SH}for bridge in $bridges; do ! rule -C "$bridge" 2>/dev/null || echo "$bridge"; done', root=True)
 OTHERS, KEPT_OUT = "other hosts", "kept from people's containers"
@@ -22,8 +22,7 @@ CUT_OFF = "cut off: open connections end, processes go on until the workspace is
 class NetworksClosed(Resource):
     """No other host can open a connection to a user's container, not even by a route to the container's address.
 
-    Docker's start sets the firewall rules, and a flush of the firewall removes them. Hostwright can set the rules again
-    while containers run; open connections continue.
+    Docker's start sets the firewall rules. If a flush removes them, Hostwright sets them again while containers run.
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -66,9 +65,8 @@ class NetworksOpen(Resource):
 class AccessWithdrawn(Resource):
     """The containers of these users have no network, so that their connections and ports are closed.
 
-    Running processes continue until ``Undeclared`` removes the container, so that this state is never refused. The
-    containers of other users, even of undeclared workspaces, keep their networks: a missing name may be a mistake, but
-    ``left: true`` is intentional.
+    Running processes continue until ``Undeclared`` removes the container. Only ``left: true`` withdraws access, because
+    a missing name may be a mistake.
     """
 
     people: tuple[str, ...]
@@ -92,4 +90,4 @@ class AccessWithdrawn(Resource):
         return Change(what, have, CUT_OFF, (Step(script, timeout_s=900),), alone=True)
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # the containers are removed, so that no network needs to be restored
+        return ()

@@ -13,34 +13,32 @@ from hostwright.standard.roles.workspaces.declared.forms import HOME, is_below
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
 RUN = "/run/hostwright"  #: directory in the container for root's read-only files
-#: kind → port of its program in the container
+#: kind of workspace → port of its program in the container
 INSIDE = {"jupyter": 8888, "tensorboard": 6006, "ssh": 2222, "batch": 0, "serving": 8501}
-WITH_SHELLS = ("jupyter", "batch")  #: workspace kinds whose users open shells in the container
+WITH_SHELLS = ("jupyter", "batch")  #: workspace kinds with shells
 _LOGS = ("--log-driver", "json-file", "--log-opt", "max-size=10m", "--log-opt", "max-file=3")
-MODELS = "/models"  #: directory in a model server's container with its configuration and the versions of its model
+MODELS = "/models"  #: directory in a model server's container for its configuration and models
 _CONFIG = f"{MODELS}/models.config"
-#: options of TensorFlow Serving. A version that does not load fails at once, instead of after five tries in five
-#: minutes, and the other versions continue. Labels are permitted for versions that are not loaded yet, because no
-#: version is loaded at the server's start.
+#: Options of TensorFlow Serving. A version that does not load fails at once, and other versions continue. At the
+#: server's start no version is loaded, so labels for such versions are permitted.
 _MODEL_SERVER = (
     "tensorflow_model_server", "--rest_api_port=8501", f"--model_config_file={_CONFIG}",
     "--model_config_file_poll_wait_seconds=1", "--file_system_poll_wait_seconds=1", "--max_num_load_retries=0",
     "--num_load_threads=1", "--num_unload_threads=1", "--allow_version_labels_for_unavailable_models=true",
 )  # fmt: skip
-#: options that make the init process signal its whole process group. A shell exits at once on a signal, and its
-#: container with it, before its child programs have saved their state. So the wrapper waits for these programs, up to
-#: Docker's timeout.
+#: The init process signals its whole process group, and the wrapper waits for child programs. Otherwise a shell's end
+#: would end the container before these programs have saved their state.
 _TOGETHER = ("--env", "TINI_KILL_PROCESS_GROUP=1")
 _AWAITED = (
-    "exec 2>&1; "  # one stream, because Docker does not keep the order between two streams
+    "exec 2>&1; "  # Docker does not keep the order between two streams
     'unset TINI_KILL_PROCESS_GROUP; trap ended=yes TERM; "$@"; status=$?; '
     '[ -z "${ended:-}" ] || while kill -0 -1 2>/dev/null; do sleep 0.2; done; exit "$status"'
 )
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _PROGRAM = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9_.+-]*")  #: pattern of a program name that ``env`` searches on PATH
-STOP_S = 20  #: seconds between the stop signal and the kill signal to a container
-#: Shell code that sets SHELL to a shell in the image. Without SHELL, which only a login sets, Jupyter's terminals run
-#: sh. With a SHELL that the image lacks, no terminal starts.
+STOP_S = 20  #: seconds from the stop signal to the kill signal for a container
+#: Shell code that sets SHELL to a shell in the image. If SHELL is unset, Jupyter's terminals run sh; if its shell is
+#: missing, they do not start.
 _SHELL = (
     'for shell in "${SHELL:-bash}" bash sh; do shell=$(command -v "$shell") && [ -x "$shell" ] && break; done; '
     'export SHELL="$shell"; '
@@ -49,22 +47,21 @@ _JUPYTER = (
     f"{_SHELL}if command -v jupyter-lab >/dev/null; then exec jupyter lab --config={RUN}/jupyter_config.py; fi; "
     f"exec jupyter notebook --config={RUN}/jupyter_config.py"
 )
-#: Command that disables TensorBoard's fast loader, a separate program since 2.5. The fast loader does not detect
-#: replaced files and is not restarted after a kill. An older TensorBoard refuses the option with status 2, and then
-#: runs without it.
+#: Command that disables TensorBoard's fast loader, which misses replaced files. TensorBoard before 2.5 refuses the
+#: option with status 2, and then runs without it.
 _BOARD = '"$0" "$@" --detect_file_replacement=true; status=$?; [ "$status" -ne 2 ] || exec "$0" "$@"; exit "$status"'
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Values of a workspace that only its host can determine: the user's IDs, the GPUs' UUIDs and the image's ID."""
+    """Values of a workspace that depend on its host: user IDs, GPU UUIDs and image ID."""
 
     uid: int
     gid: int
     uuids: tuple[str, ...]
     image: str
-    reference: str  #: name of the workspace's image
-    definition: str  #: digest of the workspace's definition
+    reference: str
+    definition: str
 
 
 def network_of(user: str) -> str:
@@ -73,7 +70,7 @@ def network_of(user: str) -> str:
 
 
 def bridge_of(user: str) -> str:
-    """Return the bridge of a user's network. The firewall rules contain this name (``sh/network/closed.sh``)."""
+    """Return the bridge of a user's network, whose name is also in the firewall rules (``sh/network/closed.sh``)."""
     return f"hww-{hashlib.sha256(user.encode()).hexdigest()[:10]}"
 
 
@@ -87,7 +84,7 @@ def docker_arguments(space: Workspace, placed: Placed) -> tuple[str, ...]:
         *_network(space),
         *_mounts(space),
         *_LOGS,
-        # Jupyter does not reap orphaned processes, but ``--init`` does; sshd reaps them itself
+        # for Jupyter, which does not reap orphaned processes; sshd does
         *(() if space.entry.kind == "ssh" else ("--init",)),
         "--stop-timeout", str(STOP_S),
         "--restart", "no" if space.entry.kind == "batch" else "unless-stopped",
@@ -123,10 +120,8 @@ def _limits(space: Workspace) -> Iterator[str]:
 
 
 def _rights(space: Workspace, placed: Placed) -> Iterator[str]:
-    """Yield the options that run the container with the user's IDs and without any capability.
-
-    No process in a container runs as root: users can change files, environment and links in the container, and these
-    must not reach root's files on the host.
+    """Yield the options that run the container with the user's IDs and without any capability. A root process could
+    reach root's files on the host through the user's links.
     """
     yield from ("--security-opt", "no-new-privileges", "--cap-drop", "ALL", "--user", f"{placed.uid}:{placed.gid}")
     for group in space.user.groups:
@@ -160,7 +155,7 @@ def _mounts(space: Workspace) -> Iterator[str]:
 
 
 def state_files(space: Workspace) -> tuple[tuple[str, str], ...]:
-    """Return root's files that are mounted into the container, each with its path in the container."""
+    """Return root's files for the container, each with its path in the container."""
     own = {
         "jupyter": (("token", f"{RUN}/token"), ("jupyter_config.py", f"{RUN}/jupyter_config.py")),
         "batch": (("script", f"{RUN}/script"),) if space.entry.script else (),
@@ -177,11 +172,11 @@ def _mount(source: str, target: str, *, readonly: bool = False) -> tuple[str, st
 def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
     """Return the last arguments: environment, image and command."""
     name = space.owner
-    # without a dot in the host name, git finds no email address; the user's git configuration overrides this variable
+    # git finds no email address in a host name without a dot; the user's configuration overrides this variable
     own = {"HOME": HOME, "USER": name, "LOGNAME": name, "EMAIL": f"{name}@{space.name}"}
     environment = tuple(word for variable, value in own.items() for word in ("--env", f"{variable}={value}"))
     environment += ("--workdir", HOME)
-    if space.entry.kind == "jupyter":  # Jupyter must start even on a full disk, so that the user can free space
+    if space.entry.kind == "jupyter":  # Jupyter must start on a full disk, so that the user can free space
         environment += ("--env", "JUPYTER_RUNTIME_DIR=/tmp/jupyter")
     more = (word for name, value in space.entry.variables.items() for word in ("--env", f"{name}={value}"))
     program, *words = command = _command(space)
@@ -202,16 +197,16 @@ def _is_shell(entry: WorkspaceEntry) -> bool:
 
 
 def interpreter_of(entry: WorkspaceEntry) -> str:
-    """Return the interpreter in a script's first line, a path or a name for ``PATH``, if the image must contain it.
+    """Return the interpreter in a script's first line, if the image must contain it.
 
-    Empty for an interpreter in the user's files or a mount, and for a line that only ``env`` can parse.
+    Empty for an interpreter in the user's files, and for a line that only ``env`` can parse.
 
     >>> interpreter_of(WorkspaceEntry("bob", "batch", script="#!/usr/bin/env python3\\nprint(1)\\n"))
     'python3'
     """
     first = entry.script.partition("\n")[0]
     path, *rest = first[2:].split(None, 1) if first.startswith("#!") and first[2:].strip() else ("",)
-    if posixpath.basename(path) == "env" and rest:  # the rest is one argument for Linux, which ``env -S`` splits
+    if posixpath.basename(path) == "env" and rest:  # Linux passes the rest as one argument, which ``env -S`` splits
         words = rest[0].removeprefix("-S").split() if rest[0].startswith("-S") else [rest[0].strip()]
         path = next((word for word in words if "=" not in word), "")
         return path if _PROGRAM.fullmatch(path) and not re.search(r"[\"'\\$]", rest[0]) else ""

@@ -1,4 +1,4 @@
-"""GPUs of each workspace by UUID, so that moving a GPU to another slot changes no workspace."""
+"""GPUs of each workspace by UUID, so that a GPU's slot does not matter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hostwright.standard.roles.workspaces.declared.promises import not_shared
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.states.facts import SpaceContainer, WorkspaceFacts
 
-#: lists GPUs and MIG devices with their UUIDs. R470's XML report lacks the UUIDs of MIG devices.
+#: lists GPUs and MIG devices with UUIDs, which R470's XML report lacks for MIG devices
 LISTED = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 5 30 nvidia-smi -L")
 _CARD = Pattern(rf"GPU [0-9]{{1,3}}: .{{0,200}}\(UUID: ({CARD})\)")
 _PART = Pattern(rf"MIG .{{1,40}} Device +[0-9]{{1,3}}: \(UUID: ({MIG})\)")
@@ -79,10 +79,9 @@ def give_cards(
     cards: HostCards,
     reserved: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, CardsGiven]:
-    """Assign GPUs to each workspace. Workspaces with a container come first and keep their GPUs; the others follow, by
-    name.
+    """Assign GPUs to each workspace. Workspaces with a container come first and keep their GPUs.
 
-    ``reserved`` maps reserved GPUs, by index or UUID, to the role that assigns them; no workspace gets them.
+    ``reserved`` maps GPUs that no workspace gets, by index or UUID, to the role that reserves them.
     """
     kept_back = {card_of(gpu, cards.uuids): role for gpu, role in reserved.items()}
     given: dict[str, CardsGiven] = {}
@@ -126,7 +125,7 @@ def _missing(space: Workspace, gpu: str, had: str, cards: HostCards) -> str:
 
 
 def _reserved(space: Workspace, uuids: tuple[str, ...], reserved: Mapping[str, str], cards: HostCards) -> str:
-    """Return the refusal if another role of the host reserves a GPU of the workspace, or the GPU of its MIG device."""
+    """Return the refusal if another role reserves the workspace's GPU, or the GPU of its MIG device; else empty."""
     both = clash(uuids, tuple(reserved), cards.parts)
     if both is None:
         return ""
@@ -145,9 +144,7 @@ def _taken(
     spaces: Mapping[str, Workspace],
     cards: HostCards,
 ) -> str:
-    """Return the refusal if the workspace has a GPU twice, or has a GPU of another workspace, even if that GPU moved to
-    another slot.
-    """
+    """Return the refusal if the workspace has a GPU twice, or a GPU of another workspace; else empty."""
     wants = f"workspace {space.name} wants GPU {', '.join(space.entry.gpus)}"
     own = next((both for n, uuid in enumerate(uuids) if (both := clash((uuid,), uuids[:n], cards.parts))), None)
     if own is not None:
@@ -163,5 +160,5 @@ def _taken(
 
 
 def _kin(both: tuple[str, str], cards: HostCards) -> str:
-    """Return how the second GPU relates to the first: a MIG device of the first, or the GPU that contains the first."""
+    """Return how two GPUs are related: which one is a MIG device of the other."""
     return f"a MIG device on {both[0]}" if both[1] in cards.parts else f"the GPU of {both[0]}"

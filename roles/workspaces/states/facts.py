@@ -1,4 +1,4 @@
-"""State of workspaces on a host: containers, images, networks and used ports, read with one probe."""
+"""State of workspaces on a host: containers, images, networks and used ports, from one probe."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from hostwright.standard.roles.container.running import CHILDREN_SH, processes
 from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE
 
-LABEL = "hostwright.workspace"  #: container label with the name of the container's workspace
-PREFIX = "workspace-"  #: prefix of the names of workspaces' containers
+LABEL = "hostwright.workspace"  #: container label with the workspace's name
+PREFIX = "workspace-"  #: prefix of workspaces' container names
 NEW, OLD = ".new", ".old"  #: suffixes of container names during a replacement
 
-#: field of ``SpaceContainer`` → its path in the output of ``docker inspect``, for fields that are not labels
+#: field of ``SpaceContainer`` → its path in the output of ``docker inspect``
 _FIELDS = {
     "name": ".Name", "id": ".Id", "image": ".Image", "state": ".State.Status", "pid": ".State.Pid",
     "code": ".State.ExitCode", "killed": ".State.OOMKilled", "error": ".State.Error", "ended": ".State.FinishedAt",
     "restarts": ".RestartCount", "started": ".State.StartedAt",
 }  # fmt: skip
 _LABELS = ("workspace", "user", "kind", "definition", "asked", "gpus", "share", "port", "reference")
-#: Docker's errors for a failed container runtime, also at each later start of the same container
+#: Docker's errors after a failed container runtime, which return at each start of the container
 _HALF_STARTED = ("id already in use", "runtime create failed", "failed to create shim", "failed to create task")
 _FORMAT = ",".join(
     [f'"{name}":{{{{json {place}}}}}' for name, place in _FIELDS.items()]
     + [f'"{name}":{{{{json (index .Config.Labels "hostwright.{name}")}}}}' for name in _LABELS]
-    # only the names of networks, because Docker's data for each network has half a kilobyte
+    # names only: Docker's data for a network has half a kilobyte
     + ['"networks":"{{range $name, $end := .NetworkSettings.Networks}}{{$name}} {{end}}"']
 )
 
@@ -48,8 +48,8 @@ class SpaceContainer:
 
     name: str
     id: str
-    image: str  #: ID of the container's image (``sha256:…``), also if the image's names point to a newer image
-    state: str  #: Docker's state: ``running``, ``exited``, ``created``, …
+    image: str
+    state: str
     pid: int
     code: int
     killed: bool  #: whether the kernel killed a process for lack of memory
@@ -58,17 +58,17 @@ class SpaceContainer:
     workspace: str
     user: str
     kind: str
-    definition: str  #: digest of the workspace's definition when the container was created
-    asked: str  #: GPUs in the inventory when the container was created
+    definition: str  #: digest of the workspace's definition at the container's creation
+    asked: str  #: GPUs in the inventory at the container's creation
     gpus: str  #: UUIDs of the container's GPUs
     share: str
     port: str
-    reference: str  #: image in the inventory when the container was created
-    networks: str  #: names of the container's networks, also while it is stopped
-    restarts: int = 0  #: number of restarts by Docker since the container was last started by hand
+    reference: str  #: image in the inventory at the container's creation
+    networks: str  #: names of the container's networks
+    restarts: int = 0  #: number of restarts by Docker since the last manual start
     started: str = ""  #: time of the container's last start, UTC (RFC 3339)
-    children: int = 0  #: number of child processes of the container's first process
-    #: driver version of the libraries that Docker mounted when the container started; empty: no such libraries
+    children: int = 0  #: number of child processes of the first process
+    #: driver version of the libraries that Docker mounted at the container's start; empty: none
     libraries: str = ""
 
     @property
@@ -78,26 +78,22 @@ class SpaceContainer:
 
     @property
     def kept_up(self) -> bool:
-        """Whether the container runs, or Docker is restarting it, so that it may use its port."""
+        """Whether the container may use its port, because it runs or Docker is restarting it."""
         return self.state in ("running", "restarting")
 
     @property
     def connected(self) -> bool:
-        """Whether the container is on a network or joins one at its start. Nobody can connect to a container without a
-        network.
-        """
+        """Whether the container is on a network or joins one at its start."""
         return self.networks.split() not in ([], ["none"])
 
     @property
     def over(self) -> bool:
-        """Whether this is a batch run that has ended. Ended runs are never started again."""
+        """Whether this is an ended batch run, which is never started again."""
         return self.kind == "batch" and self.state in ("exited", "dead")
 
     @property
     def half_started(self) -> bool:
-        """Whether the container runtime failed at the container's start. Docker then reports the container's ID as in
-        use at each further start.
-        """
+        """Whether the container runtime failed at the container's start. Docker then refuses each further start."""
         never = self.state == "created" or (self.state == "exited" and self.kind != "batch")
         return never and any(sign in self.error for sign in _HALF_STARTED)
 
@@ -108,7 +104,7 @@ class SpaceContainer:
 
     @property
     def at_work(self) -> str:
-        """Description of the work that would end with the container; empty if nobody works in it."""
+        """Description of the work that would end with the container; else empty."""
         if not self.running or self.kind in UNATTENDED or (self.kind != "batch" and not self.children):
             return ""
         what = "a batch run" if self.kind == "batch" else processes(self.children)
@@ -119,7 +115,7 @@ _KIND = TypeAdapter(SpaceContainer)
 
 
 def trouble_with(docker: str) -> str:
-    """Return the error for a Docker that is ``absent`` or ``silent``; empty if Docker answered."""
+    """Return the error for a Docker that is ``absent`` or ``silent``; else empty."""
     if docker == "silent":
         return "Docker does not answer: check systemctl status docker and journalctl -u docker on the host"
     return "Docker is not installed" if docker else ""
@@ -129,23 +125,23 @@ def trouble_with(docker: str) -> str:
 class WorkspaceFacts:
     """Parsed output of ``WORKSPACES_PROBE``."""
 
-    docker: str = ""  #: ``absent`` or ``silent`` (not responding); empty if Docker answered
+    docker: str = ""  #: ``absent`` or ``silent`` (not responding); empty if Docker responded
     containers: tuple[SpaceContainer, ...] = ()
     images: dict[str, str] = field(default_factory=dict)  #: image name → image ID
     networks: tuple[str, ...] = ()
-    driver: str = ""  #: version of the driver's kernel module and libraries; empty if the two versions differ
-    lately: str = ""  #: time some seconds before the probe, by the host's clock, UTC (RFC 3339)
-    queued: frozenset[str] = frozenset()  #: names of the batch workspaces that are queued or running
-    #: batch workspace → why it waits, or why Docker did not start it
+    driver: str = ""  #: version of the driver's kernel module and libraries; empty if they differ
+    lately: str = ""  #: time some seconds before the probe by the host's clock, UTC (RFC 3339)
+    queued: frozenset[str] = frozenset()  #: names of queued or running batch workspaces
+    #: batch workspace → reason why it waits or did not start
     waits: dict[str, str] = field(default_factory=dict)
-    ports: frozenset[int] = frozenset()  #: ports of the host that any program uses
+    ports: frozenset[int] = frozenset()
     definitions: dict[str, dict[str, Any]] = field(
         default_factory=dict
     )  #: workspace → root's definition; empty if missing
 
     @property
     def trouble(self) -> str:
-        """Error of Docker; empty if Docker answered."""
+        """Error text if Docker did not respond; else empty."""
         return trouble_with(self.docker)
 
     def image(self, name: str) -> str:
@@ -153,25 +149,21 @@ class WorkspaceFacts:
         return self.images.get(read_image_name(name).shown, "")
 
     def unsteady(self, held: SpaceContainer) -> bool:
-        """Return whether Docker restarted the container a moment ago. Its program may then soon end, as before the
-        restart.
-        """
+        """Return whether Docker restarted the container a moment ago, so that its program may soon end again."""
         return held.running and held.restarts > 0 and bool(self.lately) and held.started >= self.lately
 
     def outdated(self, held: SpaceContainer) -> bool:
-        """Return whether a container runs with the libraries of another driver version, so that its programs cannot use
-        GPUs.
-        """
+        """Return whether a container has the libraries of another driver version and cannot use GPUs."""
         return held.running and bool(self.driver and held.libraries) and held.libraries != self.driver
 
     def container(self, workspace: str, end: str = "") -> SpaceContainer | None:
-        """Return the container of a workspace. ``end`` is a suffix of the container's name, such as ``OLD``."""
+        """Return the container of a workspace. ``end`` is a suffix of its name, such as ``OLD``."""
         name = f"/{PREFIX}{workspace}{end}"
         return next((held for held in self.containers if held.name == name and held.workspace == workspace), None)
 
 
 def read_workspaces(facts: Facts) -> WorkspaceFacts:
-    """Parse the output of ``WORKSPACES_PROBE``. Truncated output counts as Docker not responding."""
+    """Parse the output of ``WORKSPACES_PROBE``. Truncated output counts as a silent Docker."""
     answer = facts[WORKSPACES_PROBE]
     lines = [line.partition(" ")[::2] for line in answer.text.splitlines()]
     complete = answer.ok and not answer.truncated and lines[-1:] == [("end", "")]

@@ -1,4 +1,4 @@
-"""Images built on the host from another image, currently those of ssh workspaces."""
+"""Images that hosts build from another image, for ssh workspaces."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from hostwright.standard.roles.workspaces.states.undeclared import BUILT
 
 
 def tag_of(kind: str, files: tuple[tuple[str, str], ...]) -> str:
-    """Return the image name for these build files. The tag is a hash of their texts."""
+    """Return the image name for these build files, with a hash of their texts as tag."""
     text = "\0".join(part for file in files for part in file)
     return f"{BUILT}{kind}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True, slots=True)
 class ImageBuilt(Resource):
-    """The host has an image built from these files, with the package updates of the date in the files."""
+    """The host has an image built from these files, which set the date of its package updates."""
 
     tag: str
-    base: str  #: base image
-    files: tuple[tuple[str, str], ...]  #: name and text of each build file, including the Dockerfile
+    base: str
+    files: tuple[tuple[str, str], ...]  #: name and text of each file
     pull: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the host may pull the base image
 
     def probes(self) -> tuple[Probe, ...]:
@@ -62,5 +62,4 @@ class ImageBuilt(Resource):
         return Change(what, ABSENT, want, (Step(script, tries=MIRROR_TRIES),), alone=True)
 
     def removal(self) -> tuple[Resource, ...]:
-        # the removal of the workspaces removes the image, because Docker keeps an image that a container uses
         return ()

@@ -1,4 +1,4 @@
-"""Owner IDs of files and processes, from the inventory or the host's account, and the directory for users' files."""
+"""Owner IDs of files and processes, and the directory for users' files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hostwright.roles import sh, short, whole
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
 FIRST = 1000  #: lowest ID of a workspace's owner; lower IDs belong to the system
-#: highest ID of a workspace's owner, as in the inventory. runc starts no container with an ID of 2**31 or more.
+#: highest ID of a workspace's owner; runc refuses IDs from 2**31 on
 LAST = 2**31 - 2
 
 
@@ -58,7 +58,7 @@ def _entry(line: str) -> tuple[str, int | None, int | None]:
     return ("", None, None) if uid is None or gid is None else (parts[0], uid, gid)
 
 
-#: prints the name of one entry in the directory if the directory has entries but no user directory of Hostwright
+#: prints one entry of a directory that has entries but no user directory of Hostwright
 _FOREIGN = (
     "cd -- %s 2>/dev/null || exit 0; "
     '[ -n "$(find . -mindepth 1 -maxdepth 1 -type d -uid 0 -perm 711 -printf 1 -quit)" ] || '
@@ -68,7 +68,7 @@ _FOREIGN = (
 
 @dataclass(frozen=True, slots=True)
 class PeoplesFiles(Resource):
-    """The directory is missing, is empty, or already has users' directories."""
+    """The directory is missing or empty, or has users' directories."""
 
     directory: str
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from hostwright.roles import sh_file
 
 Packages = Mapping[str, str]  #: package name → version
-_INSTALLED = ("ii", "hi")  #: dpkg's abbreviations for an installed package, without and with a hold
+_INSTALLED = ("ii", "hi")  #: dpkg's status abbreviations for an installed package, without and with a hold
 
 
 def packages_script(images: Iterable[str]) -> str:
@@ -16,7 +16,7 @@ def packages_script(images: Iterable[str]) -> str:
 
 
 def read_packages(text: str) -> dict[str, Packages]:
-    """Parse the output: the packages of each image, without images whose query failed.
+    """Parse the output: the packages of each image whose query succeeded.
 
     >>> read_packages("image sha256:1\\nii  tmux 3.1c-1\\nrc  nano 5.4-2\\nimage sha256:2\\nsilent\\nend\\n")
     {'sha256:1': {'tmux': '3.1c-1'}}
@@ -39,7 +39,7 @@ def read_packages(text: str) -> dict[str, Packages]:
 
 
 def differences(before: Packages, after: Packages) -> Iterator[str]:
-    """Yield the differences between two images: a line per changed version, and one for added and for removed packages.
+    """Yield the differences between two images' packages, one per line.
 
     >>> list(differences({"tmux": "1", "git": "1", "nano": "5"}, {"tmux": "2", "git": "1", "vim": "8"}))
     ['tmux  1 → 2', 'new: vim', 'gone: nano']

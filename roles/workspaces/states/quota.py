@@ -10,22 +10,22 @@ from hostwright.resources import NO_IDENTITY, Change, Deferred, Facts, Planned, 
 from hostwright.roles import sh_file, whole
 
 WHAT = "disk quotas"
-#: first project number, and how many numbers the range has. Other programs count from 1 (Docker on xfs, /etc/projid).
+#: first project number, and size of the range; other programs count from 1 (Docker on xfs, /etc/projid)
 _FIRST, _MANY = 2**24, 2**30
 
 
 def project_of(directory: str) -> int:
-    """Return the number of a directory's project, derived from its path."""
+    """Return a directory's project number, derived from its path."""
     return _FIRST + int.from_bytes(hashlib.sha256(directory.encode()).digest()[:8], "big") % _MANY
 
 
 @dataclass(frozen=True, slots=True)
 class DiskQuotas(Resource):
-    """Project quotas limit the files of these workspaces to a number of KiB; other workspaces have no limit."""
+    """Project quotas limit the files of these workspaces to a number of KiB."""
 
-    directory: str  #: directory with all users' files
-    limits: tuple[tuple[str, int], ...] = ()  #: directory of each workspace with a limit, and the limit in KiB
-    others: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: directories of workspaces without a limit
+    directory: str
+    limits: tuple[tuple[str, int], ...] = ()  #: directory, and its limit in KiB
+    others: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: directories without a limit
 
     @property
     def _probe(self) -> Probe:

@@ -37,10 +37,10 @@ from hostwright.standard.roles.workspaces.states.owner import owner_of, owner_pr
 from hostwright.standard.roles.workspaces.states.undeclared import ENDS_WORK, Undeclared, failing
 
 UNABLE = "not possible"
-_LINE_CHARACTERS = 160  #: maximum number of characters in a line of a definition's diff
-#: seconds to wait for the response of a started program: Jupyter with TensorFlow's image on a busy disk
+_LINE_CHARACTERS = 160  #: maximum number of characters of a line in a definition's diff
+#: seconds to wait for the response of a started program, such as Jupyter on a busy disk
 PATIENCE_S = 120
-#: seconds to wait for the response of a started model server, which first loads gigabytes of models from a busy disk
+#: seconds to wait for the response of a started model server, which first loads gigabytes of models
 LOADING_S = 600
 
 
@@ -54,11 +54,11 @@ class WorkspaceRuns(Resource):
     """The container of a workspace exists as defined, and responds on its port."""
 
     name: str
-    definition: str  #: text of the definition. The container is replaced if it changes.
-    files: tuple[tuple[str, str, str], ...]  #: root's files for the container: name, mode, text
+    definition: str  #: text of the definition, whose change replaces the container
+    files: tuple[tuple[str, str, str], ...]  #: name, mode and text of root's files for the container
     workspace: Workspace = field(metadata=NO_IDENTITY)
     siblings: tuple[Workspace, ...] = field(metadata=NO_IDENTITY)  #: all workspaces of the host
-    built: str = ""  #: name of the image built on the host for the workspace; empty: the inventory's image is used
+    built: str = ""  #: name of an image built on the host; empty: the inventory's image
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a change may end a user's work
     #: GPUs that other roles of the host reserve, each with the role's name
     reserved: tuple[tuple[str, str], ...] = field(default=(), metadata=NO_IDENTITY)
@@ -97,8 +97,6 @@ class WorkspaceRuns(Resource):
     def _kept(self, found: WorkspaceFacts, held: SpaceContainer) -> Planned | None:
         """Return the change for a container that matches its definition: start it, connect its network, or remove the
         container that it replaced.
-
-        A container that ``AccessWithdrawn`` disconnected is connected to its network again. Its processes continue.
         """
         off = not held.over and network_of(self.workspace.owner) not in held.networks.split()
         back, note = (self._network() + self._connect(), ", off its network") if off else ("", "")
@@ -122,7 +120,7 @@ class WorkspaceRuns(Resource):
         return None
 
     def _change(self, have: str, want: str, script: str, diff: str = "") -> Change:
-        """Return a change. If it fails, the changes of other workspaces continue."""
+        """Return a change. Its failure does not end the changes of other workspaces."""
         return Change(self.what, have, want, (_step(failing(self.what) + script),), diff=diff, alone=True)
 
     def _placed(self, found: WorkspaceFacts, held: SpaceContainer | None, facts: Facts) -> Placed | Planned:
@@ -157,7 +155,7 @@ class WorkspaceRuns(Resource):
         return Placed(*owner, uuids, image, self._reference, digest(self.definition))
 
     def _keeper(self, found: WorkspaceFacts, uuids: tuple[str, ...]) -> str:
-        """Return the refusal if a user still works in an undeclared workspace that has a GPU of this workspace."""
+        """Return the refusal if somebody works in an undeclared workspace with a GPU of this workspace; else empty."""
         declared = {space.name for space in self.siblings}
         for held in found.containers:
             if held.workspace not in declared and held.at_work and not self.force and set(held.uuids) & set(uuids):
@@ -188,9 +186,7 @@ class WorkspaceRuns(Resource):
         return self._change(have, self._want(), script, diff)
 
     def _gone(self, found: WorkspaceFacts) -> Iterator[str]:
-        """Yield a warning if the container is missing although root has the workspace's definition: somebody removed
-        the container, or Docker's storage changed.
-        """
+        """Yield a warning if the container is missing although root has the workspace's definition."""
         if found.definitions.get(self.name):
             yield (
                 f"workspace {self.name} existed on this host before, but its container is missing: it was removed, or"
@@ -199,9 +195,7 @@ class WorkspaceRuns(Resource):
             )
 
     def _new_key(self, found: WorkspaceFacts) -> Iterator[str]:
-        """Yield a warning for a new SSH host key. A box keeps its key as long as root's files and the box's user are
-        unchanged.
-        """
+        """Yield a warning for a new SSH host key. A box keeps its key while root's files and its user are unchanged."""
         before = found.definitions.get(self.name, {})
         if self.workspace.entry.kind == "ssh" and before.get("user") != self.workspace.owner:
             yield (
@@ -246,9 +240,7 @@ class WorkspaceRuns(Resource):
         return f"{entry.kind} of {entry.user} with {gpus}, {port}{entry.image}"
 
     def _taken(self, found: WorkspaceFacts) -> Refusal | None:
-        """Return the refusal if another program listens on the port. A container may keep the port until it is
-        replaced.
-        """
+        """Return the refusal if another program listens on the port."""
         port = self.workspace.port
         holding = (held for held in found.containers if held.kept_up and held.connected and held.port == str(port))
         holder = next(holding, None)
@@ -272,7 +264,7 @@ class WorkspaceRuns(Resource):
         return (held.at_work,) if held is not None and held.at_work else ()
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
-        """Return warnings about limits, and a note if the image's tag no longer points to the container's image."""
+        """Return warnings about limits, and a note if the image's tag moved to another image."""
         cautions = self.workspace.entry.cautions(self.name)
         found = read_workspaces(facts)
         held = found.container(self.name)
@@ -290,8 +282,8 @@ class WorkspaceRuns(Resource):
 
 
 def image_of(reference: str, found: WorkspaceFacts, held: SpaceContainer | None) -> str:
-    """Return the ID of the image for a workspace's container; empty if the image is missing. An existing container
-    keeps its image if the tag moves.
+    """Return the ID of the image for a workspace's container; empty if the image is missing. A container keeps its
+    image if the tag moves.
     """
     if held is not None and held.reference == reference and held.image in found.images:
         return held.image
@@ -319,7 +311,7 @@ def _difference(before: object, runs: WorkspaceRuns) -> str:
 
 
 def _bounded(line: str) -> str:
-    """Shorten a long line, such as a script's. The line's digest is added, so that any change is visible."""
+    """Shorten a long line. Its digest is added, so that any change is visible."""
     if len(line) <= _LINE_CHARACTERS:
         return line
     return f"{line[:_LINE_CHARACTERS]}… ({len(line):,} characters, SHA-256 {digest(line)})"

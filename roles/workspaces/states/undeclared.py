@@ -10,9 +10,9 @@ from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, WorkspaceFacts, read_workspaces
 
-#: effect on users in the plan of a change with ``force``. Without ``force``, such a change is refused.
+#: the plan's text for a change with ``force``
 ENDS_WORK = "ends workspaces in which somebody works"
-BUILT = "hostwright/workspace-"  #: name prefix of images built on the host
+BUILT = "hostwright/workspace-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Undeclared(Resource):
     networks: tuple[str, ...] = ()
     images: tuple[str, ...] = ()  #: images built on the host that its workspaces need
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a change may end a user's work
-    removes: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the plan removes the whole role
+    removes: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the plan removes the role
 
     def probes(self) -> tuple[Probe, ...]:
         return (WORKSPACES_PROBE,)
@@ -34,7 +34,7 @@ class Undeclared(Resource):
         gone = [name for name in gone if name not in self.names]
         networks = [name for name in found.networks if name not in self.networks]
         built = sorted(name for name in found.images if name.startswith(BUILT) and "@" not in name)
-        # images of containers that are still to be replaced
+        # images of containers that will be replaced
         used = {held.image for held in found.containers if held.workspace in self.names}
         images = [name for name in built if name not in self.images and found.images[name] not in used]
         left = [*(_whose(found, name) for name in gone), *networks, *images]
@@ -57,7 +57,7 @@ class Undeclared(Resource):
             "undeclared workspaces", have, f"absent; people's files stay{_where(found, gone)}",
             (Step(script, timeout_s=900),),
             warnings=_warnings(found, gone), disturbs=ENDS_WORK if working else "",
-            alone=not gone,  # true if a workspace remains, because its GPUs and ports are not free for other workspaces
+            alone=not gone,  # true if a remaining workspace keeps its GPUs and ports
         )  # fmt: skip
 
     def users(self, facts: Facts) -> tuple[str, ...]:
@@ -75,14 +75,14 @@ def failing(what: str) -> str:
 
 
 def _whose(found: WorkspaceFacts, name: str) -> str:
-    """Return a workspace's name with its user. If the container is missing, the user comes from root's definition."""
+    """Return a workspace's name with its user, from the container or root's definition."""
     held = found.container(name)
     user = held.user if held is not None else found.definitions.get(name, {}).get("user")
     return f"workspace {name} of {user}" if isinstance(user, str) and user else f"workspace {name}"
 
 
 def _where(found: WorkspaceFacts, gone: list[str]) -> str:
-    """Return the directories with the files of removed workspaces, from root's definitions."""
+    """Return the directories with the files of removed workspaces."""
     folders = [found.definitions.get(name, {}).get("directory") for name in gone]
     named = [folder for folder in folders if isinstance(folder, str) and folder]
     return f" in {', '.join(named)}" if named else " where they are"

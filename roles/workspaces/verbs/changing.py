@@ -30,14 +30,14 @@ from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key
 from hostwright.standard.roles.workspaces.verbs.queries import one_workspace
 
 DEFAULT_KIND = "jupyter"
-#: task option → inventory field, for options whose field has another name
+#: task option → inventory field with another name
 FIELDS = {option: field for field, option in OPTIONS.items() if option}
-#: maximum number of lines, and of characters in a line, when written lines are shown: a script may have a megabyte
+#: maximum number of lines, and of characters in a line, of printed changes
 _SHOWN_LINES, _SHOWN_CHARACTERS = 40, 400
 
 
 def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the file's entry for a task's options: the options that were given, in the notation of the file."""
+    """Return the given options of a task as an entry of the file."""
     entry: dict[str, Any] = {name: value for name, value in options.items() if value not in ("", None, [], False)}
     if "gpus" in entry:
         numbers = [part.strip() for part in entry["gpus"].split(",") if part.strip()]
@@ -56,7 +56,7 @@ def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"{entry['command']!r} is not a valid command line: {error}", "--command") from error
     if "script" in entry:
         try:
-            # bytes, because text mode would convert carriage returns
+            # text mode would convert carriage returns
             entry["script"] = Path(entry["script"]).read_bytes().decode("utf-8")
         except (OSError, UnicodeError) as error:
             raise InputError(f"cannot be read: {error}", entry["script"]) from error
@@ -72,9 +72,7 @@ def changed_entry(
     before: Mapping[str, Any] | None, options: Mapping[str, Any], without: Iterable[str] = ()
 ) -> dict[str, Any]:
     """Return the file's new entry of a workspace: ``before`` with the given ``options``, and without the fields in
-    ``without``.
-
-    Raises ``InputError``.
+    ``without``. Raises ``InputError``.
     """
     taken = [_field(name, options) for name in without]
     entry = {**(before or {}), **entry_of(options)}
@@ -90,7 +88,7 @@ def changed_entry(
 
 
 def _field(name: str, options: Mapping[str, Any]) -> str:
-    """Return the file's field for an option of ``--without``."""
+    """Return the inventory field for an option of ``--without``."""
     option = name.strip().replace("-", "_")
     known = [each for each in options if each not in ("user", "kind")]
     if option not in known:
@@ -126,7 +124,7 @@ def _number(text: str) -> Any:
     try:
         value = float(text)
     except ValueError:
-        return text  # a later check refuses the text and names the field
+        return text  # a later check refuses the text
     return int(value) if value.is_integer() else value
 
 
@@ -140,8 +138,8 @@ def change(
     """Write a workspace's entry to the file, or remove it if ``entry`` is ``None``; then provision the host with the
     role.
 
-    ``entry`` receives the file's entry, or ``None``, and returns the new entry. A removal needs confirmation, unless
-    nothing is provisioned.
+    ``entry`` receives the file's entry, or ``None``, and returns the new entry. A removal needs confirmation if it is
+    provisioned.
     """
     fleet = open_fleet(request)
     hosts = [host.name for host in fleet.select(request.hosts, usable=False)] if request.hosts else []
@@ -219,7 +217,7 @@ def say_what_stays(path: Path, what: str, down: Command | None, again: Command) 
 
 
 def show_written(path: Path, before: str, after: str, *, quiet: bool) -> None:
-    """Print the lines that were removed from and added to the file."""
+    """Print the removed and added lines of the file."""
     out = console.make_console(stderr=quiet)
     lines = list(changed_lines(before, after))
     out.print(Text(printable(f"{path}: {'written' if lines else 'says so already'}")))

@@ -1,4 +1,4 @@
-"""Editor of ``inventory/workspaces.yml`` that keeps people's own lines, comments and order."""
+"""Editor of ``inventory/workspaces.yml`` that keeps other lines, comments and order."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ FILE = "workspaces.yml"
 ROLE = "workspaces"
 VARIABLE = "workspaces_containers"
 REFRESHED = "workspaces_refreshed"
-#: pattern of the file's indentation: the first key that is indented deeper than the previous key, and the first dash
-#: below a key
+#: pattern of the file's indentation: a key and a dash below a key
 _DEEPER = re.compile(r"^( *)[^\s#-][^\n]*:[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*(\1 +)(?=[^\s#-])", re.MULTILINE)
 _DASH = re.compile(r"^( *)[^\s#-][^\n]*:[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*(\1 *)(- +)(?=[^\s#])", re.MULTILINE)
 
 
 def edited(inventory: Path, host_name: str, name: str, entry: Mapping[str, Any] | None) -> tuple[str, str]:
-    """Return the file's text before and after the change of a workspace. ``entry`` is the new entry, or ``None`` to
-    remove the workspace.
+    """Return the file's text before and after the change of a workspace. ``entry`` is the new entry; ``None`` removes
+    it.
 
     Raises ``InputError`` for a missing name, and for a file that cannot be edited.
     """
@@ -101,10 +100,9 @@ def place(inventory: Path) -> Path:
 
 
 def checked(inventory: Path, name: str, text: str) -> Workspaces:
-    """Return the host's variables as they are with this text in the file. Raises ``InputError`` for every mistake in
-    them.
+    """Return the host's variables with this text in the file. Raises ``InputError`` for every mistake in them.
 
-    An error names the line in the current file, or the option for text that the file does not have yet.
+    An error names the line in the current file, or the option for new text.
     """
     with _as_it_will_be(inventory, text) as (hosts, folder):
         if name not in hosts:
@@ -124,8 +122,7 @@ def checked_date(inventory: Path, names: Iterable[str], text: str) -> None:
 def _as_it_will_be(inventory: Path, text: str) -> Iterator[tuple[Mapping[str, Host], Path]]:
     """Yield the inventory's hosts with this text in the file, and the temporary directory from which they were read.
 
-    The temporary copy ensures that no other process reads an invalid file. Error messages have line numbers of the
-    current file.
+    Other processes never read an invalid file.
     """
     real = place(inventory)
     before = real.read_text("utf-8") if real.exists() else ""
@@ -142,8 +139,8 @@ def _as_it_will_be(inventory: Path, text: str) -> Iterator[tuple[Mapping[str, Ho
 
 
 def _elsewhere(host: Host, folder: Path, key: str, what: str) -> None:
-    """Raise ``InputError`` if another file also sets the variable ``key`` of the host, because one file would override
-    the other.
+    """Raise ``InputError`` if another file also sets the host's variable ``key``, because one would override the
+    other.
     """
     for definition in definitions(host, ROLE, key):
         file = definition.origin.file
@@ -154,15 +151,13 @@ def _elsewhere(host: Host, folder: Path, key: str, what: str) -> None:
 
 @contextmanager
 def alone(inventory: Path) -> Iterator[None]:
-    """Lock the file against other editors on this machine. Another editor waits for the lock and then reads the new
-    text.
-    """
+    """Lock the file against other editors on this machine, which wait and then read the new text."""
     try:
         folder = os.open(inventory, os.O_RDONLY)
     except OSError as error:
         raise InputError(f"cannot be opened: {os.strerror(error.errno or 0)}", str(inventory)) from error
     try:
-        with suppress(OSError):  # a filesystem may lack locks; `written` still detects a concurrent change
+        with suppress(OSError):  # a filesystem may lack locks; `written` still detects a change
             fcntl.flock(folder, fcntl.LOCK_EX)
         yield
     finally:
@@ -193,7 +188,7 @@ def changed_lines(before: str, after: str) -> Iterator[str]:
 
 
 def _yaml(text: str) -> YAML:
-    """Return a YAML reader and writer with the file's own indentation, which keeps unchanged lines as they are."""
+    """Return a YAML reader and writer that keeps the file's indentation and unchanged lines."""
     yaml = YAML(typ="rt")
     yaml.preserve_quotes = True
     yaml.width = 4096
@@ -219,7 +214,7 @@ def _spaces(document: Any, name: str, *, make: bool) -> Any:
 
 
 def _found(groups: Any, name: str) -> Iterator[Any]:
-    """Yield the host's variables in each group of the file that names the host."""
+    """Yield the host's variables in each group of the file that has the host."""
     for group in groups.values() if isinstance(groups, dict) else ():
         if not isinstance(group, dict):
             continue
@@ -236,7 +231,7 @@ def _inside(mapping: Any, key: str) -> Any:
 
 
 def _put(spaces: Any, name: str, entry: Mapping[str, Any]) -> None:
-    """Write the entry, and keep the existing notation of unchanged fields."""
+    """Write the entry, and keep the notation of unchanged fields."""
     node = spaces.get(name)
     several_lines = any(isinstance(value, str) and "\n" in value for value in entry.values())
     if not isinstance(node, CommentedMap) or (several_lines and node.fa.flow_style()):
@@ -250,7 +245,7 @@ def _put(spaces: Any, name: str, entry: Mapping[str, Any]) -> None:
 
 
 def _flow(entry: Mapping[str, Any]) -> CommentedMap:
-    """Return a workspace as one line of flow style, or as a block if it has a multi-line script."""
+    """Return a workspace in one line, or as a block if it has a multi-line script."""
     node = CommentedMap({name: _plain(value) for name, value in entry.items()})
     if not any(isinstance(value, str) and "\n" in value for value in entry.values()):
         node.fa.set_flow_style()
@@ -258,7 +253,7 @@ def _flow(entry: Mapping[str, Any]) -> CommentedMap:
 
 
 def _plain(value: Any) -> Any:
-    """Quote a text that YAML parsers could read as something else: ``yes``, ``1:30``, ``1e3``."""
+    """Quote a text that YAML parsers could read as another type: ``yes``, ``1:30``, ``1e3``."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):

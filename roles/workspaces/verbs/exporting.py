@@ -1,4 +1,4 @@
-"""Implementation of ``workspace.export``: a workspace in another system's format, from the inventory alone."""
+"""Implementation of ``workspace.export``: a workspace in another system's format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hostwright.standard.roles.workspaces.verbs.queries import one_workspace
 
 
 def export(request: Request, name: str, form: str, *, nodes: int = 1, storage: str = "50Gi") -> int:
-    """Print the workspace as ``compose``, ``compose-runtime``, ``slurm`` or ``kubernetes``, without a connection to a
+    """Print the workspace as ``compose``, ``compose-runtime``, ``slurm`` or ``kubernetes``, without contacting a
     host.
     """
     forms: dict[str, Callable[[Workspace], str]] = {

@@ -1,4 +1,4 @@
-"""Errors in a text that a task would write, described by the user's options, because no file has the text."""
+"""Errors in a text that a task would write, described by the user's options."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from difflib import SequenceMatcher
 
 from hostwright.roles import InputError, InputErrors
 
-#: inventory field → task option with another name; empty: the field has no option
+#: inventory field → task option with another name; empty: no option
 OPTIONS = {"mounts": "mount", "environment": "env", "versions": "", "live": ""}
 _IN_WORKSPACE = re.compile(r"workspaces\.containers\.([^.:]+)(?:\.([a-z_]+)[^:]*)?: (.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class GivenText:
-    """A text for a file, and the file's current contents."""
+    """A new text for a file, and the file's current contents."""
 
     place: str  #: path of the temporary file with the new text
     text: str
     file: str
-    before: str  #: current text of the file that the task changes
+    before: str  #: current text of the file
 
     def reworded(self, error: InputError) -> InputError:
         """Return the error with a line of the current file, or with the option that produced a new line."""
@@ -38,14 +38,14 @@ class GivenText:
         if (of := _IN_WORKSPACE.match(what)) is None:
             return InputError(what, self.file)
         name, field, wrong = of.groups()
-        # the user did not give the name that the error is about
+        # the user did not give the name in the error
         if not field and re.search(rf"\b{re.escape(name)}['\"]?:", self.before):
             return InputError(f"{name}: {wrong}", self.file)
         option = OPTIONS.get(field, field).replace("_", "-") if field else ""
         return InputError(wrong, f"--{option}" if option else f"--name {name}")
 
     def _lines(self) -> dict[int, int]:
-        """Map line numbers of the given text to line numbers of the file, for the lines that both have."""
+        """Map line numbers of the new text to those of the file, for lines that both have."""
         same = SequenceMatcher(None, self.text.splitlines(), self.before.splitlines(), autojunk=False)
         return {
             block.a + offset + 1: block.b + offset + 1

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 else:
     Row = TypeVar("Row")
 
-_NAMES = 2  #: number of leading columns that identify a row. Their texts always stay in the table.
-_SHORT = 11  #: maximum number of characters in a text that always stays in the table, such as running or tensorboard
+_NAMES = 2  #: number of leading columns that are never shortened
+_SHORT = 11  #: maximum number of characters of a text that is never shortened
 
 
 def show_rows(
@@ -50,8 +50,8 @@ def show_rows(
 ) -> int:
     """Query each host once, and print the rows in columns, or as JSON under ``what``, such as ``workspaces``.
 
-    ``trouble`` returns an error for an incomplete answer of a host. Such a host is listed with its rows and with the
-    error. ``total`` returns a summary line for several rows. The exit status is 1 if a query failed or was incomplete.
+    ``trouble`` returns an error for a host's incomplete answer, which is printed with the host's rows. ``total``
+    returns a summary line. The exit status is 1 if a query failed or was incomplete.
     """
     fleet = open_fleet(request)
     targets = targets_of(fleet, request)
@@ -74,7 +74,7 @@ def show_rows(
             return
         out = console.make_console()
         lines = [*table(rows, columns, out.width if out.is_terminal else None)] if rows else []
-        if not rows and results.values:  # otherwise, the rows of hosts that did not respond are unknown
+        if not rows and results.values:  # otherwise, rows of hosts that did not respond are unknown
             lines = [f"no {what}" + (" on the hosts that answered" if errors_of(results) else "")]
         if len(rows) > 1 and (sentence := total(rows)):
             lines += ["", sentence]
@@ -116,8 +116,7 @@ def table(rows: Sequence[Row], columns: Mapping[str, Callable[[Row], str]], widt
 def _limits(lines: Sequence[Sequence[str]], width: int | None) -> list[int]:
     """Return each column's maximum text length for a table of at most ``width``, if possible.
 
-    The longest texts leave the table in this order: those of the last column, which is least important, then those of
-    the widest remaining column.
+    Long texts leave the table in this order: those of the last column, then those of the widest remaining column.
     """
     lengths = [sorted({len(text) for text in column}) for column in zip(*lines, strict=True)]
     last = len(lengths) - 1

@@ -45,10 +45,10 @@ from hostwright.standard.roles.workspaces.verbs.edit import ROLE
 from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key_lines
 from hostwright.standard.roles.workspaces.verbs.listing import show_rows
 
-WITH_PAGE = ("jupyter", "tensorboard")  #: workspace kinds with a web page. Their workspaces have a token.
+WITH_PAGE = ("jupyter", "tensorboard")  #: workspace kinds with a web page and a token
 COMMANDS = ("ssh ", "ssh-keygen ", "http://", "https://")  #: prefixes of output lines that people copy
 _TOKEN = re.compile("[0-9a-f]{48}")
-RUN_TIMEOUT_S = 600.0  #: seconds for a command that a task runs in a workspace
+RUN_TIMEOUT_S = 600.0  #: time limit in seconds of a command in a workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def show_list(request: Request) -> int:
 
 
 def trouble_of(facts: Facts) -> str:
-    """Return the error if Docker does not respond and the host's workspaces are therefore unknown; else empty."""
+    """Return the error if Docker does not respond; else empty."""
     found = read_workspaces(facts)
     return found.trouble if found.docker == "silent" else ""
 
@@ -129,7 +129,7 @@ def rows_of(host: str, declared: tuple[Workspace, ...], found: WorkspaceFacts) -
 
 def total_of(rows: Sequence[ListedWorkspace]) -> str:
     """Return the number of workspaces and of each state."""
-    # the state ends at a colon or comma; the rest is its reason
+    # a colon or comma precedes the state's reason
     states = Counter(re.split("[:,]", row.state)[0] for row in rows)
     hosts = count(len({row.host for row in rows}), "host")
     words = ", ".join(f"{number} {one_line(state)}" for state, number in states.most_common())
@@ -147,9 +147,8 @@ def declared_of(target: TargetHost) -> tuple[Workspace, ...]:
 
 
 def run_in(request: Request, name: str, script: Callable[[Workspace], str], left: str = NOTHING_CHANGED) -> int:
-    """Run a script about one workspace on its host, print its output, and return its exit status.
-
-    On Ctrl-C, ``left`` is printed: the text about what the interrupted command has changed.
+    """Run a script about one workspace on its host, print its output, and return its exit status. On Ctrl-C, print
+    ``left``.
     """
     target, space = one_workspace(request, name)
     with on_interrupt(left), Connections(ask_password(request)).connect(target) as shell:
@@ -160,7 +159,7 @@ def run_in(request: Request, name: str, script: Callable[[Workspace], str], left
 
 
 def one_workspace(request: Request, name: str) -> tuple[TargetHost, Workspace]:
-    """Return the workspace of this name, and its host. Raises ``InputError`` if no host or several hosts declare it."""
+    """Return the workspace of this name, and its host. Raises ``InputError`` unless exactly one host declares it."""
     fleet = open_fleet(request)
     targets = targets_of(fleet, replace(request, hosts=request.hosts or "all", roles=ROLE))
     pairs = [(target, space) for target in targets for space in declared_of(target)]
@@ -177,8 +176,7 @@ def logs_script(space: Workspace, lines: int) -> str:
     """Return a script that prints the container's last output, how a batch run ended, and any lack of memory."""
     container, ended = f"{PREFIX}{space.name}", ":"
     if space.entry.kind == "batch":
-        # as the owner and not as root, because the owner may have replaced the file by a pipe or by a link to root's
-        # file
+        # as the owner, who may have replaced the file by a pipe or a link to root's file
         read = sh("timeout 10 setpriv $owner --clear-groups -- head -c 65536 -- %s", f"{space.directory}/batch.json")
         why = sh("%s %s why", BATCH, space.name)
         ended = f"{_owner(space, '--reuid=%u --regid=%g')} && {read} 2>/dev/null || :; {why} 2>/dev/null || :"
@@ -193,7 +191,7 @@ LEFT_BY_COMMAND = "interrupted. Changes of the command in the workspace are kept
 def exec_script(space: Workspace, command: str) -> str:
     """Return a script that runs a command line in the container's shell as the workspace's user.
 
-    For an SSH box, the script names the user, because in a box from an earlier version the first process runs as root.
+    For an SSH box, the script names the user, because the first process of an older box runs as root.
     """
     words = sh("%s /bin/sh -c %s", f"{PREFIX}{space.name}", command)
     if space.entry.kind != "ssh":
@@ -241,9 +239,8 @@ def browser_lines(target: TargetHost, space: Workspace, token: str) -> Iterator[
 
 
 def show_url(request: Request, name: str, *, token: bool) -> int:
-    """Run ``workspace.url``. The token is read and printed only on request.
-
-    For a box, the key's fingerprint is added if the host responds.
+    """Run ``workspace.url``. The token is read and printed only on request. For a box, the key's fingerprint is
+    added.
     """
     target, space = one_workspace(request, name)
     secret = ""
@@ -262,7 +259,7 @@ def show_url(request: Request, name: str, *, token: bool) -> int:
         out = console.make_console()
         for line in lines:
             if line.startswith(COMMANDS):
-                print(line)  # without wrapping, because people copy the lines
+                print(line)  # people copy the lines
             else:
                 out.print(Text(line))
     return 0
@@ -271,7 +268,7 @@ def show_url(request: Request, name: str, *, token: bool) -> int:
 def _token(shell: RootShell, space: Workspace) -> str:
     read = sh("head -c 200 -- %s", f"{STATE}/{space.name}/token")
     text = shell.run(read, timeout_s=30, failure="cannot read the token").stdout.decode("utf-8", "replace").strip()
-    if not _TOKEN.fullmatch(text):  # the file may contain anything, because the user can change it
+    if not _TOKEN.fullmatch(text):  # the user can change the file
         raise HostError(
             shell.host, f"the token of {space.name} is not valid; run workspace.down and workspace.up to create another"
         )

@@ -47,15 +47,14 @@ from hostwright.standard.roles.workspaces.verbs.edit import (
 )
 from hostwright.standard.roles.workspaces.verbs.queries import declared_of
 
-LOOK_TIMEOUT_S = 600.0  #: seconds for reading the packages of all images on a host
+LOOK_TIMEOUT_S = 600.0  #: time limit in seconds for reading a host's packages
 _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-([0-9]{1,3}))?")
 
 
 def next_date(today: str, last: str, *, again: bool) -> str:
-    """Return the new date of the images: today. Further runs on the same day keep the date, so that they continue an
-    interrupted run.
+    """Return the new date of the images: today, or today's current date to continue an interrupted run.
 
-    ``again`` returns a new date for another build on the same day.
+    ``again``: return a new date for another build on the same day.
 
     >>> next_date("2026-11-23", "2026-10-01", again=False), next_date("2026-11-23", "2026-11-23-2", again=False)
     ('2026-11-23', '2026-11-23-2')
@@ -78,9 +77,7 @@ class BoxImages:
 
 @dataclass(frozen=True, slots=True)
 class BoxChanges:
-    """Changes of one SSH box's image: the image ID before the rebuild, the current ID, and a line for each changed
-    package.
-    """
+    """Changes of an SSH box's image: the image ID before and after the rebuild, and a line for each changed package."""
 
     host: str
     workspace: str
@@ -151,18 +148,18 @@ def _has_box(target: TargetHost) -> bool:
 
 
 def _others(fleet: Fleet, boxed: list[TargetHost]) -> Iterator[str]:
-    """Yield the hosts with an SSH box that this run does not rebuild although the new date applies to them."""
+    """Yield the other hosts with an SSH box to which the new date applies."""
     chosen = {target.name for target in boxed}
     for host in fleet.inventory.hosts.values():
         if host.name not in chosen:
-            with suppress(InputError, InputErrors):  # the next provisioning reports the errors of an invalid host
+            with suppress(InputError, InputErrors):  # the next provisioning reports the host's errors
                 if _has_box(fleet.target(host)):
                     yield host.name
 
 
 def _looked_at(targets: list[TargetHost], password: Secret | None) -> dict[str, BoxImages]:
-    """Return the images of SSH boxes and their packages, by host. An error of one host is printed and does not end the
-    query of the others.
+    """Return the images of SSH boxes and their packages, by host. A host's error is printed and does not end the
+    query.
     """
     connections = Connections(password)
     by_name = {target.name: target for target in targets}
@@ -198,7 +195,7 @@ def box_changes(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages])
 
 
 def lines(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages]) -> Iterator[str]:
-    """Yield the report's lines: the changed packages in each box's image. Boxes with the same changes are listed
+    """Yield the report's lines: the changed packages of boxes, where boxes with the same changes are listed
     together.
     """
     folded: dict[tuple[str, ...], list[str]] = {}

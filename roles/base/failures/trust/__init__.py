@@ -1,6 +1,4 @@
-"""Signs of why apt does not fetch its lists: expired keys, missing keyrings, a proxy or a repository that does not
-answer.
-"""
+"""Signs of why apt does not fetch its lists, such as expired keys, missing keyrings, or a failing proxy."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ PROXIES = Probe(sh_file(__file__, "proxies.sh"), root=True)
 RELEASES = Probe(sh_file(__file__, "releases.sh"), root=True)
 RENAMED = Probe(sh_file(__file__, "renamed.sh"), root=True)
 
-#: pattern of the keyrings for Debian's and Ubuntu's own repositories, which every role needs
+#: pattern of the keyrings for Debian's and Ubuntu's own repositories
 _OF_DISTRIBUTION = Pattern(r"/usr/share/keyrings/(debian|ubuntu)-archive-[\w-]+\.(gpg|pgp|asc)")
 _DEAD = Pattern(
     r"(?:[Cc]ould not connect to|[Uu]nable to connect to|[Ff]ailed to connect to|[Rr]esolv(?:e|ing)"
@@ -34,8 +32,8 @@ _REFUSED = Pattern(r"\b407 |Invalid response from proxy|HTTP code \d{3} from pro
 class Distrusted(NamedTuple):
     """A repository that apt cannot verify with the keyrings in the repository's source entry; ``line`` is the evidence.
 
-    ``needed``: the stack or the distribution needs the repository. ``ours``: a role of the stack writes its source
-    list. ``expired``: the keyring has keys, and all have expired.
+    ``needed``: the stack or the distribution needs the repository. ``ours``: a role writes its source list.
+    ``expired``: all keys in the keyring have expired.
     """
 
     needed: bool
@@ -54,7 +52,7 @@ def broken(ctx: AuditContext) -> Iterator[Distrusted]:
         for source in parsed(file, [(int(row[2]), row[3]) for row in numbered]):
             paths = [path for path in source.signed_by if path.startswith("/")]
             faults = [_fault(states.get(path, ""), ctx.minute) for path in paths]
-            if faults and all(faults) and len(paths) == len(source.signed_by):  # apt needs only one valid keyring
+            if faults and all(faults) and len(paths) == len(source.signed_by):
                 needed = file in ours or any(_OF_DISTRIBUTION.fullmatch(path) for path in paths)
                 named = ", ".join(f"{path} {fault}" for path, fault in zip(paths, faults, strict=True))
                 expired = all("expired" in fault for fault in faults)
@@ -62,12 +60,11 @@ def broken(ctx: AuditContext) -> Iterator[Distrusted]:
 
 
 def _ours(ctx: AuditContext) -> set[str]:
-    """Return the source lists that the stack's roles write."""
     return {state.path for role in ctx.desired.roles for state in role.resources if isinstance(state, AptSource)}
 
 
 def _fault(state: str, now: datetime) -> str:
-    """Return the fault of a keyring as text; empty if the keyring has no fault, or if its state is unknown."""
+    """Return the fault of a keyring as text; empty without a fault, or if the keyring's state is unknown."""
     if state == "missing":
         return "is missing"
     if state.startswith("unreadable"):
@@ -86,16 +83,12 @@ def key_expired(ctx: AuditContext) -> Iterator[str]:
 
 
 def keyring_unreadable(ctx: AuditContext) -> Iterator[str]:
-    """The distribution's own keyring is missing, or apt's user cannot read it. Keyrings of the stack's roles do not
-    count, because the roles restore them.
-    """
+    """The distribution's own keyring is missing, or apt's user cannot read it."""
     yield from (ring.line for ring in broken(ctx) if ring.needed and not ring.expired and not ring.ours)
 
 
 def own_keyring_unreadable(ctx: AuditContext) -> Iterator[str]:
-    """apt's user cannot read the keyring for a repository of the stack. A missing keyring does not count, because a
-    role restores it.
-    """
+    """apt's user cannot read the keyring for a repository of the stack."""
     for ring in broken(ctx):
         source, _, fault = ring.line.rpartition(": ")
         if ring.ours and not ring.expired and "cannot be read" in fault:
@@ -108,13 +101,11 @@ def foreign_keyring(ctx: AuditContext) -> Iterator[str]:
 
 
 def without_release(ctx: AuditContext) -> Iterator[str]:
-    """apt has no lists for a source, and finds neither an InRelease nor a Release file at the source's address; or the
-    directory of a local repository is missing. apt itself requests the files, only for sources without lists.
-    """
+    """apt has no lists for a source, and finds neither an InRelease nor a Release file there."""
     rows = [line.split("\t") for line in ctx.text(RELEASES).splitlines()]
     ours, unread = _ours(ctx), _unread(ctx)
     for _, place, repository, message in sorted(row for row in rows if len(row) == 4 and row[0] == "missing"):
-        # Left out: the stack's own directories, which its roles restore or drop, and sources that its roles disable.
+        # The stack's own directories are skipped, because its roles restore them.
         file = place.rpartition(":")[0]
         dropped = file in ours and repository.startswith(("file:", "copy:"))
         if not dropped and not any(text in repository and file not in kept for text, kept in unread):
@@ -122,8 +113,8 @@ def without_release(ctx: AuditContext) -> Iterator[str]:
 
 
 def renamed(ctx: AuditContext) -> Iterator[str]:
-    """apt has fetched a Release file and not yet accepted it (directory ``partial``). The file has another origin,
-    label, suite or codename than apt's list of the repository.
+    """apt has fetched a Release file without accepting it (directory ``partial``): the file has another origin, label,
+    suite or codename than apt's earlier list.
     """
     for row in (line.split("\t") for line in ctx.text(RENAMED).splitlines()):
         if len(row) == 5:
@@ -141,8 +132,8 @@ def _unread(ctx: AuditContext) -> list[tuple[str, frozenset[str]]]:
 
 
 def proxy_refuses(ctx: AuditContext) -> Iterator[str]:
-    """apt cannot reach its configured proxy, the proxy requires a login, or the program that selects the proxy
-    (Proxy-Auto-Detect) fails. The check is one request by apt of at most 8 s.
+    """apt cannot reach its proxy, the proxy requires a login, or the program that selects the proxy fails. The check is
+    one request of at most 8 s.
     """
     proxy = finder = ""
     named = set[str]()  # the proxy for http also applies to https

@@ -21,13 +21,12 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 
-#: Directories of root's search path, and single files from which root runs programs or loads libraries.
+#: Directories and files from which root runs programs or loads libraries.
 PLACES = (
     "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/etc", "/etc/environment", "/etc/profile",
     "/etc/ld.so.preload", "/etc/ld.so.conf", "/etc/sudoers", "/opt", "/opt/hostwright", "/var/lib/hostwright",
 )  # fmt: skip
-#: Directories that configure apt, dpkg, DKMS, the loader, kernel modules and systemd. The files directly in these
-#: directories are checked too.
+#: Directories whose files configure apt, dpkg, DKMS, the loader, kernel modules and systemd.
 FOLDERS = (
     "/etc/apt", "/etc/apt/sources.list.d", "/etc/apt/apt.conf.d", "/etc/apt/preferences.d", "/etc/apt/auth.conf.d",
     "/etc/apt/keyrings", "/etc/apt/trusted.gpg.d", "/usr/share/keyrings", "/etc/dpkg", "/etc/dpkg/dpkg.cfg.d",
@@ -40,7 +39,7 @@ WRITABLE = Probe(sh_file(__file__, "writable.sh", places=PLACES, folders=FOLDERS
 
 def writable(ctx: AuditContext) -> Iterator[str]:
     """A file or directory that controls what root runs, loads or trusts is not owned by root, or is writable for
-    others: apt's sources, keyrings, hooks and preferences, or the configuration of modprobe, the loader or systemd.
+    others.
     """
     for line in ctx.text(WRITABLE).split("\n"):
         if line.count("\t") == 3:
@@ -60,13 +59,12 @@ OTHERS_WRITE = FailureRule(
 )
 
 
-#: pattern of a repository in apt's messages
 REPOSITORY = (
     r"(?:repository|GPG error:"
     r"|Failed to fetch) \W{0,2}(?P<repository>https?://[^\s'\"’]{1,200}(?: [a-z][\w/.-]{1,60}\b)?)"
 )
 
-#: Rules for causes precede the rule for "is not signed", which apt adds to each cause.
+#: Causes precede "is not signed", which apt adds to each of them.
 SIGNATURES = (
     FailureRule(
         "keyring-unreadable",

@@ -1,4 +1,4 @@
-"""apt's sources as apt reads them, in both styles (sources.list(5))."""
+"""apt's sources, in both styles (sources.list(5))."""
 
 from __future__ import annotations
 

@@ -16,13 +16,12 @@ from hostwright.standard.roles.driver.states.fabric import FABRIC, Fabric, fabri
 from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.xids.events import slot
 
-#: Prints ``gpu PATH`` for each card in /sys, ``acs ADDRESS`` for each device with ACS source validation, and
-#: ``virtual`` on a virtual machine.
-ACS = Probe(sh_file(__file__, "acs.sh"), root=True)  # as root, because lspci shows ACS bits only to root
-#: Pattern of an H100 (H800) PCIe or NVL, which has more links than its bridges use. A healthy card with all three
-#: bridges reports 6 of 18 links as inactive (Azure/azurehpc-health-checks#162; some drivers list 17).
+#: Prints PCI paths of cards, devices with ACS source validation, and whether the host is virtual.
+ACS = Probe(sh_file(__file__, "acs.sh"), root=True)  # lspci shows ACS bits only to root
+#: Pattern of an H100 (H800) PCIe or NVL. With all three bridges, 6 of its 18 NVLinks are inactive
+#: (Azure/azurehpc-health-checks#162).
 _HOPPER_CARD = Pattern(r"\bH[18]00\b.*\b(?:PCIe|NVL)\b")
-BRIDGED_LINKS = 12  #: number of links that an H100 (H800) PCIe or NVL uses with all three bridges
+BRIDGED_LINKS = 12  #: number of NVLinks in use with all three bridges
 
 _DEVICE = Pattern(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
@@ -35,9 +34,7 @@ def _width(ctx: AuditContext) -> Iterator[str]:
 
 
 def _generation(ctx: AuditContext) -> Iterator[str]:
-    """A busy card (state P0, not idle, with a process) uses an older PCIe generation than card and slot support. Idle
-    cards do so to save power.
-    """
+    """A busy card (state P0, not idle, with a process) uses an older PCIe generation than card and slot support."""
     for gpu in smi(ctx).gpus:
         low = gpu.pcie_generation and gpu.pcie_generation_max and gpu.pcie_generation < gpu.pcie_generation_max
         if low and _works(gpu):
@@ -64,8 +61,8 @@ def _nvlink_down(ctx: AuditContext) -> Iterator[str]:
 
 
 def _nvlink_partial(ctx: AuditContext) -> Iterator[str]:
-    """The host has no NVSwitches, and a card that is not in MIG mode has both active and inactive NVLinks. A card
-    without any active link has no bridge; an H100 PCIe or NVL with all its bridges has 12 of 18 active.
+    """The host has no NVSwitches, and a card that is not in MIG mode has both active and inactive NVLinks. An H100 PCIe
+    or NVL with all its bridges has 12 of 18 active.
     """
     gpus = smi(ctx).gpus
     if any(gpu.links for gpu in gpus) and not _switched(ctx):
@@ -73,9 +70,7 @@ def _nvlink_partial(ctx: AuditContext) -> Iterator[str]:
 
 
 def _usable(gpu: Gpu) -> int:
-    """Return the number of NVLinks that a healthy card of this model uses.
-
-    In MIG mode no program uses the links, and Fabric Manager disables the links of an A100 (its user guide,
+    """Return the number of NVLinks that a healthy card of this model uses; 0 in MIG mode (Fabric Manager's user guide,
     "Interoperability With MIG").
     """
     if gpu.mig:
@@ -93,8 +88,8 @@ def _links(gpu: Gpu) -> str:
 
 
 def _missing(ctx: AuditContext) -> Iterator[str]:
-    """nvidia-smi lists fewer cards than the PCI bus has NVIDIA GPUs. Cards that fell off the bus, that the driver could
-    not start or does not support are not counted.
+    """nvidia-smi lists fewer cards than the PCI bus has NVIDIA GPUs. Lost, failed and unsupported cards do not
+    count.
     """
     bus, cards = len(_gpus_on_bus(ctx)), smi(ctx).gpus
     lost, failed = len(lost_gpus(ctx)), len(_told_by(init_failed, ctx))
@@ -133,7 +128,7 @@ def _none(ctx: AuditContext) -> Iterator[str]:
 
 
 def _driver_wanted(ctx: AuditContext) -> bool:
-    """Return whether a role of the host installs the driver, whatever the role's name is."""
+    """Return whether any role of the host installs the driver."""
     return "driver" in ctx.changes or any("driver" in role.provides for role in ctx.desired.roles)
 
 
@@ -160,7 +155,7 @@ def _fewer_than_before(ctx: AuditContext) -> Iterator[str]:
 
 
 def _gone(ctx: AuditContext) -> Iterator[str]:
-    """Yield the cards that earlier audits found and that are gone now; none if the PCI bus cannot be read."""
+    """Yield the cards that earlier audits found and that are missing now; none if the PCI bus cannot be read."""
     try:
         present = smi(ctx).gpus if _gpus_on_bus(ctx) else ()
     except Unread:
@@ -169,15 +164,15 @@ def _gone(ctx: AuditContext) -> Iterator[str]:
 
 
 def _less(ctx: AuditContext) -> Iterator[str]:
-    """nvidia-smi reports less memory, fewer active NVLinks, or a narrower or slower PCIe slot for a card than audits of
-    the last 30 days found.
+    """For a card, nvidia-smi reports less memory, fewer active NVLinks, or a narrower or slower PCIe slot than in
+    audits of the last 30 days.
     """
     for gpu in smi(ctx).gpus:
         yield from (f"{card(gpu)}: {less}" for less in ctx.known.less(gpu))
 
 
 def _replaced(ctx: AuditContext) -> Iterator[str]:
-    """A slot has a card with another serial number or UUID than audits of the last 30 days found (nvidia-smi). The
+    """A slot has a card with another serial number or UUID than in audits of the last 30 days (nvidia-smi), and the
     earlier card is in no other slot.
     """
     yield from (f"card at {replaced}" for replaced in ctx.known.replaced(smi(ctx).gpus))

@@ -12,13 +12,13 @@ from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, GpuReport
 from hostwright.standard.roles.driver.xids.events import loaded_at, slot
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
-#: exit status for a lost card. nvidia-smi's manual: "GPU has fallen off the bus or has otherwise become inaccessible"
+#: exit status of nvidia-smi for a card that fell off the bus (its manual, "RETURN VALUE")
 EXIT_LOST = 15
 
-#: pattern of a card's address. Since R530 nvidia-smi prints no space before it: "the device handle for GPU0000:07:00.0:
-#: Unknown Error".
+#: pattern of a card's PCI address. Since R530, nvidia-smi prints ``GPU0000:07:00.0`` without a space.
 _ADDRESS = Pattern(r"(?:\b|GPU)([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)(?:[^0-9A-Fa-f:]|$)")
-_NAMED = Pattern(r"NVRM: The NVIDIA GPU ")  # line with the card's address; one of the next lines has the fault
+# pattern of the line with the card's address, which precedes the line with the fault
+_NAMED = Pattern(r"NVRM: The NVIDIA GPU ")
 _LOST = Pattern(
     r"fallen off the bus|GPU is lost|Unable to determine the device handle for .+(?:Unknown Error|Not Found)"
 )
@@ -26,9 +26,7 @@ _STATUS = Pattern(r"nvidia-smi ended with status ([0-9]{1,3})")
 
 
 def smi_status(ctx: AuditContext) -> int:
-    """Return nvidia-smi's exit status, with or without a complete report. Raises ``Unread`` if nvidia-smi was not
-    run.
-    """
+    """Return nvidia-smi's exit status. Raises ``Unread`` if nvidia-smi was not run."""
     status, report = ctx.answer(NVIDIA_SMI).status, _report(ctx)
     notices = [match for match in map(_STATUS.fullmatch, report.notices if report else ()) if match]
     return int(notices[-1][1]) if notices else status
@@ -37,8 +35,8 @@ def smi_status(ctx: AuditContext) -> int:
 def lost_gpus(ctx: AuditContext) -> Mapping[str, str]:
     """Return PCI slot (``0000:3b:00``, empty if unknown) → line that reports the card, for each lost card.
 
-    A card that nvidia-smi describes normally is not lost, whatever older log lines report. A card that was lost before
-    the module was last loaded does not count either. Raises ``Unread`` if neither the log nor nvidia-smi can be read.
+    A card that nvidia-smi describes normally is not lost. Log lines from before the last load of the module do not
+    count. Raises ``Unread`` if neither the log nor nvidia-smi can be read.
     """
     log, report = _log(ctx), _report(ctx)
     by_bus = _slots(line.text for line in _since_loaded(log or ()))
@@ -60,7 +58,6 @@ def gpu_lost(ctx: AuditContext) -> Iterator[str]:
         yield f"card at {bus}: {text}" if bus else text
 
 
-#: sign of the rule ``gpu-lost``
 GPU_LOST_SIGN = Sign("gpu", gpu_lost)
 
 

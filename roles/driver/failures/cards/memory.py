@@ -16,12 +16,12 @@ from hostwright.standard.roles.driver.failures.cards.thresholds import (
 from hostwright.standard.roles.driver.failures.cards.treatments import REBOOT, RMA
 from hostwright.standard.roles.driver.gpus import smi
 
-#: pattern of gaming and workstation cards, which NVIDIA delivers with ECC off if they support ECC
+#: pattern of gaming and workstation cards, which NVIDIA delivers with ECC off
 _FOR_DESKS = Pattern(r"(?i)\b(?:GeForce|Quadro|RTX|TITAN)\b")
 
 
 def card(gpu: Gpu) -> str:
-    """Return the name of a card in evidence: its index for ``nvidia-smi -i``, and its PCI address."""
+    """Return a card's name in evidence: its index for ``nvidia-smi -i``, and its PCI address."""
     return f"card {gpu.index} ({gpu.bus})"
 
 

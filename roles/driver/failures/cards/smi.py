@@ -1,7 +1,7 @@
 """Failures of cards that nvidia-smi's exit status reports.
 
-The statuses come from nvidia-smi's manual, "RETURN VALUE". LBNL's node health check (nhc, check_nvsmi_healthmon) acts
-on the same statuses. Status 9 (no module) and similar statuses are failures of the driver, for which other rules exist.
+The statuses come from nvidia-smi's manual, "RETURN VALUE". Other rules cover statuses about the driver, such as 9 (no
+module).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from hostwright.standard.roles.driver.xids.recovery import Recovery, recovery_of
 EXIT_POWER_CABLE = 8
 EXIT_INTERRUPT = 10
 EXIT_INFOROM = 14
-EXIT_TIMEOUT = (124, 137)  #: exit statuses of timeout(1) if it terminated or killed nvidia-smi
+EXIT_TIMEOUT = (124, 137)  #: exit statuses of timeout(1) for a terminated and for a killed program
 _ASKED = Pattern(r"recovery action (.{1,60})$")
 RESET_REQUIRED = "NV_ERR_RESET_REQUIRED"
-LAST_LINES = 3  #: number of output lines in which the last message is searched
+LAST_LINES = 3  #: number of last output lines that are searched for a message
 MANUAL = "nvidia-smi's manual, return values"
 
 
@@ -95,7 +95,7 @@ def _reset_logged(ctx: AuditContext) -> Iterator[str]:
 
 
 def _by_recovery(evidence: tuple[str, ...]) -> Iterator[Case]:
-    """Yield a case for a card whose recovery action needs more than a reboot: a power cycle of the host."""
+    """Yield a case for a card whose recovery action is a power cycle of the host."""
     asked = (match[1] for line in evidence if (match := _ASKED.search(line)))
     if any(recovery_of_words(words) is Recovery.SYSTEM for words in asked):
         yield Case("gpu-needs-reset", "a card requires a reboot of the whole system", POWER_CYCLE)

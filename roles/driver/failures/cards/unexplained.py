@@ -11,7 +11,7 @@ from hostwright.standard.roles.driver.failures.cards.smi import MANUAL, ended
 from hostwright.standard.roles.driver.failures.state import driver_of
 from hostwright.standard.roles.driver.gpus import NO_PROGRAM
 
-GPU = "gpu"  #: layer of the rules about cards, independent of the role that installed the driver
+GPU = "gpu"
 
 
 def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
@@ -24,9 +24,9 @@ def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
         """
         ours = "driver" in ctx.desired.of_host and isinstance(ctx.variables.get("driver", Driver()), Driver)
         if ours:
-            driver_of(ctx)  # raises Unread, because a driver whose state cannot be read may be the cause
+            driver_of(ctx)  # raises Unread if the driver's state is unknown
         status = smi_status(ctx)
-        # if the stack did not install the driver, only the rules about cards are checked
+        # if the stack did not install the driver, only rules about cards are checked
         told = (sign for sign in signs if ours or sign.layer == GPU)
         if status in (0, NO_PROGRAM) or ctx.differs("driver") or any(_seen(sign, ctx) for sign in told):
             return

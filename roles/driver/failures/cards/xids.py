@@ -26,32 +26,30 @@ from hostwright.standard.roles.driver.xids.catalog import (
 from hostwright.standard.roles.driver.xids.events import is_nonfatal, loaded_at, slot, xid_events
 from hostwright.standard.roles.driver.xids.recovery import Recovery, recovery_of_xid
 
-TEXT_CHARACTERS = 80  #: maximum length of a log line's text in the evidence
-#: maximum time between a fatal Xid and a minor Xid of the same card that counts as its consequence
+TEXT_CHARACTERS = 80  #: maximum number of characters of a log line in the evidence
+#: maximum time from a fatal Xid to a minor Xid of the same card that counts as its consequence
 ECHO = timedelta(minutes=10)
-_XID_LINE = Pattern(r"Xid (\d{1,3})(?: \(154: ([A-Za-z0-9 ]{1,30})\))? on ")  #: beginning of a text from ``xid_line``
-CLEANED_UP = 45  #: Xid that reports that the driver removed work because of a preceding error
+_XID_LINE = Pattern(r"Xid (\d{1,3})(?: \(154: ([A-Za-z0-9 ]{1,30})\))? on ")
+CLEANED_UP = 45  #: Xid for work that the driver removed after an earlier error
 _FIRMWARE_STOPPED = Pattern(r"NVRM: [^\n]{0,80}(?:GSP RM heartbeat timed out|GSP-CrashCat Report)")
 
 
 @dataclass(frozen=True, slots=True)
 class SortedXids:
-    """The Xids of one audit, by kind. Xids of a lost card are left out, because the rule ``gpu-lost`` reports the
-    card.
-    """
+    """The Xids of one audit, by kind, without Xids of lost cards, which the rule ``gpu-lost`` reports."""
 
-    standing: tuple[GpuEvent, ...] = ()  #: fatal Xids without a later remedy, and minor Xids that follow from them
-    #: fatal Xids that were remedied or need no remedy, and minor Xids that follow from them
+    standing: tuple[GpuEvent, ...] = ()  #: fatal Xids without a later remedy, and minor Xids that they caused
+    #: fatal Xids that were remedied or need no remedy, and minor Xids that they caused
     past: tuple[GpuEvent, ...] = ()
     program: tuple[GpuEvent, ...] = ()  #: Xids that concern only a program
     cables: tuple[GpuEvent, ...] = ()
 
 
 def sorted_xids(ctx: AuditContext) -> SortedXids:
-    """Return the Xids in the kernel log, by kind. Raises ``Unread`` if there is no log.
+    """Return the Xids in the kernel log, by kind. Raises ``Unread`` without a log.
 
-    Azure also fails a node for some Xids for which NVIDIA recommends no action or only a restart of the program: these
-    do not fail a host here. The driver's own recovery action (Xid 154) takes precedence over the catalog.
+    The driver's own recovery action (Xid 154) takes precedence over NVIDIA's catalog, and the catalog over Azure's
+    list.
     """
     lost, loaded, asked = lost_gpus(ctx), loaded_at(kernel_log(ctx)), recoveries(ctx)
     by_kind: dict[str, list[GpuEvent]] = {"standing": [], "past": [], "program": [], "cables": []}
@@ -102,9 +100,7 @@ def _asked_alone(ctx: AuditContext, explained: Container[str]) -> Iterator[GpuEv
 
 
 def _join(source: list[GpuEvent], into: list[GpuEvent]) -> None:
-    """Move minor events from ``source`` to ``into`` if they follow from an event in ``into`` at about the same time, so
-    that a cause is reported only once.
-    """
+    """Move minor events from ``source`` to ``into`` if an event in ``into`` at about the same time explains them."""
     fatal = tuple(into)
     for event in tuple(source):
         noted = event.number == CLEANED_UP or meaning_of(event.number).action is Action.IGNORE
@@ -134,10 +130,9 @@ def xid_line(ctx: AuditContext, event: GpuEvent) -> str:
 
 
 def _standing(ctx: AuditContext) -> Iterator[str]:
-    """The kernel log since the last load of the module has a fatal Xid: Azure's node checks fail a node for it, or it
-    concerns the host by NVIDIA's catalog. Xids for which NVIDIA only recommends a restart of the program do not count.
-    An Xid 154 counts if the driver requests a reset or a reboot with it, and no later Xid 154 withdraws the request. If
-    the log has a line about a card's stopped firmware, the evidence includes this line.
+    """Since the last load of the module, the kernel log has a fatal Xid: by NVIDIA's catalog, it
+    concerns the host, or Azure's node checks fail a node for it. Xids for which NVIDIA only recommends a restart of the
+    program do not count. An Xid 154 counts while the driver requests a reset or a reboot.
     """
     standing = sorted_xids(ctx).standing
     yield from (xid_line(ctx, event) for event in standing)
@@ -145,10 +140,8 @@ def _standing(ctx: AuditContext) -> Iterator[str]:
 
 
 def _of_firmware(ctx: AuditContext, events: tuple[GpuEvent, ...]) -> list[str]:
-    """Return the last log line about a card's stopped firmware within ten minutes of one of these Xids. Such a stop
-    causes these Xids.
-
-    The line does not name the card.
+    """Return the last log line about stopped card firmware within ten minutes of one of these Xids. The line does not
+    name the card.
     """
     times = [at for at in map(_time, events) if at]
     lines = [line for line in kernel_log(ctx) if _FIRMWARE_STOPPED.search(line.text)]
@@ -156,16 +149,16 @@ def _of_firmware(ctx: AuditContext, events: tuple[GpuEvent, ...]) -> list[str]:
 
 
 def _past(ctx: AuditContext) -> Iterator[str]:
-    """The kernel log of the last seven days has a fatal Xid, but since then the module was loaded again or the card has
-    recovered.
+    """In the last seven days, the kernel log has a fatal Xid, but since then the module was loaded again or the card
+    has recovered.
     """
     for event in sorted_xids(ctx).past:
         yield xid_line(ctx, event)
 
 
 def _program(ctx: AuditContext) -> Iterator[str]:
-    """The kernel log of the last seven days has an Xid that concerns only a program. Test messages, comments on another
-    Xid, and minor Xids within ten minutes of a fatal Xid do not count.
+    """In the last seven days, the kernel log has an Xid that concerns only a program. Test messages, comments on
+    another Xid, and minor Xids within ten minutes of a fatal Xid do not count.
     """
     for event in sorted_xids(ctx).program:
         if event.number != MEMORY_RETIRED:
@@ -173,9 +166,7 @@ def _program(ctx: AuditContext) -> Iterator[str]:
 
 
 def _memory_retired(ctx: AuditContext) -> Iterator[str]:
-    """The kernel log since the last load of the module has an Xid 63, and no fatal Xid within ten minutes of the Xid
-    63.
-    """
+    """Since the last load of the module, the kernel log has an Xid 63 without a fatal Xid within ten minutes."""
     for event in sorted_xids(ctx).program:
         if event.number == MEMORY_RETIRED:
             yield xid_line(ctx, event)
@@ -197,8 +188,8 @@ def by_number(evidence: tuple[str, ...]) -> Iterator[Case]:
     """Yield a case for each different Xid in the evidence of the rule ``xid-fatal``, with the Xid's treatment in a
     rebuild.
 
-    The driver's own request selects between a reboot and a power cycle. If NVIDIA's catalog requires a hardware
-    inspection, that takes precedence.
+    The driver's own request selects between a reboot and a power cycle. A hardware inspection in NVIDIA's catalog takes
+    precedence.
     """
     numbers: dict[int, str] = {}
     for match in filter(None, map(_XID_LINE.match, evidence)):
@@ -213,19 +204,17 @@ def by_number(evidence: tuple[str, ...]) -> Iterator[Case]:
         yield Case(f"xid-{number}", f"Xid {number}: {xid.meaning}", treatment)
 
 
-#: NVIDIA's action for an Xid → treatment in a rebuild. For any other action, the treatment is a reboot, which also
-#: removes the Xid from the report.
+#: NVIDIA's action for an Xid → treatment in a rebuild; for any other action, the treatment is a reboot
 TREATMENTS: Mapping[Action, Hardware] = {
     Action.RESTART_BM: Hardware("power cycle", f"NVIDIA's Xid catalog: RESTART_BM; {GPUD}"),
     Action.CHECK_MECHANICALS: Hardware("hand over", "NVIDIA's Xid catalog: CHECK_MECHANICALS", tries=0),
 }
 OTHERWISE = Hardware("power cycle", f"NVIDIA's Xid catalog: reset the GPU; {GPUD}", gently=True)
 _ACTIONS = "nvmlDeviceGpuRecoveryAction_t: the driver's own recovery action"
-#: treatment for a recovery action that the driver requests and a reboot performs
+#: treatment for a recovery action of the driver that a reboot performs
 ASKED = Hardware("power cycle", f"{_ACTIONS}, Xid 154; {GPUD}", gently=True)
 POWER_CYCLE = Hardware("power cycle", f"{_ACTIONS}, SYSTEM_REBOOT")
-#: Xids that together mean a defective card: 48 is an error that ECC did not correct, 64 a row that could not be
-#: remapped
+#: Xids that together mean a defective card: an uncorrected ECC error, and a row that could not be remapped
 REPLACE_TOGETHER = frozenset((48, 64))
 TOGETHER = Hardware("hand over", "NVIDIA's Xid catalog: WORKFLOW_XID_48, with 64 the card is replaced", tries=0)
 
@@ -242,9 +231,7 @@ def _numbers(concern: Concern, but: Action) -> str:
 
 
 def _by_meaning(concern: Concern, further: Mapping[Action, str]) -> Iterator[Variant]:
-    """Yield a variant with meaning and action for each Xid of this concern in NVIDIA's catalog. They are for messages
-    in texts; on a host, the evidence has meaning and action.
-    """
+    """Yield a variant with meaning and action for each Xid of this concern in NVIDIA's catalog."""
     numbers: dict[tuple[str, Action], list[str]] = {}
     for number, xid in sorted(ROWS.items()):
         if xid.concern is concern:
@@ -275,8 +262,7 @@ _NAMES = (
 )
 CATALOG = "NVIDIA's Xid catalog; Azure/azurehpc-health-checks azure_gpu_xid.nhc"
 
-#: pattern of fatal Xids in texts. Xids for which NVIDIA recommends to restart the program are left out, because a bug
-#: in the program causes them.
+#: pattern of fatal Xids in texts, without Xids that a bug in a program causes
 _FATAL = _numbers(Concern.NODE, but=Action.RESTART_APP)
 _NOBODYS = _numbers(Concern.NOBODY, but=Action.RESTART_APP)
 
@@ -297,7 +283,7 @@ XIDS = (
         CATALOG,
         beside=r"NVRM: [^\n]*(?:heartbeat timed out|GSP-CrashCat|GSP Timeout|Xid [^\n]+\): 1(?:19|20)\b)",
         variants=(
-            # only for messages in texts, because on a host the evidence has each Xid with its meaning
+            # for texts only: evidence from a host has the meaning of each Xid
             Variant(
                 r"NVRM: (?:Xid [^\n]+\): 1(?:19|20)\b|[^\n]*(?:heartbeat timed out|GSP-CrashCat|GSP Timeout"
                 r"|rpcRecvPoll|\bGSP\) *$"
@@ -312,7 +298,7 @@ XIDS = (
             ),
             *_by_meaning(Concern.NODE, {}),
         ),
-        unless=r"\bNonfatal\b",  # a message about an NVLink 5 error after which the link continues to work
+        unless=r"\bNonfatal\b",  # an NVLink 5 error after which the link still works
         names=_NAMES,
         sign=Sign("gpu", _standing),
         treatment=Hardware("power cycle", f"NVIDIA's Xid catalog; {GPUD}", gently=True, cases=by_number),

@@ -9,6 +9,5 @@ from hostwright.standard.roles.driver.failures.messages.modules import DISABLED,
 from hostwright.standard.roles.driver.failures.messages.power import POWER
 from hostwright.standard.roles.driver.failures.messages.running import RUNNING
 
-#: Rules in the order of precedence. A wrong peer-memory module is more precise than a module of another kernel, and a
-#: rejection by the bus is the reason why a card does not start.
+#: rules in the order of precedence, the more precise first
 MESSAGES = (*PEERMEM, *DISABLED, *INSTALLING, *MODULES, *BUS, *POWER, *RUNNING, *FABRIC_LINKS)

@@ -1,11 +1,10 @@
-"""Messages about requests of a card that the PCI bus or the IOMMU rejects, and about cards that then do not start."""
+"""Messages about a card's requests that the PCI bus or the IOMMU rejects."""
 
 from __future__ import annotations
 
 from hostwright.failures import FailureRule
 
-#: pattern with the driver that holds a card instead of NVIDIA's. It does not match nouveau and nova, which another rule
-#: covers.
+#: pattern of the driver that holds a card, except NVIDIA's, nouveau and nova
 BOUND = r"is already bound to (?P<driver>(?:[a-mo-z]|n[a-np-uw-z]|nv[a-hj-z]|nvidia[a-z])[\w-]{0,40})"
 
 BUS = (

@@ -1,4 +1,4 @@
-"""Messages of the driver's installer, of DKMS and of the compiler: why a module was not built or installed."""
+"""Messages of the driver's installer, DKMS and the compiler about a module that was not built or installed."""
 
 from __future__ import annotations
 
@@ -15,18 +15,16 @@ from hostwright.standard.roles.driver.failures.load import NOT_SIGNED_SIGN, NOUV
 from hostwright.standard.roles.driver.failures.logs import in_log
 from hostwright.standard.roles.driver.failures.messages.bus import BOUND
 
-#: pattern of the word for an error in messages of gcc and make, in the languages found in logs
+#: pattern of the word "error" in messages of gcc and make, in several languages
 _ERROR = r"(?:error|Error|ERROR|Fehler|erreur|Erreur|errore|Errore|erro|Erro|Ошибка|ошибка|错误|錯誤|エラー)"
 
-#: pattern of the programs that a build calls. Variants of the rule ``no-compiler`` name the packages that contain these
-#: programs.
 _TOOL = r"(?:gcc|g\+\+|cc|c\+\+|cpp|clang(?:\+\+)?|gfortran|make|ld|as|ar|ranlib|objcopy|objdump)(?:-[0-9.]{1,5})?"
 _BINUTILS = r"(?:ld|as|ar|ranlib|objcopy|objdump)"
 _BUILD_AGAIN = (
     ", then repeat the failed command; for a module of the driver's, provision again: the base role installs "
     "build-essential and dkms"
 )
-#: patterns of messages about a missing program, with the program's name
+#: patterns with the name of a missing program
 _NO_TOOL = (
     rf"(?:command|execute|directory:) '(?P<program>(?:\S{{1,60}}-)?{_TOOL})'",
     rf"(?:^|[\s:\"'`/(-])(?P<program>{_TOOL})[\"'`]?: (?:[Cc]ommand not found|not found|No such file or directory"
@@ -38,8 +36,7 @@ _NO_TOOL = (
     r"^not there: (?P<program>[^\n]{1,200})",
 )
 
-#: Driver branches, oldest first. A distribution replaces the packages of an ended branch by empty ones that depend on a
-#: newer branch.
+#: driver branches, oldest first; a distribution replaces packages of an ended branch by packages of a newer one
 _BRANCHES = ("470", "510", "515", "525", "535", "545", "550", "555", "560", "565", "570", "575", "580", "590", "595")
 _OF_BRANCH = r"nvidia-[a-z]{2,12}(?:-[a-z]{2,12}){0,2}-"
 _ENDED = "|".join(
@@ -47,18 +44,16 @@ _ENDED = "|".join(
     for old, newer in ((old, "|".join(_BRANCHES[place:])) for place, old in enumerate(_BRANCHES[:-1], 1))
 )
 
-#: pattern of make's last lines about a directory of DKMS's tree, for output in which no earlier line names the file
-#: that did not compile
+#: pattern of make's last lines about a directory in DKMS's tree
 _MAKE_FAILED = rf"\*\*\* \[[^\]\n]*\] {_ERROR}"
 _IN_OUR_TREE = r"directory ['`‘]/var/lib/dkms/nvidia(?:-current|-open|-srv|-server)*/"
 
-#: patterns with the name of a module, not the driver's own, that alone keeps the driver's module in use
+#: patterns with the name of another module that uses the driver's module
 _HELD_BY = (
     r"hostwright: the kernel module (?P<module>\w{1,60}), of somebody else, uses the driver's",
     r"Module '?nvidia\w*'? is in use by:(?: nvidia(?:_uvm|_drm|_modeset))* (?P<module>nvidia_fs|[a-mo-z]\w{0,60})",
 )
 
-#: advice for a module signed with a key that the kernel does not have
 _SIGNING_KEY = (
     "Compare modinfo -F signer nvidia (empty: not signed) with mokutil --list-enrolled | grep CN=. Find the key with "
     "which DKMS signs (mok_signing_key in /etc/dkms/framework.conf; Ubuntu /var/lib/shim-signed/mok/MOK.der, else "
@@ -180,9 +175,9 @@ INSTALLING = (
         "Install linux-headers-$(uname -r) (the base role does). If the archive no longer has it, install a new "
         "kernel with its headers, build the driver's module for it (dkms autoinstall -k KERNEL), and only then reboot",
         "nvidia-installer kernel.c",
-        # dkms skips a kernel without headers and succeeds: these messages are about an initramfs that was not built
+        # dkms skips a kernel without headers: the failure is about the initramfs
         narrower=r"update-initramfs: failed for |grep: /boot/config-\S{1,80}: No such file",
-        # make prints each command before it runs the command, and configure tries commands that may fail
+        # make prints each command first, and configure tries commands that may fail
         unless=r"echo \"|conftest",
         sign=NO_HEADERS_SIGN,
     ),

@@ -1,6 +1,4 @@
-"""Messages about NVLinks and NVSwitches, from the driver and from Slurm, and about Mellanox network cards and their
-links.
-"""
+"""Messages about NVLinks, NVSwitches and Mellanox network cards."""
 
 from __future__ import annotations
 
@@ -177,6 +175,6 @@ FABRIC_LINKS = (
         "Run ibstat. If the port is Initializing, start the subnet manager (opensm, or the switch's); otherwise seat "
         "or replace the cable, and check the switch's port",
         "Linux drivers/net/ethernet/mellanox/mlx5/core/events.c; ibstat(8)",
-        weight="consequence",  # an unused port also reports this, and programs then fail for other reasons
+        weight="consequence",  # an unused port also reports this
     ),
 )

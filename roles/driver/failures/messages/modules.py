@@ -1,12 +1,11 @@
-"""Messages of the kernel about a module that it does not load, or that is too old for it."""
+"""Messages of the kernel about a module that it does not load or that is too old."""
 
 from __future__ import annotations
 
 from hostwright.failures import FailureRule, ForPeople, Variant
 from hostwright.standard.roles.driver.failures.kernel import BLACKLISTED_SIGN, FORBIDDEN_SIGN
 
-#: pattern with the module's name: ``insert 'nvidia': Exec format error``, ``nvidia: Unknown symbol``, ``nvidia.ko
-#: disagrees about``
+#: patterns of messages with the module's name: ``insert 'nvidia': Exec format error``
 _MODULE = (
     r"(?P<module>[\w-]{1,60})(?:\.ko[.\w]{0,5})?['\"]?(?: \(\S+\))?:? (?:-1 )?(?:Exec format|Invalid module format"
     r"|Unknown symbol|version magic|disagrees about version|no symbol version|\.gnu\.linkonce)"
@@ -27,7 +26,7 @@ PEERMEM = (
     ),
 )
 
-#: Rules that precede all others for modules that do not load, because their messages give the reason.
+#: rules that precede all others, because their messages have the reason
 DISABLED = (
     FailureRule(
         "module-disabled",
@@ -43,7 +42,7 @@ DISABLED = (
         "(prime-select, a package, a colleague): it may be written again. For another module, find the line with "
         "modprobe -c",
         "modprobe.d(5); kmod libkmod-module.c; canonical/nvidia-prime#20",
-        # Debian's own install line found the module; another message near this one has the reason
+        # another message has the reason, because Debian's install line found the module
         narrower=r"could not insert '?nvidia_(?:current|tesla|legacy)",
         sign=FORBIDDEN_SIGN,
     ),

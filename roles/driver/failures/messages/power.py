@@ -1,4 +1,4 @@
-"""Messages about suspend and resume: saving the cards' memory, and the units that start it."""
+"""Messages about suspend and resume of cards."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Lines of ``modprobe.d`` and of the kernel's command line that block the driver's modules.
 
-In /etc, such lines are commented out, and the rest of the file is kept. A file elsewhere is overridden by a file of the
-same name in /etc/modprobe.d, which takes precedence (modprobe.d(5)).
+Lines in /etc are commented out. A file elsewhere is overridden by a file of the same name in /etc/modprobe.d
+(modprobe.d(5)).
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ from hostwright.resources import (
 from hostwright.roles import Pattern, sh, sh_file
 
 ETC = "/etc/modprobe.d"
-#: Directories in modprobe.d(5)'s order: a file hides files of the same name in later directories.
+#: directories in modprobe.d(5)'s order; a file hides files of the same name in later directories
 DIRECTORIES = (ETC, "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
 NEEDED = ("nvidia", "nvidia_uvm")  #: modules that CUDA needs
 FAMILY = (*NEEDED, "nvidia_modeset", "nvidia_drm")  #: modules of the driver; the last two are for displays
-#: prefix of a commented-out line, without characters that are special to sed or grep
+#: prefix of a commented-out line, without special characters of sed and grep
 MARK = "# commented out by Hostwright: "
 
-#: shell function ``unmasked``: prints the rows ``FILE:TEXT`` whose file is not hidden by a file of the same name in an
-#: earlier directory
+#: shell function ``unmasked``: prints rows ``FILE:TEXT`` of files that no file of the same name hides
 UNMASKED = sh_file(__file__, "unmasked.sh")
 MODPROBE = Probe(UNMASKED + sh_file(__file__, "modprobe.sh", directories=" ".join(DIRECTORIES)), shared=True)
 _MARKED = Probe(sh("grep -ls %s %s/*.conf; :", f"^{MARK}", ETC), shared=True)
@@ -43,9 +42,9 @@ _OPTIONS = Pattern(r"/[^:\n]{1,300}:[0-9]{1,7}:\s*options\s+nvidia\s(.*)")
 _MODE = Pattern(r"\bNVreg_DeviceFileMode=(0[xX][0-9a-fA-F]{1,4}|[0-9]{1,6})\b")
 _EXCLUDED = Pattern(r"\bNVreg_(?:ExcludedGpus|AssignGpus|GpuBlacklist)=\S")
 _WORD = Pattern(r"kernel ((?:module_|modprobe\.)blacklist=\S+)")
-#: pattern of commands that load no module: ``/bin/false`` in ``install nvidia /bin/false``
+#: pattern of commands that load no module
 _LOADS_NOTHING = Pattern(r"(?:/usr)?(?:/bin/)?(?:false|true|:|exit|echo|logger)\b.*|:")
-#: prefixes of the file names of Debian's renamed modules: open, proprietary
+#: prefixes of Debian's file names for the open and the proprietary module
 _ON_DISK = ("nvidia_current_open", "nvidia_current")
 _FAILS = Pattern(r".*(?:;|&&)\s*(?:(?:/usr)?/bin/)?false\s*")
 
@@ -75,22 +74,20 @@ def as_module(name: str) -> str:
 
 
 def forbidding(text: str, *, renamed: bool = False) -> tuple[ConfigLine, ...]:
-    """Return the ``modprobe.d`` lines that block one of the driver's modules, of those files that block a needed
-    module. ``text`` is the output of ``MODPROBE``.
+    """Return the ``modprobe.d`` lines that block the driver's modules, from the output of ``MODPROBE``. Only files that
+    block a needed module count.
 
-    ``renamed``: the driver is Debian's (`DriverSection.renamed`), whose ``install`` lines do load its modules.
+    ``renamed``: the driver is Debian's, whose ``install`` lines load its modules.
     """
     rows = [ConfigLine(m[1], int(m[2]), m[3], m[4], m[5].strip()) for m in map(_ROW.fullmatch, text.splitlines()) if m]
-    rows.sort(key=lambda row: (row.path.rpartition("/")[2], row.number))  # modprobe reads files in the order of names
+    rows.sort(key=lambda row: (row.path.rpartition("/")[2], row.number))  # in the order in which modprobe reads files
     needed = {row.path for module in NEEDED for row in _against(module, rows, renamed) if row.keyword != "remove"}
     against = {row: None for module in FAMILY for row in _against(module, rows, renamed) if row.path in needed}
     return tuple(row for row in rows if row in against)
 
 
 def private_devices(text: str) -> tuple[str, ...]:
-    """Return the ``modprobe.d`` lines that restrict /dev/nvidia* to root or a group, from the output of
-    ``MODPROBE``.
-    """
+    """Return the ``modprobe.d`` lines that restrict /dev/nvidia* to root or a group."""
     found = []
     for line in text.splitlines():
         row = _OPTIONS.fullmatch(line)
@@ -101,20 +98,20 @@ def private_devices(text: str) -> tuple[str, ...]:
 
 
 def excluded(text: str) -> tuple[str, ...]:
-    """Return the ``modprobe.d`` lines that exclude GPUs from the driver, from the output of ``MODPROBE``."""
+    """Return the ``modprobe.d`` lines that exclude GPUs from the driver."""
     rows = ((line, _OPTIONS.fullmatch(line)) for line in text.splitlines())
     return tuple(line for line, row in rows if row and _EXCLUDED.search(row[1]))
 
 
 def _against(module: str, rows: Sequence[ConfigLine], renamed: bool) -> Iterator[ConfigLine]:
-    """Yield the lines that block this module. If a module has several ``install`` lines, only the first counts."""
+    """Yield the lines that block this module. Of several ``install`` lines, only the first counts."""
     commands = 0
     for row in rows:
         if row.concerns(module):
             commands += row.keyword == "install"
             match row.keyword:
                 case "alias":
-                    # an alias for another driver's module blocks this module
+                    # an alias for another module blocks this module
                     against = _called(row.value, renamed) != module
                 case "install":
                     against = commands == 1 and bool(_LOADS_NOTHING.fullmatch(row.value))
@@ -128,16 +125,14 @@ def _against(module: str, rows: Sequence[ConfigLine], renamed: bool) -> Iterator
 
 
 def _called(name: str, renamed: bool) -> str:
-    """Return the kernel's name for a module file name: ``nvidia_uvm`` for ``nvidia-current-open-uvm``."""
+    """Return the kernel's module name for a file name: ``nvidia_uvm`` for ``nvidia-current-open-uvm``."""
     module = as_module(name)
     found = [name for name in _ON_DISK if renamed and module.startswith(name)]
     return f"nvidia{module.removeprefix(found[0])}" if found else module
 
 
 def _for_another(value: str, module: str, renamed: bool) -> bool:
-    """Return whether an install command does not load this module: it ends in ``false``, or only runs modprobe for
-    other modules.
-    """
+    """Return whether an install command does not load this module: it fails, or loads only other modules."""
     if _FAILS.fullmatch(value):
         return True
     commands = [command.split() for command in value.translate({ord(sign): ";" for sign in "&|"}).split(";")]
@@ -167,7 +162,7 @@ def at_this_boot(text: str) -> tuple[str, ...]:
 class ModulesAllowed(Resource):
     """No line in ``modprobe.d`` blocks nvidia or nvidia-uvm."""
 
-    renamed: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the driver is Debian's, as for `forbidding`
+    renamed: bool = field(default=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
         return (MODPROBE,)
@@ -186,9 +181,7 @@ class ModulesAllowed(Resource):
         return Change("modules at boot", have, "nvidia and nvidia-uvm may be loaded", steps, warnings=_warnings(paths))
 
     def notes(self, facts: Facts) -> tuple[str, ...]:
-        """Return notes for words that block a module on the running kernel's command line or in GRUB's
-        configuration.
-        """
+        """Return notes about blocked modules on the kernel's command line or in GRUB's configuration."""
         text = facts[MODPROBE].text
         return (
             *(f"the kernel's command line has {word}, which blocks the driver's module; remove it from "
@@ -219,7 +212,7 @@ def _warnings(paths: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LinesBack(Resource):
-    """No line in ``modprobe.d`` is commented out by Hostwright: each such line is restored."""
+    """No line in ``modprobe.d`` is commented out by Hostwright."""
 
     def probes(self) -> tuple[Probe, ...]:
         return (_MARKED,)
