@@ -38,10 +38,10 @@ from hostwright.common.errors import HostwrightError
 from lab.image import ensure_programs
 
 LAST = PROJECT / "build/benchmarks/figures.json"
-PLACES_S = 180.0  #: estimate, in seconds, to create the lab and provision its first host
+PLACES_S = 180.0  #: estimated seconds to create the lab and provision its first host
 ROUNDS = 3
-SHOWN = 300  #: maximum number of characters of an error text
-#: program that the benchmark needs on this machine → package that contains it
+SHOWN = 300  #: maximum number of characters of an error text on the page
+#: program that the benchmark needs on this machine → its package
 PACKAGES = {
     "nginx": "nginx-light",
     "rsync": "rsync",
@@ -106,12 +106,12 @@ def run(given: argparse.Namespace) -> int:
 
 
 def all_s(cases: Sequence[Case], wanted: Wanted) -> float:
-    """Estimated seconds to measure cases, including the creation of the lab."""
+    """Estimate the seconds to measure cases, including the creation of the lab."""
     return PLACES_S + sum(estimate_s(case, wanted) for case in cases)
 
 
 def _measured(case: Case, place: Places, wanted: Wanted, now: Conditions, without: str) -> CaseRecord:
-    """Measure one case. An error of the case is recorded in the result, so that the other cases are measured."""
+    """Measure one case. Its error is recorded in the result, so that the other cases are measured."""
     tell(f"{case.NAME}: {case.TITLE}, about {estimate_s(case, wanted) / 60:.0f} min")
     began_s, load = time.monotonic(), os.getloadavg()[0]
     unit_s = calibration_s()
@@ -133,7 +133,7 @@ def _measured(case: Case, place: Places, wanted: Wanted, now: Conditions, withou
 
 
 def left(commands: Sequence[Command], without: str) -> list[Command]:
-    """Commands without contenders whose name contains one of the comma-separated words in ``without``."""
+    """Return the commands without contenders whose name contains a word of the comma-separated ``without``."""
     words = [word.strip().lower() for word in without.split(",") if word.strip()]
     return [command for command in commands if not any(word in command.contender.lower() for word in words)]
 

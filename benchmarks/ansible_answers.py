@@ -1,8 +1,7 @@
 """Ansible's own output for one inventory, as JSON: `ansible-inventory --list`, and `ansible PATTERN --list-hosts`.
 
 Ansible's own Python runs this file (see ``benchmarks/inventories.py ask``): ``python ansible_answers.py PATH``. Both
-commands run in child processes of one process, which imports Ansible once: twelve imports would take longer than all
-their work.
+commands run in child processes of one process, which imports Ansible once.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any
 
 
 def patterns_for(groups: dict[str, list[str]], hosts: list[str]) -> list[str]:
-    """Ten host patterns from the names in an inventory, always the same for the same inventory."""
+    """Ten host patterns from the names in an inventory."""
     named = sorted(name for name in groups if name not in ("all", "ungrouped") and groups[name]) or ["all"]
     first, last = named[0], named[-1]
     host = sorted(hosts)[len(hosts) // 2]

@@ -4,11 +4,10 @@
 
 ``make bench CASES=history`` also runs this program, and stores the figures.
 
-The audits are generated and written with the real ``History.add``; no host is contacted. Each host has 8 cards and
-about 90 readings, a few of them unique to the host (product serial, time of its last provisioning). In the generated
-year each host reboots once a month with a new kernel, in waves of a tenth of the fleet per day. The driver is upgraded
-twice. Per day, one host in 200 drifts and is repaired within a week, one in 500 has a failure, and one in 100 cannot be
-read. Per month, one card in 500 is replaced.
+The audits are generated and written with the real ``History.add``. Each host has 8 cards and about 90 readings. In the
+generated year each host reboots once a month with a new kernel, in waves of a tenth of the fleet per day. The driver is
+upgraded twice. Per day, one host in 200 drifts and is repaired within a week, one in 500 has a failure, and one in 100
+cannot be read. Per month, one card in 500 is replaced.
 
 Times are the median of several calls after the last audit; each call opens the file again. The goals: less than 100 ms
 for one host's history and for a week's diff, 2 s for an add, and 200 MB for the file.
@@ -37,7 +36,7 @@ START = datetime(2026, 1, 1, 6, tzinfo=UTC)
 LAYERS = ("base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container", "gpu")
 DRIVERS = ("470.182.03", "470.223.02", "470.256.02")
 CARDS = 8
-ALIKE = 80  #: number of readings per host that almost never change
+ALIKE = 80  #: number of readings per host that rarely change
 ROUNDS = 5
 
 LINK = Deviation("cuda", "link /usr/local/cuda", "/usr/local/cuda-11.4", "/usr/local/cuda-11.2", "drift")
@@ -60,7 +59,7 @@ class Machine:
     values: list[Reading] = field(default_factory=list)
 
     def look(self, day: int, *, read: bool) -> HostAudit:
-        """Generate the result of an audit of this host; with ``read`` false, the audit could not read the host."""
+        """Generate an audit of this host; with ``read`` false, the host could not be read."""
         at = (START + timedelta(days=day)).isoformat()
         if not read:
             return HostAudit(self.name, "tensorflow-2.9", at, "unread", "timed out after 15 s", _layers({}, "unread"))
@@ -87,7 +86,7 @@ def _layers(otherwise: dict[str, LayerStatus], usual: LayerStatus = "desired") -
 
 
 def machine(number: int) -> Machine:
-    """Generate the host with this number, in its state on the first day."""
+    """Generate the host with this number on the first day."""
     cards = [
         Gpu(
             card,
@@ -144,7 +143,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def measure(folder: Path, hosts: int, days: int, *, as_json: bool) -> None:
-    """Write the audits, measure each operation, and print the figures; with ``as_json`` only those for the page."""
+    """Write the audits, measure each operation, and print the figures, with ``as_json`` for the page."""
     history, adds = History(folder), []
     began_s = time.perf_counter()
     for audit in year(hosts, days, Random(1)):  # noqa: S311 - a fixed seed, for the same year in every run

@@ -4,8 +4,7 @@
     python benchmarks/inventories.py compare --trees DIR --answers DIR [--half b]
 
 ``inventories.txt`` lists each inventory with its half of the sample (``a`` or ``b``), repository, commit and path.
-``--trees`` has a checkout of each repository at that commit as ``OWNER+NAME``, without executable files: no third-party
-program is run. This repository contains none of the inventories.
+``--trees`` has a checkout of each repository at that commit as ``OWNER+NAME``, without executable files.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ from hostwright.inventory import Host, Inventory, load, select
 LIST = Path(__file__).with_suffix(".txt")
 UNEXPLAINED = "not explained"
 
-#: part of an error text of Hostwright for an inventory that Ansible accepts → reason for the difference
+#: part of Hostwright's error for an inventory that Ansible accepts → reason
 REFUSALS = {
     "is given twice": "a name is given twice in a file: a mistake here, the last one wins in Ansible",
     "cannot be a host's name": "a name that no host can have (`<address>`, a path)",
     "cannot be a group's name": "a group's name with other characters than letters, digits, '_', '.' and '-'",
     "is the configuration of an Ansible inventory plugin": "only Ansible can read it, and it is not installed",
 }
-#: part of an error text of Hostwright for a host pattern about which Ansible only warns → reason for the difference
+#: part of Hostwright's error for a pattern about which Ansible only warns → reason
 STRICTER = {
     "matches no host and no group": "a term that matches nothing is an error; Ansible warns and ignores it",
     "matches no host": "a selection without hosts is an error; Ansible's is empty",
@@ -63,7 +62,7 @@ class Row:
 
     @property
     def key(self) -> str:
-        """Name of the inventory for names of files with its answers."""
+        """Name of the inventory in file names."""
         return re.sub(r"[/ ]", "+", f"{self.repository}/{self.path}")
 
     def at(self, trees: Path) -> Path:
@@ -194,7 +193,7 @@ def ends(path: Path) -> int:
 
 
 def compare(chosen: list[Row], trees: Path, answers: Path) -> None:
-    """Print the number of inventories with equal results, and the differences by reason."""
+    """Print the number of equal inventories, and the differences by reason."""
     numbers: Counter[str] = Counter()
     counted: Counter[tuple[str, str]] = Counter()
     silent = [row for row in chosen if not (answers / f"{row.key}.json").exists()]

@@ -22,7 +22,7 @@ from lab.machine import console as machine_console
 from lab.records import find_lab, find_machine, open_lab
 from lab.vendor.model import Profile
 
-#: Environment variables that sudo must keep: paths of the lab, and settings for the access to packages.
+#: environment variables that sudo must keep
 _PASSED = ("HOSTWRIGHT_LAB_CACHE", "HOSTWRIGHT_LAB_STATE", "HOSTWRIGHT_LAB_NETWORK", "PYTHONPATH")
 _PASSED_PREFIXES = ("PIP_", "SSL_CERT_", "REQUESTS_CA_", "HTTP_", "HTTPS_", "NO_PROXY", "http_", "https_", "no_proxy")
 
@@ -91,7 +91,6 @@ def host_keys(arguments: argparse.Namespace) -> None:
 def reset(arguments: argparse.Namespace) -> None:
     """Reinstall hosts."""
     given = _given(arguments)
-    # Without options, each host keeps its options.
     options = HostOptions(**given) if given else None
     fleet.reset(open_lab(arguments.name), _hosts(arguments.hosts), options=options)
 
@@ -138,7 +137,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _given(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the host options given on the command line."""
     values = {key: getattr(arguments, key) for key in ("profile", "distro", "sudo", "apt_timers", "kind", "real")}
     if arguments.secure_boot:
         values["hardware"] = Hardware(secure_boot=True)
@@ -171,7 +169,7 @@ def _become_root(argv: Sequence[str]) -> None:
     passed = ",".join(name for name in os.environ if name in _PASSED or name.startswith(_PASSED_PREFIXES))
     keep = [f"--preserve-env={passed}"] if passed else []
     sys.stdout.flush()
-    # -B: no .pyc files of root in the user's checkout, which the user could not delete.
+    # -B: the user could not delete root's .pyc files in the checkout
     os.execvp("sudo", ["sudo", *keep, "--", sys.executable, "-B", "-m", "lab", *argv])  # noqa: S606
 
 

@@ -1,7 +1,6 @@
 """Control groups of the hosts: one per host in each hierarchy.
 
-A process and its children cannot leave their host's group, so that the group shows which processes belong to a host. No
-process ids are kept on disk, because a reused id could be mistaken for a host's process.
+A process and its children cannot leave their host's group, so the group identifies a host's processes.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from hostwright.common.errors import LabError
 from lab.waiting import await_that
 
 _LIMITING = {"cpu", "cpuset", "io", "memory", "pids"}
-_LAST_RESORT_S = 20.0  # seconds to wait for killed processes; they end immediately unless they hang in the kernel
+_LAST_RESORT_S = 20.0  # seconds to wait for killed processes
 
 
 def hierarchies() -> list[Path]:
@@ -34,7 +33,7 @@ def hierarchies() -> list[Path]:
 
 
 def create(group: str) -> list[Path]:
-    """Create the group in each hierarchy; return the ``cgroup.procs`` files for its first process."""
+    """Create the group in each hierarchy; return its ``cgroup.procs`` files."""
     entries = []
     for hierarchy in hierarchies():
         directory = hierarchy
@@ -48,9 +47,7 @@ def create(group: str) -> list[Path]:
 
 
 def _hand_down(parent: Path) -> None:
-    """Enable the controllers for container limits in a v2 group's children, as far as the group itself has these
-    controllers.
-    """
+    """Enable a v2 group's controllers for container limits in its children."""
     control = parent / "cgroup.subtree_control"
     if not control.exists():
         return  # a v1 group has no such file
@@ -62,15 +59,11 @@ def _hand_down(parent: Path) -> None:
 
 
 def _inherit_cpuset(parent: Path, child: Path) -> None:
-    """Copy CPUs and memory nodes from the parent group.
-
-    A new v1 cpuset is empty, and no process can enter an empty cpuset.
-    """
+    """Copy CPUs and memory nodes from the parent group, because no process can enter an empty v1 cpuset."""
     for name in ("cpuset.mems", "cpuset.cpus"):
         file = child / name
         if (parent / name).exists() and file.exists() and not file.read_text().strip():
-            # v2 groups also have these files. In v2, an empty file means "as the parent", and the root group has no
-            # values to copy.
+            # in v2, an empty file means "as the parent", and the root group has no values
             file.write_text((parent / name).read_text())
 
 
@@ -78,16 +71,16 @@ def processes(group: str) -> set[int]:
     """Return the ids of all processes in the group or below it, in any hierarchy."""
     found: set[int] = set()
     for hierarchy in hierarchies():
-        # A group may disappear during the walk (os.walk skips it), and a threaded group has no readable list.
+        # a group may disappear meanwhile, and a threaded group has no readable list of processes
         for directory, _, _ in os.walk(hierarchy / group):
             with contextlib.suppress(OSError):
                 found.update(int(line) for line in Path(directory, "cgroup.procs").read_text().split())
-    found.discard(0)  # the kernel lists a process of another PID namespace as 0
+    found.discard(0)  # a process of another PID namespace
     return found
 
 
 def memory_bytes(group: str) -> int:
-    """Return the memory charged to the group; 0 if no memory controller exists."""
+    """Return the memory charged to the group in bytes; 0 without a memory controller."""
     for hierarchy in hierarchies():
         for name in ("memory.usage_in_bytes", "memory.current"):
             file = hierarchy / group / name
@@ -97,7 +90,7 @@ def memory_bytes(group: str) -> int:
 
 
 def cpu_s(group: str) -> float:
-    """Return the CPU time (user and system) of all processes that were ever in the group, in seconds.
+    """Return the CPU time in seconds of all processes that were ever in the group.
 
     Raises `LabError` if no hierarchy accounts for CPU time.
     """
@@ -110,9 +103,7 @@ def cpu_s(group: str) -> float:
 
 
 def number(text: str, word: str | None) -> int | None:
-    """Return the number in ``text``, or with ``word`` the number in the line ``word NUMBER`` (``None`` without such a
-    line).
-    """
+    """Return the number in ``text``, or in its line ``word NUMBER``; ``None`` without such a line."""
     if word is None:
         return int(text)
     lines = (line.split() for line in text.splitlines())
@@ -120,10 +111,7 @@ def number(text: str, word: str | None) -> int | None:
 
 
 def limit(group: str, values: Mapping[str, str]) -> None:
-    """Write limits of the group: v1 and v2 file name → value; files that a hierarchy lacks are skipped.
-
-    Raises `LabError` if none of the files exists.
-    """
+    """Write limits of the group: file name of v1 or v2 → value. Raises `LabError` if none of the files exists."""
     places = [(hierarchy / group / name, value) for hierarchy in hierarchies() for name, value in values.items()]
     there = [(file, value) for file, value in places if file.exists()]
     if not there:
@@ -133,7 +121,7 @@ def limit(group: str, values: Mapping[str, str]) -> None:
 
 
 def kill(group: str) -> None:
-    """Kill (SIGKILL) every process of the group and wait until all have ended."""
+    """Kill every process of the group and wait until all have ended."""
 
     def gone() -> bool:
         alive = processes(group)
@@ -147,7 +135,7 @@ def kill(group: str) -> None:
 
 
 def remove(group: str) -> None:
-    """Remove the group and all groups below it, if they exist; they must have no processes."""
+    """Remove the group and all groups below it. They must have no processes."""
     for hierarchy in hierarchies():
         for directory, _, _ in os.walk(hierarchy / group, topdown=False):
             with contextlib.suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Wrong clock for a running host: compiles `clock.c` on this machine and installs the library in the host."""
+"""Wrong clock for a running host, by a library that this machine compiles from `clock.c`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ _SOURCE = Path(__file__).with_suffix(".c")
 _HOME = "opt/hostwright-lab/clock"
 _SHIFT = f"{_HOME}/shift"
 _PRELOAD = "etc/ld.so.preload"
-#: Compiler flags without stack protector, fortify, CET and libraries, each of which needs symbols that an older host
-#: lacks.
+#: compiler flags that turn off features whose symbols an older host lacks
 _FLAGS = (
     *(
         "-std=gnu11",
@@ -51,14 +50,14 @@ def library(cache: Path) -> Path:
 def put_off(machine: Machine, shift_s: int) -> None:
     """Shift the clock of a running host for its systemd and for all programs that start later.
 
-    Waits until the host has booted: a systemd that re-executes during the boot loses its list of jobs.
+    Waits until the host has booted, because a systemd that re-executes during the boot loses its jobs.
     """
     exec_in(machine, ["systemctl", "is-system-running", "--wait"])
     home = machine.merged / _HOME
     home.mkdir(parents=True, exist_ok=True)
     ready = home / ".clock.so.new"
     shutil.copyfile(library(machine.lab.cache), ready)
-    ready.rename(home / "clock.so")  # a rename, because running programs may have the old file mapped
+    ready.rename(home / "clock.so")  # running programs may have the old file mapped
     _write(machine, shift_s)
     preload = machine.merged / f"{_PRELOAD}.new"
     preload.write_text(f"/{_HOME}/clock.so\n")
@@ -67,20 +66,14 @@ def put_off(machine: Machine, shift_s: int) -> None:
 
 
 def put_right(machine: Machine) -> None:
-    """Undo `put_off` in all programs at once.
-
-    Does nothing if the host was thawed or reinstalled after `put_off`.
-    """
+    """Undo `put_off` in all programs at once, unless the host was thawed or reinstalled."""
     (machine.merged / _PRELOAD).unlink(missing_ok=True)
     if (machine.merged / _SHIFT).exists():
         _write(machine, 0)
 
 
 def _write(machine: Machine, shift_s: int) -> None:
-    """Write the shift, and the current time at which the shift starts.
-
-    Overwrites the file of the shift in place, because running programs have this file mapped.
-    """
+    """Write the shift and its start in place, because running programs have this file mapped."""
     path = machine.merged / _SHIFT
     with path.open("r+b" if path.exists() else "wb", buffering=0) as file:
         file.write(struct.pack("=qq", shift_s, int(time.time())))

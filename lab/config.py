@@ -1,4 +1,4 @@
-"""Names, paths, addresses and options of labs and lab hosts. Values only: nothing here reads or changes the machine."""
+"""Names, paths, addresses and options of labs and lab hosts. Values only."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ Real = Literal["", "driver", "cudnn", "packages"]
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DEFAULT_NAME = "lab"
-USER = "ops"  # login user of every host. Not "admin", which installers reject.
+USER = "ops"  # login user of every host; not "admin", which installers reject
 
-#: Private address block of all labs; each lab has a /22, for 64 labs of 1021 hosts.
+#: private address block of all labs; each lab has a /22
 BLOCK = IPv4Network(os.environ.get("HOSTWRIGHT_LAB_NETWORK", "10.213.0.0/16"))
 LAB_PREFIX = 22
 
-#: Pattern of a lab's name. An interface name has at most 15 characters, and the longest one with a lab's name is
-#: ``hw-<8 letters>-<3 digits>``.
+#: pattern of a lab's name, which is part of interface names of at most 15 characters: ``hw-<8 letters>-<3 digits>``
 _LAB_NAME = re.compile(r"[a-z][a-z0-9]{0,7}")
 MAX_HOSTS = 999
-#: port of the Redfish endpoint on each lab's bridge. Labs have different bridge addresses, so that all use one number.
+#: port of the Redfish endpoint on each lab's bridge
 BMC_PORT = 8443
 _HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -47,10 +46,7 @@ def state_directory() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """One lab: a bridge with hosts.
-
-    The names of all objects on this machine derive from ``name``, so that later commands find the objects.
-    """
+    """One lab: a bridge with hosts. The names of all its objects derive from ``name``."""
 
     name: str = DEFAULT_NAME
     slot: int = 0  #: index of the lab's /22 in `BLOCK`; unique per lab
@@ -86,11 +82,7 @@ class Lab:
 
     @property
     def mac(self) -> str:
-        """Fixed MAC address of the lab's bridge.
-
-        By default, a bridge has the lowest MAC address of its ports, and the address changes when ports are added or
-        removed.
-        """
+        """Fixed MAC address of the lab's bridge, which otherwise changes with the bridge's ports."""
         return f"02:48:57:{self.slot:02x}:00:00"
 
     @property
@@ -117,12 +109,12 @@ class Lab:
 
     @property
     def bmc(self) -> Path:
-        """Directory of the lab's BMCs, which exists only in a lab with BMCs."""
+        """Directory of the lab's BMCs; missing in a lab without BMCs."""
         return self.state / "bmc"
 
     @property
     def bmc_url(self) -> str:
-        """URL of the lab's Redfish endpoint, which listens on the bridge and has all hosts as systems."""
+        """URL of the lab's Redfish endpoint, which has all hosts as systems."""
         return f"https://{self.gateway.ip}:{BMC_PORT}"
 
     @property
@@ -136,14 +128,14 @@ class HostOptions:
     """Properties of a new host."""
 
     distro: Distro = "bullseye"
-    profile: str = "full"  #: name of the profile of vendor files under /opt/hostwright-lab/apt
+    profile: str = "full"  #: profile of vendor files under /opt/hostwright-lab/apt
     sudo: Sudo = "nopasswd"
-    sudo_password: str = "lab"  #: the login user's password if ``sudo`` is ``password``  # noqa: S105
-    apt_timers: bool = False  #: whether apt-daily and unattended-upgrades stay enabled, for tests of lock conflicts
-    disk_bytes: int = 0  #: bytes of a separate disk, for tests that fill it; 0: the host uses this machine's filesystem
-    hardware: Hardware = field(default_factory=Hardware)  #: emulated cards
-    kind: Kind = "container"  #: kind of host; ``vm``: a QEMU virtual machine with its own kernel (see `lab.vm`)
-    real: Real = ""  #: part of the stack that is real instead of a stand-in; empty: none
+    sudo_password: str = "lab"  #: the login user's password for sudo  # noqa: S105
+    apt_timers: bool = False  #: whether apt-daily and unattended-upgrades stay enabled, for tests of locks
+    disk_bytes: int = 0  #: bytes of a separate disk, for tests that fill it; 0: none
+    hardware: Hardware = field(default_factory=Hardware)
+    kind: Kind = "container"  #: kind of host; ``vm``: a QEMU virtual machine (see `lab.vm`)
+    real: Real = ""  #: real part of the stack; empty: only stand-ins
 
     def to_json(self) -> dict[str, Any]:
         """Return the options as JSON values for the host's record."""
@@ -157,7 +149,7 @@ class HostOptions:
 
 
 def require_host_name(name: str) -> None:
-    """Raise `LabError` if ``name`` is not a valid name of a host, which also names a directory and a control group."""
+    """Raise `LabError` if ``name`` is not a valid name of a host, a directory and a control group."""
     if not _HOST_NAME.fullmatch(name):
         raise LabError(f"{name!r} cannot name a host; use lowercase letters, digits and inner hyphens")
 
@@ -179,7 +171,7 @@ class Machine:
 
     @property
     def directory(self) -> Path:
-        """Directory of this host on this machine."""
+        """Directory of this host."""
         return self.lab.state / "hosts" / self.name
 
     @property
@@ -204,15 +196,12 @@ class Machine:
 
     @property
     def mac(self) -> str:
-        """Fixed MAC address of the host, derived from its index.
-
-        A changed address leaves a stale neighbour entry, which once blocked connections for 27 s.
-        """
+        """Fixed MAC address of the host, so that no stale neighbour entry blocks connections."""
         return f"02:48:57:{self.lab.slot:02x}:{self.index >> 8:02x}:{self.index & 255:02x}"
 
     @property
     def link(self) -> str:
-        """Name of the link's interface on this machine."""
+        """Name of the host's network interface on this machine."""
         return f"hw-{self.lab.name}-{self.index}"
 
     @property

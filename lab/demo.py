@@ -1,6 +1,6 @@
 """``make demo``: turns two bare hosts into verified hosts with one command, then runs it again without changes.
 
-Prints each command before it runs. You can type the same commands. Stops at the first failure.
+Prints each command before it runs. Stops at the first failure.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _say_and_run(why: str, words: list[str]) -> int:
     return subprocess.run(
         [str(invoke if invoke.exists() else shutil.which("invoke")), *words],
         cwd=CHECKOUT,
-        env={**os.environ, "HOSTWRIGHT_YES": "1"},  # the demo created these hosts, so no confirmation is needed
+        env={**os.environ, "HOSTWRIGHT_YES": "1"},  # the demo created these hosts
         check=False,
     ).returncode
 

@@ -1,7 +1,6 @@
 """Faults injected into running lab hosts. Each docstring states which effects are real and which are stand-ins.
 
-Other modules have more faults: power loss (`lab.machine.power_off` and `start`), bad connections (`lab.relay`) and
-interrupted dpkg runs (`lab.halfway`).
+See also `lab.machine.power_off`, `lab.relay` (bad connections) and `lab.halfway` (interrupted dpkg runs).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from lab.records import read_record
 from lab.snapshots import restore_identity
 from lab.waiting import await_that
 
-CACHE = "var/cache/hostwright/artifacts"  #: path of the directory of received artifacts, in a host's root filesystem
+CACHE = "var/cache/hostwright/artifacts"  #: directory of received artifacts in a host's root filesystem
 PATIENCE_S = 60.0
 DAY_S = 86400
 _LARGEST_STEP = 2**30
@@ -34,8 +33,8 @@ _BLOCK = 4096  # block size of ext4 in bytes
 _KEY = "/etc/ssh/ssh_host_ed25519_key"
 _LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/apt/lists/lock")
 
-#: Program that locks files with fcntl, as apt does (apt ignores the locks of flock(1)). Arguments: seconds to hold the
-#: locks, seconds to wait for the current holder, files. The program ends early when its standard input is closed.
+#: Program that locks files with fcntl, as apt does, until its standard input is closed. Arguments: seconds to hold the
+#: locks, seconds to wait for the current holder, files.
 _HOLD = """
 import fcntl, select, signal, sys
 signal.alarm(int(sys.argv[2]))
@@ -49,16 +48,15 @@ select.select([sys.stdin], [], [], float(sys.argv[1]))
 
 
 def cut_connections(machine: Machine) -> int:
-    """Kill the sshd processes of all connections of the login user; return the number of connections.
+    """Kill the sshd processes of the login user's connections; return the number of connections.
 
-    Real: the TCP connections end, and programs started over them get the signals that follow the death of an sshd. The
-    listening sshd survives and accepts new connections.
+    Real: the TCP connections end, and programs started over them get the usual signals. sshd accepts new connections.
     """
     sessions = {pid: line for pid, line in _sshd(machine).items() if f": {USER}" in line}
     for pid in sessions:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    # Each connection has a privileged process, and after the login also an unprivileged one.
+    # after the login, a connection also has an unprivileged process
     return sum("[priv]" in line for line in sessions.values())
 
 
@@ -76,15 +74,13 @@ def silence_network(machine: Machine) -> Iterator[None]:
 
 
 def restart_sshd(machine: Machine) -> None:
-    """Restart the SSH service as an upgrade of its package does: for a moment no process listens, and open connections
-    survive.
-    """
+    """Restart the SSH service as a package upgrade does. Open connections survive."""
     console(machine, "systemctl", "restart", "ssh")
 
 
 @contextmanager
 def freeze_sshd(machine: Machine) -> Iterator[None]:
-    """Stop (SIGSTOP) all sshd processes during the body: the kernel accepts connections, but nothing responds.
+    """Stop (SIGSTOP) all sshd processes during the body: connections are accepted, but nothing responds.
 
     Resembles a host that swaps heavily. Stand-in: all other programs continue normally.
     """
@@ -98,15 +94,13 @@ def freeze_sshd(machine: Machine) -> Iterator[None]:
 def reboot(machine: Machine) -> None:
     """Reboot the host with systemctl; return when its former systemd has ended. Real except for the firmware.
 
-    A running step of a job has up to ``SHUTDOWN_WAIT_S`` seconds to end before the host goes down.
+    A running step of a job has up to ``SHUTDOWN_WAIT_S`` seconds to end.
     """
     _reboot(machine, SHUTDOWN_WAIT_S + PATIENCE_S, "systemctl", "--no-block", "reboot")
 
 
 def reboot_now(machine: Machine) -> None:
-    """Reboot the host at once, like a watchdog, without stopping its programs; return when its former systemd has
-    ended.
-    """
+    """Reboot the host at once, like a watchdog; return when its former systemd has ended."""
     _reboot(machine, PATIENCE_S, "systemctl", "reboot", "--force", "--force")
 
 
@@ -147,8 +141,7 @@ def slow_processors(machine: Machine, processors: float) -> Iterator[None]:
 def slow_disk(machine: Machine, bytes_per_s: int) -> Iterator[None]:
     """Limit the host's disk reads and writes to ``bytes_per_s`` each during the body.
 
-    Real: the kernel throttles direct reads and writes of the host's programs. Stand-in: with cgroup v1 controllers,
-    writes through the page cache are not throttled.
+    Real: direct reads and writes are throttled. Stand-in: with cgroup v1, writes through the page cache are not.
     """
     device = _whole_disk(machine.directory)
 
@@ -178,24 +171,23 @@ def slow_network(machine: Machine, bytes_per_s: int) -> Iterator[None]:
 def hold_apt_lock(machine: Machine, seconds: float) -> Iterator[None]:
     """Hold dpkg's and apt's locks in a process on the host, for ``seconds`` or until the body ends.
 
-    Real: the locks and their kind; apt's error names the holder. Waits for the current holder; raises `LabError` if
-    that takes longer than `PATIENCE_S`.
+    Real: apt's error names the holder. Waits for the current holder; raises `LabError` after `PATIENCE_S` seconds.
     """
     program = ["python3", "-c", _HOLD, str(seconds), str(int(PATIENCE_S)), *_LOCKS]
     with subprocess.Popen(inside(machine, program), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdin and holder.stdout
         if holder.stdout.readline() != b"held\n":
             raise LabError(f"lab host {machine.name}: another process held the apt locks for {PATIENCE_S:.0f} s")
-        yield  # at the end of the body, the context manager closes the pipes and waits for the holder
+        yield  # the context manager then closes the pipes and waits for the holder
 
 
 @contextmanager
 def year_off(machine: Machine, days: int = 365) -> Iterator[None]:
     """Set the host's clock ``days`` ahead (behind, if negative) during the body.
 
-    Stand-in: a preloaded library (`clock.c`), because hosts share this machine's kernel clock. sshd sessions, sudo,
-    apt, dpkg, pip, systemd and all programs that start later get the shifted time, also in file times; a running
-    program passes it on to its children. Docker does not get it, because Go programs do not use libc.
+    Stand-in: a preloaded library (`clock.c`), because hosts share this machine's kernel clock. systemd, sshd, sudo and
+    all programs that start later get the shifted time, also in file times. Docker does not, because Go programs do not
+    use libc.
     """
     clock.put_off(machine, days * DAY_S)
     try:
@@ -220,8 +212,7 @@ def restore_host_key(machine: Machine) -> None:
 def corrupt_cache(machine: Machine, how: Literal["truncate", "flip"], *, pattern: str = "**/*") -> list[str]:
     """Damage the artifacts in the host's cache: halve each file, or invert a byte in its middle.
 
-    ``pattern`` selects the files; ``**/*.part`` are partial transfers. Returns paths relative to the cache. Real: the
-    bytes on the host's disk. Stand-in: the cause of the damage.
+    ``pattern`` selects the files; ``**/*.part`` are partial transfers. Returns paths relative to the cache.
     """
     cache = machine.merged / CACHE
     damaged = [path for path in sorted(cache.glob(pattern)) if path.is_file() and path.stat().st_size]
@@ -239,7 +230,7 @@ def corrupt_cache(machine: Machine, how: Literal["truncate", "flip"], *, pattern
 
 
 def _whole_disk(path: Path) -> str:
-    """Return the device number of the disk with this file: ``253:0``. Control groups reject a partition's number."""
+    """Return the device number of the disk with this file, such as ``253:0``, not that of the partition."""
     number = path.stat().st_dev
     block = Path("/sys/dev/block", f"{os.major(number)}:{os.minor(number)}")
     parent = block.resolve().parent if (block / "partition").exists() else block
@@ -268,7 +259,7 @@ def _signal_sshd(machine: Machine, number: signal.Signals) -> None:
 
 def _reboot(machine: Machine, patience_s: float, *command: str) -> None:
     former = leader(machine)
-    exec_in(machine, command)  # its exit status is undefined, because the host goes down
+    exec_in(machine, command)  # the exit status is undefined, because the host goes down
 
     def gone() -> bool:
         try:
@@ -282,7 +273,7 @@ def _reboot(machine: Machine, patience_s: float, *command: str) -> None:
 def _take(descriptor: int, free_bytes: int) -> None:
     """Allocate all available space to a file, and then release ``free_bytes`` of it.
 
-    The available space cannot be queried, because ext4 reserves space that statvfs(3) reports as free.
+    statvfs(3) is not sufficient, because it includes space that ext4 reserves.
     """
     size, step = 0, _LARGEST_STEP
     while step >= _BLOCK:
@@ -292,6 +283,6 @@ def _take(descriptor: int, free_bytes: int) -> None:
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise
-            os.ftruncate(descriptor, size)  # releases the space that was allocated before the failure
+            os.ftruncate(descriptor, size)  # also releases the space allocated before the failure
             step //= 2
     os.ftruncate(descriptor, max(0, size - free_bytes))

@@ -1,4 +1,4 @@
-"""nftables rules of the lab: a table of its own, and accept rules in a forward chain that drops by default."""
+"""nftables rules of the lab: its own table, and accept rules in a forward chain that drops by default."""
 
 from __future__ import annotations
 
@@ -21,16 +21,13 @@ table ip {table} {{
   }}
 }}
 """
-#: The forward chain of iptables in nftables' notation: family, table, chain. Docker and ufw set its policy to drop,
-#: which other tables cannot override.
+#: iptables' forward chain, as family, table and chain of nftables. Its policy drop, set by Docker or ufw, overrides
+#: other tables.
 _FORWARD = ("ip", "filter", "FORWARD")
 
 
 def install(lab: Lab) -> None:
-    """Add the NAT and MSS rules that give hosts access to networks outside. Earlier rules of this lab are replaced.
-
-    The hosts use this machine's address. TCP segments fit the MTU of the path.
-    """
+    """Add the NAT and MSS rules that give hosts access to networks outside. Earlier rules of this lab are replaced."""
     remove(lab)
     run(["nft", "-f", "-"], stdin=_TABLE.format(table=lab.table, subnet=lab.subnet, bridge=lab.bridge))
     if "policy drop" in _forward_chain():
@@ -41,12 +38,12 @@ def install(lab: Lab) -> None:
 def remove(lab: Lab) -> None:
     """Remove all rules of this lab, if any exist."""
     if not shutil.which("nft"):
-        return  # nft is missing, so that `install` cannot have run
+        return  # without nft, `install` cannot have run
     attempt(["nft", "delete", "table", "ip", lab.table])
     for handle in re.findall(rf'comment "{lab.table}".*# handle (\d+)', _forward_chain()):
         attempt(["nft", "delete", "rule", *_FORWARD, "handle", handle])
 
 
 def _forward_chain() -> str:
-    """Return the rules of iptables' forward chain, with their handles; empty if the chain does not exist."""
+    """Return the rules of iptables' forward chain with their handles; empty without the chain."""
     return attempt(["nft", "--handle", "list", "chain", *_FORWARD]).stdout

@@ -35,7 +35,7 @@ from lab.records import (
 from lab.support import require_support
 from lab.vm.base import ensure_vm_base
 
-_WORKERS = 8  # number of hosts that are processed in parallel; creating a host mostly waits for small programs
+_WORKERS = 8  # number of hosts that are processed in parallel
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,10 @@ def up(
 ) -> list[str]:
     """Create and boot the hosts ``names``, and wait for SSH; return the names of new and replaced hosts.
 
-    Healthy hosts are left alone, hosts that are off are started, and hosts that fail to boot are replaced. New hosts
-    start from ``snapshot`` if given, with its options unless ``options`` is given. With ``bmc``, every host of the lab
-    has a BMC until the lab is taken down, including hosts of later calls (see `lab.bmc`). Raises `LabError` if a host
-    exists with other options or on another snapshot: only `reset` may discard a host's disk.
+    Hosts that are off are started, and hosts that fail to boot are replaced. New hosts start from ``snapshot`` if
+    given, with its options by default. With ``bmc``, every host of the lab has a BMC until the lab is taken down.
+    Raises `LabError` if a host exists with other options or on another snapshot: only `reset` may discard a host's
+    disk.
     """
     options = options or (HostOptions.from_json(snapshot.options) if snapshot else HostOptions())
     if snapshot and options.distro != snapshot.options["distro"]:
@@ -89,10 +89,7 @@ def up(
 
 
 def reset(lab: Lab, names: Iterable[str], *, options: HostOptions | None = None) -> None:
-    """Reinstall hosts: new disk and new host key, same name and address.
-
-    Without ``options``, each host keeps its options.
-    """
+    """Reinstall hosts: new disk and new host key, same name and address; by default with the current options."""
     machines = [find_machine(lab, name) for name in dict.fromkeys(names)]
     kinds = {machine: options or HostOptions.from_json(read_record(machine.directory).options) for machine in machines}
     bases = {(kind.distro, kind.kind): prepare(lab, kind) for kind in kinds.values()}
@@ -121,12 +118,12 @@ def status(lab: Lab) -> list[HostStatus]:
 
 
 def down(lab: Lab) -> None:
-    """Remove the lab, including leftovers of a crash; does nothing if the lab does not exist."""
+    """Remove the lab, if any, including leftovers of a crash."""
     with locked(f"lab-{lab.name}"):
         group = f"hostwright-lab/{lab.name}"
         cgroups.kill(group)
         cgroups.remove(group)
-        with locked("machine"):  # otherwise, another lab could create its group in this group at the same time
+        with locked("machine"):  # another lab may be creating its group in this group
             cgroups.remove_if_empty("hostwright-lab")
         unmount_below(lab.state)
         network.remove_bridge(lab)
@@ -158,7 +155,7 @@ def prepare(lab: Lab, options: HostOptions) -> Path:
 
 
 def supply(lab: Lab, options: HostOptions) -> None:
-    """Build the missing vendor files of the profile, and write the stack files that refer to them."""
+    """Build the missing vendor files of the profile, and write the stack files for them."""
     prepare(lab, options)
     stack.write(vendor.build(options.profile, lab.cache), lab.stack)
     give_to_user(lab.stack)
@@ -171,7 +168,7 @@ def supply(lab: Lab, options: HostOptions) -> None:
 
 
 def _foundation(lab: Lab) -> None:
-    """Create the objects that all hosts share, and remove hosts whose creation was interrupted."""
+    """Create the objects that all hosts share, and remove incomplete hosts."""
     (lab.state / "hosts").mkdir(parents=True, exist_ok=True)
     sysctls.raise_all(lab.root)
     network.ensure_bridge(lab)
@@ -179,7 +176,7 @@ def _foundation(lab: Lab) -> None:
     finished = read_records(lab)
     for directory in (lab.state / "hosts").iterdir():
         if directory.name not in finished:
-            # The host's index was never recorded, so that its objects are found by name.
+            # the index was never recorded, so objects are found by name
             cgroups.kill(f"hostwright-lab/{lab.name}/{directory.name}")
             unmount_below(directory)
             shutil.rmtree(directory)
@@ -196,7 +193,7 @@ def _place(lab: Lab, names: Iterable[str], records: dict[str, HostRecord]) -> li
 def _refuse_other_options(records: dict[str, HostRecord], machines: list[Machine], options: HostOptions) -> None:
     for machine in machines:
         record = records.get(machine.name)
-        # HostOptions adds the defaults of options that the record of an earlier version lacks.
+        # adds defaults that a record of an earlier version lacks
         have = (HostOptions.from_json(record.options) if record else options).to_json()
         other = [f"{key}={have[key]}" for key, value in options.to_json().items() if have[key] != value]
         if other:
@@ -217,13 +214,13 @@ def _refuse_other_snapshot(records: dict[str, HostRecord], machines: list[Machin
 
 
 def _former(machine: Machine, records: dict[str, HostRecord]) -> Snapshot | None:
-    """Return the snapshot that a host was based on before its reset."""
+    """Return the snapshot on which a host was based before its reset."""
     record = records.get(machine.name)
     return read_snapshot(machine.lab, record.snapshot) if record and record.snapshot else None
 
 
 def _make(machine: Machine, base: Path, options: HostOptions, snapshot: Snapshot | None = None) -> None:
-    """Install the host and start its boot. An existing host of the same name is replaced."""
+    """Install the host, in place of any host of this name, and start its boot."""
     erase(machine)
     machine.directory.mkdir(mode=0o700)
     stands_on = snapshot.name if snapshot else None
@@ -252,7 +249,7 @@ def _dead(machines: Iterable[Machine]) -> list[Machine]:
 
 
 def _each(machines: list[Machine], action: Callable[[Machine], None]) -> None:
-    """Call ``action`` for all machines, several at a time. The first error is raised after all calls have ended."""
+    """Call ``action`` for all machines, several at a time. The first error is raised after all calls."""
     with ThreadPoolExecutor(_WORKERS) as pool:
         futures = [pool.submit(action, machine) for machine in machines]
     for future in futures:
@@ -279,13 +276,11 @@ def _look(machine: Machine, record: HostRecord) -> HostStatus:
 
 
 def _remove_state(lab: Lab) -> None:
-    """Delete the lab's directory.
-
-    Raises `LabError` if a filesystem is still mounted below the directory, because the deletion would also delete the
-    files of that filesystem.
+    """Delete the lab's directory. Raises `LabError` if a filesystem is mounted below it, whose files would be deleted
+    too.
     """
     still = [point for point in mount_points() if point.is_relative_to(lab.state)]
     if still:
         raise LabError(f"{still[0]} is still mounted; stop the programs that use it, then take the lab down again")
-    run(["rm", "-rf", lab.state])  # `lab.machine.discard` may be deleting files in the directory at the same time
+    run(["rm", "-rf", lab.state])  # `lab.machine.discard` may be deleting files meanwhile
     lab.inventory.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Interrupted dpkg runs: the real dpkg, killed during its work on a real package in a host."""
+"""Interrupted dpkg runs: the real dpkg, killed during its work on a package in a host."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from lab.config import Machine
 from lab.machine import console
 
 PACKAGE = "hostwright-lab-halfway"
-#: directory on the host for the hanging dpkg. A reboot removes the directory, and with it the cause of the hang.
+#: directory on the host for the hanging dpkg; a reboot removes it
 _WORK = "/run/hostwright-lab-halfway"
 
 
 def half_configure(machine: Machine) -> None:
     """Leave a package half-configured, as after a dpkg killed during a postinst.
 
-    Real: the package (a small one, built in the host), dpkg's state and its unfinished journal. `dpkg --configure -a`
-    repairs the package.
+    Real: a small package, dpkg's state and its unfinished journal. `dpkg --configure -a` repairs the package.
     """
     _killed_at_work(machine, "sh/half_configure.sh", PACKAGE)
 
@@ -23,9 +22,8 @@ def half_configure(machine: Machine) -> None:
 def half_unpack(machine: Machine, package: str = "make") -> None:
     """Leave a package of the distribution half-installed, as after a dpkg killed while unpacking.
 
-    Real: package, files and dpkg's state, which requires a reinstallation; `dpkg --configure -a` alone does not repair
-    the package. Stand-in: a dpkg-deb that hangs sets the moment of the kill. Requires the package in apt's cache or a
-    reachable mirror.
+    Real: package, files and dpkg's state; only a reinstallation repairs the package. Stand-in: a dpkg-deb that hangs
+    sets the moment of the kill. Requires the package in apt's cache or a reachable mirror.
     """
     _killed_at_work(machine, "sh/half_unpack.sh", package)
 

@@ -1,8 +1,8 @@
 """Emulated hardware of a lab host: its cards, and the kernel's behaviour with them.
 
-A lab host shares this machine's kernel, which has no NVIDIA card and loads no module. `install` writes a description of
-cards and a boot unit into a host's root filesystem. At boot the unit exposes the cards under `/sys` and `/proc`.
-`modprobe nvidia` reads the version of the module that dkms compiled and "loads" it (see `vendor/src/hardware`).
+A lab host shares this machine's kernel, which has no NVIDIA card. `install` writes a description of cards and a boot
+unit that exposes them under `/sys` and `/proc`. `modprobe nvidia` reads the version of the module that dkms compiled
+and "loads" it (see `vendor/src/hardware`).
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import Any
 
 _SCRIPTS = Path(__file__).parent / "vendor" / "src" / "hardware"
-#: path of the description of emulated cards, in a host's root filesystem
+#: path of the description of cards in a host's root filesystem
 HARDWARE = Path("opt/hostwright-lab/hardware")
 _UNIT = "hostwright-lab-hardware.service"
 
 NVIDIA = 0x10DE
 _CLASS_3D = 0x030200
 _CLASS_BRIDGE = 0x068000
-#: number of bytes of the PCI configuration space that lspci reads
+#: number of bytes of PCI configuration space that lspci reads
 _CONFIG_BYTES = 256
-#: PCIe generation → speed of its lanes in sysfs, in GT/s
+#: PCIe generation → speed of a lane in GT/s, as in sysfs
 _SPEED = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0"}
-#: UUID namespace for the UUIDs of emulated cards, so that a reinstalled host has the same cards
+#: namespace for the UUIDs of cards, which survive a reinstallation
 _CARDS = uuid.UUID("4857a0c4-1ab0-4d1e-9f5b-6f2d7c0e3a11")
 
 
@@ -35,7 +35,7 @@ _CARDS = uuid.UUID("4857a0c4-1ab0-4d1e-9f5b-6f2d7c0e3a11")
 class Card:
     """An NVIDIA PCI card; ids as in the public PCI id list."""
 
-    name: str  #: product name as the driver reports it
+    name: str  #: product name in the driver's reports
     device: int
     subsystem: int
     vbios: str
@@ -50,7 +50,7 @@ V100 = Card("Tesla V100-PCIE-16GB", 0x1DB4, 0x1214, "88.00.48.00.02")
 A100 = Card("NVIDIA A100-PCIE-40GB", 0x20F1, 0x145F, "92.00.25.00.08", minimum_driver=450, generation=4)
 A100_SXM = Card("NVIDIA A100-SXM4-40GB", 0x20B0, 0x134F, "92.00.19.00.01", minimum_driver=450, generation=4)
 H100 = Card("NVIDIA H100 80GB HBM3", 0x2330, 0x16C1, "96.00.30.00.01", minimum_driver=525, generation=5)
-#: switch chip of HGX A100 boards. CUDA requires Fabric Manager on a host with these chips.
+#: switch chip of HGX A100 boards, for which CUDA requires Fabric Manager
 _NVSWITCH = Card("NVSwitch", 0x1AF1, 0x147A, "", generation=4)
 
 
@@ -59,8 +59,8 @@ class Hardware:
     """Emulated hardware of a lab host."""
 
     cards: tuple[Card, ...] = (T4,)
-    nouveau: bool = False  #: whether nouveau binds the cards at boot unless nouveau is blacklisted
-    #: version of an earlier driver's kernel module that is loaded until the first reboot; None: no such module
+    nouveau: bool = False  #: whether nouveau binds the cards at boot, unless blacklisted
+    #: version of an earlier driver's module that is loaded until the first reboot; None: none
     loaded: str | None = None
     secure_boot: bool = False  #: whether the kernel loads only signed modules
     nvswitch: int = 0  #: number of the host's NVSwitches
@@ -77,9 +77,8 @@ class Hardware:
 def install(root: Path, spec: Hardware, host: str = "", *, modules: bool = True) -> None:
     """Write `spec` into the root filesystem of a host that is off. The cards exist from the next boot on.
 
-    `host` (default: from `etc/hostname`) seeds the UUIDs and serial numbers of cards, which therefore survive a
-    reinstallation. Without `modules`, no stand-in loads modules: modprobe calls this machine's kernel, which accepts
-    none from a container.
+    `host` (default: from `etc/hostname`) determines the cards' UUIDs and serial numbers. Without `modules`, no stand-in
+    loads modules.
     """
     home = root / HARDWARE
     shutil.rmtree(home, ignore_errors=True)
@@ -112,7 +111,7 @@ def _slots(cards: tuple[Card, ...], first: int) -> Iterator[tuple[str, Card]]:
 
 
 def _programs(root: Path, home: Path, *, modules: bool) -> None:
-    """Copy the scripts that emulate the kernel. They run at boot and, with `modules`, in place of modprobe."""
+    """Copy the scripts that emulate the kernel at boot and, with `modules`, modprobe."""
     for name in ("boot", "insert", "remove", "kernel.sh", "README"):
         _copy(name, home / name)
     if modules:
@@ -126,7 +125,7 @@ def _programs(root: Path, home: Path, *, modules: bool) -> None:
 
 
 def _copy(name: str, target: Path) -> None:
-    """Copy a file of `vendor/src/hardware`; scripts become executable, whatever the checkout's umask."""
+    """Copy a file of `vendor/src/hardware`; scripts become executable."""
     target.parent.mkdir(parents=True, exist_ok=True)
     data = (_SCRIPTS / name).read_bytes()
     target.write_bytes(data)
@@ -173,7 +172,7 @@ def display_config(card: Card) -> bytes:
 
 
 def _config_space(card: Card, pci_class: int, vendor: int) -> bytes:
-    """Return the PCI header that lspci decodes: ids, class, subsystem; no BARs, no capabilities."""
+    """Return the PCI header for lspci: ids, class, subsystem."""
     config = bytearray(_CONFIG_BYTES)
     struct.pack_into("<HH", config, 0x00, vendor, card.device)
     config[0x08] = 0xA1  # revision
@@ -183,7 +182,7 @@ def _config_space(card: Card, pci_class: int, vendor: int) -> bytes:
 
 
 def _card(home: Path, bus: str, card: Card, host: str) -> None:
-    """Write the content of `/proc/driver/nvidia/gpus/<bus>/information` for a card with a bound driver."""
+    """Write `/proc/driver/nvidia/gpus/<bus>/information` for a card with a bound driver."""
     identity = uuid.uuid5(_CARDS, f"{host} {bus} {card.name}")
     lines = {
         "Model": card.name,
@@ -201,7 +200,7 @@ def _card(home: Path, bus: str, card: Card, host: str) -> None:
 
 
 def _secure_boot(home: Path) -> None:
-    """Write the EFI variables that `mokutil --sb-state` reads for Secure Boot: 4 bytes of attributes, 1 of value."""
+    """Write the EFI variables for `mokutil --sb-state`: 4 bytes of attributes, 1 of value."""
     variables = home / "firmware/efi/efivars"
     variables.mkdir(parents=True)
     guid = "8be4df61-93ca-11d2-aa0d-00e098032b8c"  # EFI_GLOBAL_VARIABLE

@@ -1,7 +1,6 @@
 """Base images: one Debian root filesystem per distribution, built once with mmdebstrap and cached.
 
-A bootstrap takes 31 s on two cores. The image contains downloaded packages for the roles, so that a host installs them
-without a network.
+The image contains downloaded packages for the roles, so that a host installs them without a network.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from lab.config import USER, Distro, cache_directory, state_directory
 from lab.locking import locked
 from lab.programs import run_logged
 
-# number in an image's hash; increase it when this module's code changes the image. Changes of data are detected.
+# number in an image's hash; increase it when code changes the image
 RECIPE = 2
 
-#: program → Debian package, for all programs that the lab runs on this machine
+#: program → Debian package, for programs that the lab runs on this machine
 TOOLS = {
     "systemd-nspawn": "systemd-container",
     "mmdebstrap": "mmdebstrap",
@@ -42,7 +41,7 @@ TOOLS = {
     "gpg": "gnupg",
     "gcc": "gcc",
 }
-#: file → Debian package, for files that are not programs. Ubuntu does not install Debian's archive keys.
+#: file → Debian package; Ubuntu does not install Debian's archive keys
 FILES = {
     Path("/usr/share/keyrings/debian-archive-keyring.gpg"): "debian-archive-keyring",
     Path("/usr/include/stdio.h"): "libc6-dev",
@@ -55,12 +54,11 @@ PACKAGES = (
     *("systemd", "systemd-sysv", "dbus", "libpam-systemd", "openssh-server", "sudo", "iproute2", "procps", "kmod"),
     *("python3-venv", "python3-pip", "gnupg", "ca-certificates", "curl", "pciutils", "cron", "less"),
 )
-#: Packages that roles install on a host. The image contains them as downloads, not installed.
+#: packages that the image contains as downloads for roles
 PREFILLED = ("build-essential", "dkms", "linux-headers-amd64", "docker.io", "apparmor", "unattended-upgrades")
-#: Packages of Debian 11's compiler, for CUDA 11.2 on Debian 12. apt may install no other packages from Debian 11.
+#: Debian 11's compiler for CUDA 11.2 on Debian 12. apt may install nothing else from Debian 11.
 GCC_10 = ("g++-10", "gcc-10", "cpp-10", "gcc-10-base", "libgcc-10-dev", "libstdc++-10-dev")
-#: Command that links the directories in $1 into /usr, as in an installed Debian. In bullseye the installer creates
-#: these links, in later releases packages do.
+#: command that links the directories in $1 into /usr, as an installed Debian has them
 _MERGE_USR = 'for d in bin sbin lib lib32 lib64 libx32; do mkdir -p "$1/usr/$d"; ln -s "usr/$d" "$1/$d"; done'
 MASKED = ("systemd-networkd.service", "systemd-networkd.socket", "systemd-resolved.service")
 
@@ -72,7 +70,7 @@ def ensure_tools() -> list[str]:
 
 
 def ensure_programs(wanted: Mapping[str, str], *, path: str | None = None) -> None:
-    """Install the packages of the programs (program → package) that are missing in ``path`` (default: the PATH)."""
+    """Install the packages (program → package) of programs that are missing in ``path`` (default: the PATH)."""
     _ensure_packages({wanted[program] for program in missing_programs(wanted, path=path)})
 
 
@@ -93,7 +91,7 @@ def _ensure_packages(missing: set[str]) -> list[str]:
 
 @contextmanager
 def _no_service_starts() -> Iterator[None]:
-    """Prevent packages from starting services, with Debian's policy-rc.d; an existing file is kept."""
+    """Prevent packages from starting services, with Debian's policy-rc.d."""
     if POLICY.exists():
         yield
         return
@@ -116,7 +114,7 @@ def _install(missing: set[str]) -> list[str]:
 
 
 def ensure_base(distro: Distro, cache: Path) -> Path:
-    """Return the root filesystem of ``distro``. Build it first if no image of the current recipe exists."""
+    """Return the root filesystem of ``distro``. Build it first if the current recipe has no image."""
     recipe = _recipe(distro)
     key = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:12]
     base = cache / "base" / f"{distro}-{key}"
@@ -133,7 +131,7 @@ def ensure_base(distro: Distro, cache: Path) -> Path:
 
 
 def _prune(current: Path) -> None:
-    """Delete the images of earlier recipes, unless a host or snapshot uses them."""
+    """Delete unused images of earlier recipes."""
     mounts = Path("/proc/self/mountinfo").read_text()
     records = (
         f for kind in ("hosts/*/host.json", "snapshots/*/snapshot.json") for f in state_directory().glob(f"*/{kind}")
@@ -146,7 +144,7 @@ def _prune(current: Path) -> None:
 
 
 def _recipe(distro: Distro) -> dict[str, object]:
-    """Return all inputs of an image; their hash is part of the image's name."""
+    """Return all inputs of an image, whose hash is part of the image's name."""
     return {
         "recipe": RECIPE,
         "distro": distro,
@@ -161,13 +159,13 @@ def _recipe(distro: Distro) -> dict[str, object]:
 
 
 def _prefilled(distro: Distro) -> tuple[str, ...]:
-    """Return the packages to download into the image; none for trixie, because few tests install packages on it."""
+    """Return the packages to download into the image; none for trixie."""
     of_bookworm = GCC_10[:1] if distro == "bookworm" else ()
     return () if distro == "trixie" else (*PREFILLED, *of_bookworm)
 
 
 def _sources(distro: Distro) -> tuple[str, ...]:
-    """Return apt sources on this machine's mirrors; an empty tuple selects mmdebstrap's default."""
+    """Return apt sources on this machine's mirrors; empty: mmdebstrap's default."""
     mirrors = surroundings.debian_mirrors()
     if mirrors is None:
         return ()
@@ -186,9 +184,7 @@ def _components(distro: Distro) -> str:
 
 @contextmanager
 def _scratch(base: Path) -> Iterator[Path]:
-    """Yield a temporary directory beside ``base``, and remove it at the end. The directory of a crashed build is
-    removed first.
-    """
+    """Yield a temporary directory beside ``base``, and remove it at the end. Any earlier one is removed first."""
     root = base.with_name(f".building-{base.name}")
     shutil.rmtree(root, ignore_errors=True)
     try:
@@ -198,7 +194,7 @@ def _scratch(base: Path) -> Iterator[Path]:
 
 
 def _build(distro: Distro, root: Path, log: Path) -> None:
-    """Create the root filesystem in ``root``; the output of all programs goes to ``log``."""
+    """Create the root filesystem in ``root``; programs write to ``log``."""
     print(f"lab: building the {distro} base image (a minute or two, once; log {log})", file=sys.stderr, flush=True)
     log.unlink(missing_ok=True)
     excludes = [f"--dpkgopt=path-exclude=/usr/share/{part}/*" for part in ("man", "doc", "info", "locale")]
@@ -208,7 +204,7 @@ def _build(distro: Distro, root: Path, log: Path) -> None:
         *excludes,
         "--dpkgopt=path-include=/usr/share/doc/*/copyright",
         *(f"--aptopt={line}" for line in surroundings.apt_settings()),
-        '--aptopt=Acquire::Check-Valid-Until "false"',  # the package lists of old suites have expired
+        '--aptopt=Acquire::Check-Valid-Until "false"',  # package lists of old suites have expired
         '--aptopt=APT::Keep-Downloaded-Packages "true"',
         '--aptopt=Acquire::Languages "none"',
         "--skip=cleanup/apt/lists",
@@ -222,9 +218,8 @@ def _build(distro: Distro, root: Path, log: Path) -> None:
 
 
 def _settle(distro: Distro, root: Path, log: Path) -> None:
-    """Turn a bootstrapped root filesystem into the image of a host.
-
-    Adds the login user and certificates, masks units, and removes host keys.
+    """Turn a bootstrapped root filesystem into the image of a host: with login user and certificates, without host
+    keys.
     """
     for name, text in surroundings.certificates().items():
         (root / "usr/local/share/ca-certificates" / name).write_text(text)
@@ -239,12 +234,12 @@ def _settle(distro: Distro, root: Path, log: Path) -> None:
         _deb822(root / "etc/apt")
         _compiler_of_bullseye(root / "etc/apt")
         run_logged([*_in(root), "apt-get", "update"], log)
-    # a host has only this key; without the setting, sshd logs an error for each missing key type at every start
+    # sshd logs an error for each missing key type
     (root / "etc/ssh/sshd_config.d/lab.conf").write_text("HostKey /etc/ssh/ssh_host_ed25519_key\n")
 
 
 def _deb822(apt: Path) -> None:
-    """Move the one-line apt sources of a bootstrap to a file in deb822 format, as in Debian 12's own images."""
+    """Move a bootstrap's apt sources to a file in deb822 format, as in Debian 12's images."""
     stanzas = []
     for line in filter(None, (apt / "sources.list").read_text().splitlines()):
         kind, uri, suite, *components = re.sub(r"\[.*?\] ", "", line).split()
@@ -256,7 +251,7 @@ def _deb822(apt: Path) -> None:
 
 
 def _compiler_of_bullseye(apt: Path) -> None:
-    """Let apt install gcc 10 from Debian 11, as docs/operators/stacks.md describes for CUDA 11.2 on Debian 12."""
+    """Let apt install gcc 10 from Debian 11 (docs/operators/stacks.md)."""
     (uri,) = re.findall(r"(?m)^URIs: (.*)\nSuites: bookworm$", (apt / "sources.list.d/debian.sources").read_text())
     stanza = f"Types: deb\nURIs: {uri}\nSuites: bullseye\nComponents: main\n{SIGNED_BY}\n"
     (apt / "sources.list.d/bullseye.sources").write_text(stanza)

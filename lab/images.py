@@ -1,7 +1,7 @@
 """Container images for lab hosts, which reach no registry: built here and kept as archives of `docker save`.
 
-An image consists of Debian 11 with Python 3.9 and the requested wheels. It has the tag of the image that it replaces,
-and a label that identifies it as a stand-in. An image is built on first use; afterwards a host only runs `docker load`.
+An image has Debian 11, Python 3.9 and the requested wheels, the tag of the image that it replaces, and a label that
+identifies it as a stand-in.
 """
 
 from __future__ import annotations
@@ -32,34 +32,33 @@ from lab.programs import run, run_logged
 from lab.vendor import wheels
 from lab.vendor.model import Profile, sha256_of
 
-# number in an image's hash; increase it when this module's code changes an image. Changes of data are detected.
+# number in an image's hash; increase it when code changes an image
 RECIPE = 1
 LABEL = "org.hostwright.lab.stand-in"
-#: parts of Debian's filesystem in every image: Python and its libraries, shell and core programs
+#: parts of Debian's filesystem in every image
 _PARTS = ("bin", "sbin", "lib", "lib64", "etc", "usr/bin", "usr/sbin", "usr/lib64", "usr/lib/os-release")
 _LIBRARIES = ("usr/lib/ssl", "usr/lib/python3", "usr/lib/python3.9", "usr/lib/x86_64-linux-gnu", "usr/share/zoneinfo")
 _EMPTY = ("dev", "home", "mnt", "opt", "proc", "root", "run", "sys", "tmp", "usr/local", "var/tmp")
-_JUPYTER = CHECKOUT / "lab/jupyter-py39.txt"  #: pins for Jupyter, in addition to the pins of TensorFlow's wheelhouse
-#: parts of a whole system that no image contains: a container boots no kernel, and apt can fetch its lists again
+_JUPYTER = CHECKOUT / "lab/jupyter-py39.txt"  #: pins for Jupyter, beside those of TensorFlow's wheelhouse
+#: parts of a system that no image contains
 _NEITHER = ("boot", "usr/lib/modules", "usr/share/doc", "var/cache/apt")
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A container image: what it adds to Python, and its metadata."""
+    """A container image: its content in addition to Python, and its metadata."""
 
     tag: str
-    says: str  #: text of the label: the image that this one replaces, and what it lacks
-    requirements: tuple[str, ...] = ()  #: requirements for pip. An image without requirements has only one layer.
+    says: str  #: label text: the image that this one replaces, and what it lacks
+    requirements: tuple[str, ...] = ()  #: requirements for pip
     environment: tuple[str, ...] = ()
     command: tuple[str, ...] = ("python3",)
-    directory: str = "/"  #: working directory of the command. The image contains this directory.
-    #: parent image, and the files that this image adds to it: path in the image, path in this checkout
+    directory: str = "/"  #: working directory of the command
+    #: parent image, and the files that this image adds: path in the image, path in this checkout
     below: Image | None = field(default=None, repr=False)
     files: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    #: names of Debian packages to install. An image with packages contains the whole base system with apt, so that
-    #: other images can extend it.
+    #: Debian packages to install. Their image has the whole base system, so that other images can extend it.
     packages: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -75,7 +74,7 @@ DESK = Image(
     "hostwright-lab/desk:1",
     "the lab's own image: Debian 11 with real JupyterLab from PyPI, and with what a box to log in to is built from",
     ("jupyterlab",),
-    # as in NVIDIA's images: a container gets all cards unless it has a list of cards
+    # as in NVIDIA's images: all cards by default
     ("NVIDIA_VISIBLE_DEVICES=all",),
     packages=("git", "tmux"),
 )
@@ -83,7 +82,7 @@ TENSORFLOW = Image(
     "tensorflow/tensorflow:2.9.0-gpu-jupyter",
     "stands in for the image of this name: real TensorFlow 2.9.0 and Jupyter from PyPI, on Debian 11, without CUDA",
     ("tensorflow==2.9.0", "jupyterlab", "notebook"),
-    # as in the original image: if NVIDIA's runtime is Docker's default, these variables select a container's cards
+    # as in the original image: selects cards if NVIDIA's runtime is Docker's default
     ("LANG=C.UTF-8", "NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"),
     ("jupyter", "notebook", "--notebook-dir=/tf", "--ip=0.0.0.0", "--no-browser", "--allow-root"),
     "/tf",
@@ -107,7 +106,7 @@ SERVING = Image(
 
 
 def load(machine: Machine, image: Image) -> None:
-    """Load the image into Docker on a running host; build it first if the cache lacks it."""
+    """Load the image into Docker on a running host; build it first if it is missing."""
     with ensure(image).open("rb") as archive:
         done = subprocess.run(inside(machine, ["docker", "load"]), stdin=archive, capture_output=True, check=False)
     if done.returncode != 0:
@@ -115,7 +114,7 @@ def load(machine: Machine, image: Image) -> None:
 
 
 def ensure(image: Image, cache: Path | None = None) -> Path:
-    """Return the archive of the image. Build it first if no archive of the current recipe exists."""
+    """Return the archive of the image. Build it first if the current recipe has none."""
     cache = cache or cache_directory()
     base = ensure_base("bullseye", cache)
     archive = cache / "images" / f"{image.file_stem}-{_key(image, base)}.tar"
@@ -171,17 +170,14 @@ def _build(image: Image, base: Path, cache: Path, scratch: Path, archive: Path) 
 
 
 def _layer(target: Path, root: Path, parts: Sequence[str], *, empty: Sequence[str] = ()) -> Path:
-    """Write parts of a root filesystem as a layer. The directories in ``empty`` are written without their contents."""
+    """Write parts of a root filesystem as a layer. Directories in ``empty`` have no contents."""
     options = ["--sort=name", "--numeric-owner", "--mtime=@0", *(f"--exclude=./{part}/*" for part in empty)]
     run(["tar", *options, "-C", root, "-cf", target, *(f"./{part}" for part in parts)])
     return target
 
 
 def _layers_of(archive: Path, scratch: Path) -> list[Path]:
-    """Extract the layers of an existing image.
-
-    The layers' bytes do not change, so that a host loads a shared layer only once.
-    """
+    """Extract the layers of an existing image unchanged, so that a host loads a shared layer only once."""
     with tarfile.open(archive) as tar:
         manifest = tar.extractfile("manifest.json")
         assert manifest is not None
@@ -201,7 +197,7 @@ def _of_files(image: Image, target: Path) -> Path:
 
 @contextmanager
 def _installed(image: Image, base: Path, cache: Path, scratch: Path) -> Iterator[tuple[Path, Path]]:
-    """Install the image's requirements on the base; yields the directories of the added files and of all files."""
+    """Install the image's requirements on the base; yield the directories of the added files and of all files."""
     upper, work, merged, given = (scratch / name for name in ("upper", "work", "merged", "given"))
     for directory in (upper, work, merged, given):
         directory.mkdir()
@@ -240,7 +236,7 @@ def _wheelhouse(cache: Path, target: Path) -> None:
 
 
 def _describe(image: Image, layers: Sequence[Path], tar: tarfile.TarFile) -> None:
-    """Write the archive in the format of `docker save`: layers, configuration, manifest."""
+    """Write the archive in the format of `docker save`."""
     digests = [sha256_of(layer) for layer in layers]
     created = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     config = {

@@ -1,4 +1,4 @@
-"""Access to the lab's hosts for ordinary commands: key pair, known_hosts and an inventory in Ansible's format."""
+"""Access to the lab's hosts: key pair, known_hosts and an inventory in Ansible's format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lab.stack import VARIANTS
 
 
 def ensure_key(lab: Lab) -> None:
-    """Create the SSH key pair for all hosts of the lab, if it is missing."""
+    """Create the SSH key pair for all hosts of the lab, if missing."""
     directory = lab.private_key.parent
     directory.mkdir(exist_ok=True)
     if not lab.private_key.with_suffix(".pub").exists():
@@ -40,9 +40,9 @@ def publish(lab: Lab) -> None:
 
 
 def known_hosts(lab: Lab, records: dict[str, HostRecord], have: Iterable[str]) -> list[str]:
-    """Return the new lines of known_hosts; ``have`` are the current lines.
+    """Return the new lines of known_hosts; ``have``: its current lines.
 
-    Keeps the current lines of hosts that were installed from a seed, because the lab did not generate their host keys.
+    The lines of hosts that were installed from a seed are kept, because the lab did not generate their keys.
     """
     lines, others = [], set()
     for name, record in records.items():
@@ -55,7 +55,7 @@ def known_hosts(lab: Lab, records: dict[str, HostRecord], have: Iterable[str]) -
 
 
 def _named(line: str) -> set[str]:
-    """Return the host names in a line of known_hosts. A marker such as ``@revoked`` may precede the names."""
+    """Return the host names in a line of known_hosts, which may begin with a marker such as ``@revoked``."""
     words = line.split()
     first = 1 if words and words[0].startswith("@") else 0
     return set(words[first].split(",")) if len(words) > first else set()
@@ -91,7 +91,7 @@ def _variables(lab: Lab, record: HostRecord) -> dict[str, Any]:
 
 
 def _bmc(lab: Lab) -> dict[str, str]:
-    """Return the inventory variables that all BMCs share, because one endpoint serves them."""
+    """Return the inventory variables that all BMCs share."""
     known = Credentials.read(lab)
     return {
         "hostwright_bmc": lab.bmc_url,
@@ -102,12 +102,12 @@ def _bmc(lab: Lab) -> dict[str, str]:
 
 
 def _console(lab: Lab, host: str) -> str:
-    """Return the command that prints a host's console. `invoke lab.console` supports only the default lab."""
+    """Return the command that prints a host's console."""
     return sh("invoke lab.console --hosts %s", host) if lab.name == DEFAULT_NAME else _command(lab, "console", host)
 
 
 def _command(lab: Lab, verb: str, host: str) -> str:
-    """Return the shell command that runs a lab verb from any directory."""
+    """Return the shell command that runs a lab verb in any directory."""
     place = sh("cd %s && HOSTWRIGHT_LAB_STATE=%s ", CHECKOUT, lab.root)
     return place + sh("%s -m lab %s --name %s --hosts %s", sys.executable, verb, lab.name, host)
 

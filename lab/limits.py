@@ -1,8 +1,7 @@
 """Memory, CPU and process limits for Docker containers on lab hosts, if this machine has the cgroup controllers.
 
-If the controllers belong to cgroup v1, hosts get them beside an empty v2, and a boot unit makes them writable in the
-host. Without controllers, the boot unit records the reason on the host, and tests that need limits are skipped with
-that reason. Docker itself only warns.
+With controllers of cgroup v1, a boot unit makes them writable in the host. Without controllers, the boot unit records
+the reason on the host, and tests that need limits are skipped.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from pathlib import Path
 _SCRIPT = Path(__file__).parent / "sh" / "limits.sh"
 _PROGRAM = "opt/hostwright-lab/limits"
 _UNIT = "hostwright-lab-limits.service"
-#: file on a host in which a boot script reports whether Docker can limit containers, in one line
+#: file on a host with one line on whether Docker can limit containers
 NOTE = "/run/hostwright-lab/limits"
 _IN_FORCE = "in force"
 
@@ -43,6 +42,6 @@ def install(root: Path) -> None:
 
 
 def why_not(note: str) -> str:
-    """Return why Docker cannot limit containers, from the ``note`` that the host wrote at boot; empty if it can."""
+    """Return why Docker cannot limit containers, from the host's ``note``; else empty."""
     note = note.strip() or "not in force: the host noted nothing at boot"
     return "" if note.startswith(_IN_FORCE) else note

@@ -1,7 +1,4 @@
-"""Exclusive lock files, so that only one command at a time works on a lab or an image.
-
-The kernel releases the lock of a killed process.
-"""
+"""Exclusive lock files, so that only one command at a time works on a lab or an image."""
 
 from __future__ import annotations
 
@@ -10,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# directory of the lock files, on a tmpfs, so that no lock file survives a reboot
+# directory of the lock files; a reboot empties it
 _DIRECTORY = Path("/run/hostwright-lab")
 
 
 @contextmanager
 def locked(name: str) -> Iterator[None]:
-    """Hold the machine-wide lock ``name`` during the body; waits while another process holds it."""
+    """Hold the machine-wide lock ``name`` during the body."""
     _DIRECTORY.mkdir(mode=0o700, exist_ok=True)
     with (_DIRECTORY / f"{name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

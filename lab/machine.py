@@ -1,6 +1,6 @@
 """One lab host: an overlay on a base image, booted by systemd-nspawn under a supervisor that survives this process.
 
-The state of a host is read from the kernel (control group, mounts, links). No process id is kept on disk.
+The state of a host is read from the kernel (control group, mounts, links).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from lab.rootfs import VENDOR_MOUNT, vendor_apt
 from lab.vm import disks, qemu
 from lab.waiting import await_that
 
-BOOT_TIMEOUT_S = 180.0  # seconds to wait for a boot, which takes 0.3 s on an idle machine, and 3 s or more under load
-# seconds to wait for the boot of a virtual machine, which takes a minute without KVM on an idle machine
+BOOT_TIMEOUT_S = 180.0  # seconds to wait for a boot, which takes 0.3 s on an idle machine
+# seconds to wait for the boot of a virtual machine, which takes a minute without KVM
 VM_BOOT_TIMEOUT_S = 900.0
-_LOOK_S = 0.05  # seconds between two checks; each check opens a connection
+_LOOK_S = 0.05  # seconds between two checks, each of which opens a connection
 _CLEAN = ("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8")
 
-#: Shell code that enters the host's control groups and then detaches. The caller receives an error if entering fails.
+#: shell code that enters the host's control groups and detaches, or fails
 _LAUNCH = """
 count=$1; shift
 while [ "$count" -gt 0 ]; do echo $$ >"$1" || exit; shift; count=$((count - 1)); done
@@ -39,16 +39,16 @@ exec setsid --fork "$@"
 
 
 def running(machine: Machine) -> bool:
-    """Return whether the host is powered on, whatever its boot state."""
+    """Return whether the host is powered on."""
     return bool(cgroups.processes(machine.cgroup))
 
 
 def start(machine: Machine) -> None:
-    """Start the host and set its link up; a running host is left alone. Does not wait (see `wait_for_ssh`)."""
+    """Start the host, unless it runs, and set its link up. Does not wait (see `wait_for_ssh`)."""
     if running(machine) and network.plugged(machine) and not _orphaned(machine):
         network.restore_network(machine)
         return
-    # a host that runs without link or supervisor must end: it cannot get a new link, and cannot reboot
+    # without link or supervisor, a running host cannot reboot
     power_off(machine)
     record = read_record(machine.directory)
     options = HostOptions.from_json(record.options)
@@ -68,7 +68,7 @@ def _contained(machine: Machine, record: HostRecord) -> list[str]:
     """Prepare a container host's mounts and network, and return the command that supervises it."""
     attach(machine, record)
     network.plug(machine)
-    # "slave": if this machine shares its mounts, an unmount on this machine also takes effect in the host
+    # "slave": an unmount on this machine also takes effect in the host
     apart = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", sh_file(__file__, "sh/supervise.sh")]
     places = ["hostwright-lab", str(machine.lab.root), str(machine.directory)]
     return [*apart, *places, *_nspawn(machine, HostOptions.from_json(record.options))]
@@ -90,7 +90,7 @@ def _is_virtual(machine: Machine) -> bool:
 
 
 def attach(machine: Machine, record: HostRecord) -> None:
-    """Mount the host's root filesystem on top of its base image, unless it is already mounted."""
+    """Mount the host's root filesystem on its base image, unless it is mounted."""
     if mounted(machine.merged):
         return
     options = HostOptions.from_json(record.options)
@@ -107,9 +107,8 @@ def attach(machine: Machine, record: HostRecord) -> None:
 
 
 def _give_docker(machine: Machine, record: HostRecord, directory: Path) -> None:
-    """Create the host's /var/lib/docker: empty, or a copy of the snapshot's.
-
-    The directory is outside the overlay, because Docker does not work on an overlay.
+    """Create the host's /var/lib/docker, empty or from the snapshot, outside the overlay, on which Docker does not
+    work.
     """
     if directory.exists():
         return
@@ -130,16 +129,13 @@ def detach(machine: Machine) -> None:
 
 
 def discard(machine: Machine) -> None:
-    """Discard everything that a host, which is off, wrote since its installation or since its snapshot.
-
-    The disk space is freed in the background.
-    """
+    """Discard everything that a host, which is off, wrote since its installation or its snapshot."""
     detach(machine)
     trash = Path(tempfile.mkdtemp(prefix="trash-", dir=machine.directory))
     for name in ("upper", "work", "docker", "disk.img"):
         if (machine.directory / name).exists():
             (machine.directory / name).rename(trash / name)
-    # in the background, because deleting the files of a provisioned host takes seconds
+    # in the background, because it takes seconds
     run(["setsid", "--fork", "rm", "-rf", *machine.directory.glob("trash-*")])
 
 
@@ -149,7 +145,7 @@ def _disk(machine: Machine, options: HostOptions) -> Path:
 
 
 def power_off(machine: Machine) -> None:
-    """Kill all processes of the host at once with SIGKILL, as a power failure does. Its disk stays as it is."""
+    """Kill all processes of the host with SIGKILL, as a power failure does. Its disk stays as it is."""
     cgroups.kill(machine.cgroup)
     cgroups.remove(machine.cgroup)
 
@@ -159,11 +155,11 @@ def erase(machine: Machine) -> None:
     power_off(machine)
     network.unplug(machine)
     unmount_below(machine.directory)
-    run(["rm", "-rf", machine.directory])  # `discard` may be deleting files in the directory at the same time
+    run(["rm", "-rf", machine.directory])  # `discard` may be deleting files meanwhile
 
 
 def wait_for_ssh(machine: Machine, timeout_s: float | None = None) -> None:
-    """Wait until users can log in over SSH. Raises `LabError` if the host ends before that, or at the timeout."""
+    """Wait until users can log in over SSH. Raises `LabError` if the host ends first, or at the timeout."""
 
     def up() -> bool:
         if answers(machine) and admits(machine):
@@ -189,7 +185,7 @@ def answers(machine: Machine) -> bool:
 
 
 def admits(machine: Machine) -> bool:
-    """Return whether users can log in: sshd responds earlier, while pam_nologin rejects everyone but root."""
+    """Return whether users can log in: when sshd responds, pam_nologin may still reject them."""
     if _is_virtual(machine):
         return exec_in(machine, ["true"]).returncode == 0
     found = _leader(cgroups.processes(machine.cgroup))
@@ -197,7 +193,7 @@ def admits(machine: Machine) -> bool:
 
 
 def memory_bytes(machine: Machine) -> int:
-    """Return the memory used by the host, including its page cache; 0 if it is off."""
+    """Return the bytes of memory used by the host, including its page cache; 0 if it is off."""
     return cgroups.memory_bytes(machine.cgroup)
 
 
@@ -212,7 +208,7 @@ def exec_in(machine: Machine, argv: Sequence[str], *, stdin: str = "") -> subpro
 def inside(machine: Machine, argv: Sequence[str]) -> list[str]:
     """Return the command that runs ``argv`` as root in the host. Raises `LabError` if the host is off.
 
-    For a virtual machine, the command is ssh as the login user and sudo without a password.
+    For a virtual machine, the command is ssh with sudo.
     """
     if _is_virtual(machine):
         options = ("BatchMode=yes", "ConnectTimeout=10", f"UserKnownHostsFile={machine.lab.known_hosts}")
@@ -223,10 +219,7 @@ def inside(machine: Machine, argv: Sequence[str]) -> list[str]:
 
 
 def console(machine: Machine, *argv: str) -> str:
-    """Run a program in the host as `exec_in` does, and return its output.
-
-    Raises `LabError` if the program fails.
-    """
+    """Run a program in the host and return its output. Raises `LabError` if the program fails."""
     done = exec_in(machine, argv)
     if done.returncode != 0:
         words, output = " ".join(argv)[:300], (done.stderr or done.stdout)[-500:]
@@ -235,7 +228,7 @@ def console(machine: Machine, *argv: str) -> str:
 
 
 def why_no_limits(machine: Machine) -> str:
-    """Return why Docker cannot limit containers on the running host; empty if it can (see `lab.limits`)."""
+    """Return why Docker cannot limit containers on the running host; else empty (see `lab.limits`)."""
     return limits.why_not(exec_in(machine, ["cat", limits.NOTE]).stdout)
 
 
@@ -248,24 +241,21 @@ def leader(machine: Machine) -> int:
 
 
 def _orphaned(machine: Machine) -> bool:
-    """Return whether the host runs without its nspawn process, for example because its supervisor was killed."""
+    """Return whether the host runs without its nspawn process, as after the kill of its supervisor."""
     processes = cgroups.processes(machine.cgroup)
     found = _leader(processes)
     return found is not None and found[1] not in processes
 
 
 def _leader(processes: set[int]) -> tuple[int, int] | None:
-    """Return (process id, parent's id) of the host's PID 1 among ``processes``.
-
-    ``None`` while the host reboots and has no PID 1.
-    """
+    """Return (process id, parent's id) of the host's PID 1 among ``processes``; ``None`` while the host reboots."""
     for pid in processes:
         try:
             lines = Path(f"/proc/{pid}/status").read_text().splitlines()
         except OSError:
-            continue  # the process has ended in the meantime
+            continue  # the process has ended
         status = {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
-        # PID 1 of the host has two namespace levels; processes in containers inside the host have more.
+        # processes in containers inside the host have more levels
         if len(status["NSpid"]) == 2 and status["NSpid"][1] == "1":
             return pid, int(status["PPid"][0])
     return None
@@ -276,14 +266,14 @@ def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
     vendor = vendor_apt(machine.lab, options.profile)
     vendor.mkdir(parents=True, exist_ok=True)
     return [
-        # TMPFS_TMP=0 keeps /tmp on the host's disk, as in a Debian installation
+        # /tmp stays on disk, as in a Debian installation
         *("env", "SYSTEMD_NSPAWN_TMPFS_TMP=0", *_hierarchy(options.distro)),
         *("systemd-nspawn", "--quiet", "--boot", "--settings=no"),
         *("--keep-unit", "--register=no", f"--directory={machine.merged}"),
         *(f"--machine={machine.lab.name}-{machine.name}", f"--hostname={machine.name}"),
         *(f"--network-namespace-path={machine.netns}", "--resolv-conf=off", "--timezone=off", "--link-journal=no"),
         *("--console=pipe", "--kill-signal=SIGRTMIN+3"),
-        # dockerd in the host needs these options for its bridge, keyrings and device filter
+        # for dockerd's bridge, keyrings and device filter
         *("--capability=CAP_NET_ADMIN", "--system-call-filter=@keyring", "--system-call-filter=bpf"),
         f"--bind={_disk(machine, options) / 'docker'}:/var/lib/docker",
         f"--bind-ro={vendor}:{VENDOR_MOUNT}",
@@ -293,8 +283,7 @@ def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
 def _hierarchy(distro: Distro) -> tuple[str, ...]:
     """Return nspawn's setting of the cgroup hierarchy for the host.
 
-    Without a setting, hosts get this machine's hierarchy with its controllers (see `lab.limits`). trixie's systemd
-    boots only with cgroup v2.
+    By default, hosts get this machine's hierarchy with its controllers. trixie's systemd boots only with cgroup v2.
     """
     return ("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1",) if distro == "trixie" else ()
 

@@ -1,4 +1,4 @@
-"""Mount and unmount filesystems; the current mounts are always read from the kernel."""
+"""Mount and unmount filesystems."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lab.programs import attempt, run
 def mount_points() -> list[Path]:
     """Return the mount points of this machine in mount order."""
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    # The kernel escapes only these four characters (proc_pid_mountinfo(5)).
+    # the kernel escapes only these characters (proc_pid_mountinfo(5))
     escapes = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}
     points = []
     for line in lines:
@@ -30,7 +30,7 @@ def mounted(path: Path) -> bool:
 def mount_overlay(lower: Path, upper: Path, work: Path, target: Path, *, between: Sequence[Path] = ()) -> None:
     """Mount ``upper`` over ``lower`` at ``target``: writes go to ``upper``.
 
-    ``between`` are read-only layers above ``lower``, topmost first. No layer may change while the overlay is mounted.
+    ``between`` are read-only layers above ``lower``, topmost first, which must not change.
     """
     layers = ":".join(str(layer) for layer in (*between, lower))
     options = f"lowerdir={layers},upperdir={upper},workdir={work}"
@@ -38,7 +38,7 @@ def mount_overlay(lower: Path, upper: Path, work: Path, target: Path, *, between
 
 
 def mount_disk(image: Path, size_bytes: int, target: Path) -> None:
-    """Mount the ext4 filesystem in the sparse file ``image`` at ``target``; create the file first if it is missing."""
+    """Mount the ext4 filesystem in the sparse file ``image`` at ``target``; create the file if it is missing."""
     if not image.exists():
         fresh = image.with_suffix(".new")
         with fresh.open("wb") as file:

@@ -1,7 +1,4 @@
-"""Network of the lab: a bridge, and a network namespace and a link per host; `lab.firewall` adds the route outside.
-
-Every object has a predictable name, so leftovers of a crash are found without a record.
-"""
+"""Network of the lab: a bridge, and a network namespace and a link per host; `lab.firewall` adds the route outside."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from lab.config import LAB_PREFIX, Lab, Machine
 from lab.mounts import mounted, unmount
 from lab.programs import attempt, run
 
-MTU = 1400  #: maximum packet size in bytes. Some machines reach the internet through tunnels with an MTU below 1500.
+MTU = 1400  #: maximum packet size in bytes, for tunnels with an MTU below 1500
 INSIDE = "host0"  #: name of the network interface inside the host
 
 
@@ -34,13 +31,13 @@ def remove_bridge(lab: Lab) -> None:
 
 
 def links(lab: Lab) -> list[str]:
-    """Return the names of this lab's network interfaces on this machine."""
+    """Return the names of this lab's network interfaces."""
     ours = re.compile(rf"{re.escape(lab.bridge)}|hw-{re.escape(lab.name)}-\d+")
     return sorted(path.name for path in Path("/sys/class/net").iterdir() if ours.fullmatch(path.name))
 
 
 def plugged(machine: Machine) -> bool:
-    """Return whether the host's link and network namespace exist; the link may be down."""
+    """Return whether the host's link and network namespace exist."""
     return _exists(machine.link) and (mounted(machine.netns) or _is_tap(machine.link))
 
 
@@ -63,7 +60,7 @@ def plug(machine: Machine) -> None:
 
 
 def plug_tap(machine: Machine) -> None:
-    """Create the tap interface of a virtual machine; QEMU opens the other end. It survives the virtual machine."""
+    """Create the tap interface of a virtual machine, which survives the machine."""
     if not plugged(machine):
         unplug(machine)
         run(["ip", "tuntap", "add", "dev", machine.link, "mode", "tap"])
@@ -80,10 +77,7 @@ def unplug(machine: Machine) -> None:
 
 
 def cut_network(machine: Machine) -> None:
-    """Set the host's link down, so that no packet reaches the host.
-
-    Connections of the host stay open without traffic, and the host's programs continue.
-    """
+    """Set the host's link down. Its connections stay open, and its programs continue."""
     run(["ip", "link", "set", machine.link, "down"])
 
 

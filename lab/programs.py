@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hostwright.common.errors import LabError
 
-RESUME_S = 1.0  #: seconds between SIGCONT signals to a program that may have stopped itself
+RESUME_S = 1.0  #: seconds between SIGCONT signals to a stopped program
 
 
 def attempt(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -23,8 +23,8 @@ def attempt(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.Comple
 def attend(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run ``nsenter`` like `attempt` does, and continue it when it stops itself.
 
-    ``nsenter`` stops when its child is stopped, and systemd stops all processes for a moment at shutdown. A stopped
-    ``nsenter`` never reaps its child, so PID 1 of the host would never exit.
+    ``nsenter`` stops with its child, which systemd stops for a moment at shutdown. A stopped ``nsenter`` never reaps
+    its child, so PID 1 of the host would never exit.
     """
     with subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
@@ -52,7 +52,7 @@ def run(argv: Sequence[str | Path], *, stdin: str = "") -> str:
 
 
 def run_logged(argv: Sequence[str | Path], log: Path, *, env: Mapping[str, str] | None = None) -> None:
-    """Run a long program with its output in ``log``. Raises `LabError` with the name of the log if it fails."""
+    """Run a long program with its output in ``log``. Raises `LabError` with the log's name if it fails."""
     with log.open("ab") as output:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False, env=env)
     if done.returncode != 0:

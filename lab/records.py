@@ -1,4 +1,4 @@
-"""Records of a lab and its hosts: only facts that the kernel does not have. Every write is a rename."""
+"""Records of a lab and its hosts: facts that the kernel does not have."""
 
 from __future__ import annotations
 
@@ -17,32 +17,28 @@ SLOTS = 2 ** (LAB_PREFIX - BLOCK.prefixlen)
 
 @dataclass(frozen=True, slots=True)
 class HostRecord:
-    """Record of one host.
-
-    The record's file is written last, so that a host without a record is incomplete.
-    """
+    """Record of one host. It is written last, so that a host without a record is incomplete."""
 
     name: str
-    index: int  #: number from 1 to 999 that determines IP and MAC address; kept across resets
-    base: str  #: directory name of the host's base image in the cache
-    host_key: str  #: public key of the newly installed host, in the format of a .pub file
+    index: int  #: number from 1 to 999, which determines IP and MAC address; kept across resets
+    base: str  #: directory name of the host's base image
+    host_key: str  #: public key in the format of a .pub file
     options: dict[str, Any]
-    snapshot: str | None = None  #: name of the snapshot that the host's disk is based on; None: only the base image
-    #: Whether the BMC installed the host from a seed. The lab does not add the key of such a host to known_hosts,
-    #: because the user who requested the installation decides which key is trusted.
+    snapshot: str | None = None  #: name of the snapshot on which the host's disk is based; None: only the base image
+    #: whether the BMC installed the host from a seed; its user decides which host key is trusted
     seeded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A saved disk of a host, used as the lower layer of other hosts' disks. It never changes."""
+    """A saved disk of a host, on which other hosts' disks are based. It never changes."""
 
     lab: Lab
     name: str
-    parent: str | None  #: name of the snapshot that the frozen host was based on; None: only the base image
-    base: str  #: directory name of the base image below all snapshots, in the cache
-    host_key: str  #: public key of the frozen host, in the format of a .pub file, which also identifies this host
-    options: dict[str, Any]  #: host options of the frozen host
+    parent: str | None  #: name of the snapshot on which the frozen host was based; None: only the base image
+    base: str  #: directory name of the base image
+    host_key: str  #: public key of the frozen host, in the format of a .pub file
+    options: dict[str, Any]  #: options of the frozen host
 
     @property
     def directory(self) -> Path:
@@ -51,12 +47,12 @@ class Snapshot:
 
     @property
     def layer(self) -> Path:
-        """Overlay layer of the snapshot: everything that the frozen host wrote on top of the snapshot's parent."""
+        """Overlay layer of the snapshot: what the frozen host wrote on top of the parent."""
         return self.directory / "upper"
 
     @property
     def docker(self) -> Path:
-        """Complete /var/lib/docker of the frozen host. It is not part of the overlay layer."""
+        """Complete /var/lib/docker of the frozen host, which the overlay layer lacks."""
         return self.directory / "docker"
 
 
@@ -97,7 +93,7 @@ def read_snapshots(lab: Lab) -> dict[str, Snapshot]:
 
 
 def write_snapshot(directory: Path, snapshot: Snapshot) -> None:
-    """Write the record of a snapshot into ``directory``, the snapshot's temporary directory."""
+    """Write the record of a snapshot into its temporary directory."""
     values = {field.name: getattr(snapshot, field.name) for field in fields(snapshot) if field.name != "lab"}
     write_atomically(directory / "snapshot.json", json.dumps(values, indent=1))
 
@@ -134,7 +130,7 @@ def open_lab(name: str = DEFAULT_NAME) -> Lab:
         if known := find_lab(name):
             return known
         taken = {json.loads(file.read_text())["slot"] for file in root.glob("*/lab.json")}
-        # Slot 0 is reserved for the default lab, whose addresses therefore never change.
+        # slot 0 is reserved for the default lab
         first = 0 if name == DEFAULT_NAME else 1
         slot = next((number for number in range(first, SLOTS) if number not in taken), None)
         if slot is None:
@@ -153,6 +149,6 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def give_to_user(path: Path) -> None:
-    """Make the caller of sudo, if any, the owner of a file or directory, so that ordinary commands can read it."""
+    """Make the caller of sudo, if any, the owner of a path, so that ordinary commands can read it."""
     if "SUDO_UID" in os.environ:
         os.chown(path, int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"]))

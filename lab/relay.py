@@ -1,7 +1,6 @@
-"""Bad connections: a TCP relay on this machine between a controller and one host, which damages the traffic.
+"""Bad connections: a TCP relay between a controller and one host, which damages the traffic.
 
-Real: the bytes, both TCP connections, and the reactions of SSH and both programs. Stand-in: a program causes the
-damage, instead of a cable or a middlebox.
+Real: the bytes, both TCP connections, and the reactions of SSH and both programs. Stand-in: the cause of the damage.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from lab.records import read_record
 Direction = Literal["host", "controller"]
 _LOOPBACK = "127.0.0.1"
 _CHUNK = 65536
-_ABORT = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: closing the socket sends a reset, like a failing middlebox
+_ABORT = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: closing the socket sends a reset
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class Trouble:
     what: Literal["cut", "flip", "stall"]
     after_bytes: int
     toward: Direction = "host"  #: direction in which bytes are counted and damaged
-    times: int = 1  #: number of connections to disturb; later connections are not disturbed
+    times: int = 1  #: number of connections to disturb, from the first
 
 
 @dataclass(slots=True)
@@ -43,7 +42,7 @@ class Relay:
 
     host: str
     port: int
-    known_hosts: str  #: line of known_hosts for the relay's address, with the host's key
+    known_hosts: str  #: line of known_hosts for the relay's address
     trouble: Trouble | None
     connections: int = 0
     troubled: int = 0  #: number of connections disturbed so far
@@ -60,16 +59,15 @@ class Relay:
             try:
                 far = socket.create_connection(target, timeout=10)
             except OSError:
-                near.close()  # for the controller, this looks like a middlebox in front of a host that is down
+                near.close()  # like a middlebox in front of a host that is down
                 continue
             far.settimeout(None)
             self.connections += 1
             self._links.append(_Link(self, near, far))
 
     def claims(self, toward: Direction, passed: int, size: int) -> int | None:
-        """Return the offset of the disturbance in the next ``size`` bytes, and count it in ``troubled``.
-
-        Returns ``None`` if no disturbance begins in these bytes.
+        """Return the offset of the disturbance in the next ``size`` bytes, and count it in ``troubled``; ``None``
+        without one.
         """
         trouble = self.trouble
         if trouble is None or trouble.toward != toward or not passed <= trouble.after_bytes < passed + size:
@@ -100,7 +98,7 @@ class _Link:
     def _pump(self, source: socket.socket, sink: socket.socket, toward: Direction) -> None:
         try:
             self._copy(source, sink, toward)
-        except OSError:  # one end was reset or closed, so that the other end must not wait for it
+        except OSError:  # one end was reset or closed
             self._abort()
 
     def _copy(self, source: socket.socket, sink: socket.socket, toward: Direction) -> None:
@@ -131,7 +129,7 @@ class _Link:
         for end in self._ends:
             with contextlib.suppress(OSError):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORT)
-                end.shutdown(socket.SHUT_RD)  # wakes the other thread and, unlike SHUT_WR, sends no FIN
+                end.shutdown(socket.SHUT_RD)  # wakes the other thread without a FIN
             end.close()
 
     def end(self) -> None:
@@ -147,11 +145,7 @@ class _Link:
 
 @contextmanager
 def relay(machine: Machine, trouble: Trouble | None = None, *, port: int = 22) -> Iterator[Relay]:
-    """Relay a free loopback port of this machine to ``port`` of the host during the body, with ``trouble`` if given.
-
-    SSH's integrity check must end a connection with a flipped byte. A stalled connection stays open without traffic
-    until the end of the body.
-    """
+    """Relay a free loopback port of this machine to ``port`` of the host during the body, with ``trouble`` if given."""
     with socket.create_server((_LOOPBACK, 0)) as listener:
         own = listener.getsockname()[1]
         key = " ".join(read_record(machine.directory).host_key.split()[:2])

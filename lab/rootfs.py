@@ -16,7 +16,7 @@ from lab.surroundings import pip_conf, resolv_conf
 from lab.vm import system
 
 VENDOR_MOUNT = "/opt/hostwright-lab/apt"  #: mount point of the vendor's apt repositories in a host
-HEADERS = f"{VENDOR_MOUNT}/headers"  #: directory of the apt repository with stand-in packages for kernel headers
+HEADERS = f"{VENDOR_MOUNT}/headers"  #: directory of the apt repository for stand-in kernel headers
 _APT_TIMERS = ("apt-daily.timer", "apt-daily-upgrade.timer", "apt-daily.service", "apt-daily-upgrade.service")
 
 
@@ -36,7 +36,7 @@ def personalise(machine: Machine, options: HostOptions) -> None:
         "pip.conf": pip_conf(),
     }
     for name, text in files.items():
-        # mmdebstrap copied some of these files with this machine's file modes
+        # mmdebstrap used this machine's file modes
         (root / "etc" / name).unlink(missing_ok=True)
         (root / "etc" / name).write_text(text)
     _ssh(machine)
@@ -44,7 +44,7 @@ def personalise(machine: Machine, options: HostOptions) -> None:
     if not options.apt_timers:
         for unit in _APT_TIMERS:
             mask(root, unit)
-    # a virtual machine has Debian's kernel headers and QEMU's hardware, so that it needs no stand-ins for them
+    # a virtual machine needs no stand-ins for headers and hardware
     if options.kind == "vm":
         system.settle(machine, MTU)
         return
@@ -82,7 +82,7 @@ def _sudo(root: Path, options: HostOptions) -> None:
 
 
 def _headers_repository(root: Path, vendor: Path) -> None:
-    """Add the repository of kernel headers to the host's apt sources, with its index, as after apt-get update."""
+    """Add the repository of kernel headers and its index to the host's apt."""
     repository = vendor / "headers"
     if not (repository / "Packages").exists():
         return

@@ -1,7 +1,6 @@
 """Snapshots: the saved disk of a host, from which any number of hosts can start.
 
-A snapshot is a read-only overlay layer, shared by its hosts on disk and in memory. A host that is based on a snapshot
-can be frozen again. Snapshots belong to one lab and are removed with the lab.
+A snapshot is a read-only overlay layer that its hosts share. Snapshots are removed with their lab.
 """
 
 from __future__ import annotations
@@ -29,22 +28,20 @@ from lab.records import (
 from lab.rootfs import personalise
 from lab.waiting import await_that
 
-# seconds to wait for a shutdown, which takes 0.2 s on an idle machine; longer with Docker containers or under load
+# seconds to wait for a shutdown, which takes 0.2 s on an idle machine
 SHUTDOWN_TIMEOUT_S = 120.0
-#: Pattern of a snapshot's name. Names are part of mount options, which fit in one page of memory and have colons and
-#: commas as separators.
+#: Pattern of a snapshot's name. Names are part of mount options, whose length is limited, with colons as separators.
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
-#: Files that must differ between hosts: SSH host keys, and the machine ID.
+#: files that must differ between hosts
 _HOST_KEY = ("etc/ssh/ssh_host_ed25519_key", "etc/ssh/ssh_host_ed25519_key.pub")
 _IDENTITY = (*_HOST_KEY, "etc/machine-id")
 
 
 def freeze(machine: Machine, name: str) -> Snapshot:
-    """Shut the host down and make a snapshot of its disk. The host stays off, and its disk is then based on the
-    snapshot.
+    """Shut the host down and make a snapshot of its disk. The host stays off, based on the snapshot.
 
-    A host that is already off is not shut down. To save a disk in the middle of a write, call `power_off` first. Raises
-    `LabError` if the name exists, if the host has a separate disk, or if the shutdown times out.
+    To save a disk in the middle of a write, call `power_off` first. Raises `LabError` if the name exists, if the host
+    has a separate disk, or if the shutdown times out.
     """
     with locked(f"lab-{machine.lab.name}"):
         record = read_record(machine.directory)
@@ -54,7 +51,7 @@ def freeze(machine: Machine, name: str) -> Snapshot:
         host_key = (machine.merged / _HOST_KEY[1]).read_text()
         detach(machine)
         snapshot = Snapshot(machine.lab, name, record.snapshot, record.base, host_key, record.options)
-        # unfinished until the rename at the end, so that a crash changes nothing
+        # a crash before the final rename changes nothing
         unfinished = snapshot.directory.with_name(f".{name}")
         run(["rm", "-rf", unfinished])
         unfinished.mkdir(parents=True)
@@ -70,8 +67,8 @@ def freeze(machine: Machine, name: str) -> Snapshot:
 def thaw(machine: Machine, snapshot: Snapshot, *, wait: bool = True) -> None:
     """Power the host off, discard its writes, and boot it from the snapshot; wait until users can log in.
 
-    The host keeps its name, address, host key and options; its link and network namespace are new. Raises `LabError` if
-    the snapshot is of another lab or distribution.
+    The host keeps its name, address, host key and options. Raises `LabError` if the snapshot is of another lab or
+    distribution.
     """
     record = read_record(machine.directory)
     if (snapshot.lab.name, snapshot.base) != (machine.lab.name, record.base):
@@ -80,7 +77,7 @@ def thaw(machine: Machine, snapshot: Snapshot, *, wait: bool = True) -> None:
             f"{snapshot.base}; create a host on the snapshot with `lab.fleet.up(…, snapshot=…)`"
         )
     power_off(machine)
-    network.unplug(machine)  # removes the firewall rules and bridges that Docker or tests created
+    network.unplug(machine)  # removes what Docker or tests created
     discard(machine)
     record = replace(record, snapshot=snapshot.name)
     write_record(machine.directory, record)
@@ -116,7 +113,7 @@ def shut_down(machine: Machine, timeout_s: float = SHUTDOWN_TIMEOUT_S) -> None:
 
 
 def settle(machine: Machine, options: HostOptions, snapshot: Snapshot | None) -> None:
-    """Give the mounted root of ``machine`` its name, configuration and a unique identity."""
+    """Give the mounted root of ``machine`` its name, configuration and identity."""
     root = machine.merged
     if snapshot:
         for part in (*_HOST_KEY, "etc/docker/key.json"):
@@ -125,7 +122,7 @@ def settle(machine: Machine, options: HostOptions, snapshot: Snapshot | None) ->
         for journal in (root / "var/log/journal").glob("*"):
             shutil.rmtree(journal)
         if options.hardware == HostOptions.from_json(snapshot.options).hardware:
-            # the module of an earlier driver was loaded only until the first boot of the frozen host
+            # this module was loaded only until the frozen host's first boot
             options = replace(options, hardware=replace(options.hardware, loaded=None))
     personalise(machine, options)
 

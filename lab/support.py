@@ -1,4 +1,4 @@
-"""Checks whether this machine can run a lab; each error states the reason and the remedy."""
+"""Checks whether this machine can run a lab."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.common.errors import LabError
 from lab.mounts import mount_overlay, unmount
 from lab.programs import attempt
 
-_CAP_SYS_ADMIN = 21  # number of the capability CAP_SYS_ADMIN (capabilities(7))
+_CAP_SYS_ADMIN = 21  # number of the capability (capabilities(7))
 _CAP_NET_ADMIN = 12
 
 
@@ -48,7 +48,7 @@ def _require_cgroups() -> None:
 
 
 def _require_overlay(root: Path) -> None:
-    """Mount a test overlay in ``root``, because only a real mount shows whether the filesystem supports overlays."""
+    """Mount a test overlay in ``root``, the only proof that the filesystem supports overlays."""
     if "overlay" not in Path("/proc/filesystems").read_text():
         attempt(["modprobe", "overlay"])
     root.mkdir(parents=True, exist_ok=True)

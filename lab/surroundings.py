@@ -1,7 +1,4 @@
-"""apt, pip, certificate and resolver settings of this machine, which lab hosts inherit.
-
-Mirrors, proxies and indexes are read from this machine at run time; none is hard-coded.
-"""
+"""apt, pip, certificate and resolver settings of this machine, which lab hosts inherit."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 
 #: pattern of apt settings for access to mirrors
 _APT_SETTING = re.compile(r"Acquire::(https?::(Proxy|Timeout)|Retries|Check-Valid-Until|Check-Date)(::|\b)")
-#: names of pip settings for package indexes and timeouts
+#: names of pip settings for indexes and timeouts
 _PIP_SETTINGS = ("index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "default-timeout")
 
 
@@ -29,10 +26,7 @@ def apt_settings() -> tuple[str, ...]:
 
 
 def debian_mirrors() -> tuple[str, str] | None:
-    """Return this machine's mirrors of (Debian, Debian-Security), or None if it has none of its own.
-
-    On Ubuntu, and before the first `apt-get update`, the result is None, so that mmdebstrap uses its default mirrors.
-    """
+    """Return this machine's mirrors of (Debian, Debian-Security), or None for the default mirrors."""
     rows = run(["apt-get", "indextargets", "--format", "$(ORIGIN)|$(LABEL)|$(REPO_URI)", "Created-By: Packages"])
     found: dict[str, str] = {}
     for row in rows.splitlines():
@@ -45,17 +39,14 @@ def debian_mirrors() -> tuple[str, str] | None:
 
 
 def apt_sources() -> dict[str, str]:
-    """Return this machine's apt source files: name → text. They determine `debian_mirrors`, but are faster to read."""
+    """Return this machine's apt source files: name → text."""
     directory = Path("/etc/apt")
     files = [directory / "sources.list", *sorted((directory / "sources.list.d").glob("*"))]
     return {file.name: file.read_text() for file in files if file.is_file()}
 
 
 def pip_conf() -> str:
-    """Return an /etc/pip.conf for the hosts, with this machine's indexes that a host can reach.
-
-    Reads the same sources as pip: site and user files, PIP_CONFIG_FILE, then the environment; later values win.
-    """
+    """Return an /etc/pip.conf for the hosts, with this machine's indexes that a host can reach."""
     wanted: dict[str, str] = {}
     parser = configparser.RawConfigParser()
     parser.read(_pip_files(), encoding="utf-8")
@@ -69,7 +60,7 @@ def pip_conf() -> str:
 
 
 def _pip_files() -> list[Path]:
-    """Return pip's configuration files, lowest precedence first. The user is the caller of sudo."""
+    """Return pip's configuration files, lowest precedence first, for the caller of sudo."""
     home = Path(pwd.getpwuid(int(os.environ.get("SUDO_UID", os.getuid()))).pw_dir)
     chosen = os.environ.get("PIP_CONFIG_FILE", os.devnull)
     names = ("/etc/xdg/pip/pip.conf", "/etc/pip.conf", home / ".pip/pip.conf", home / ".config/pip/pip.conf", chosen)
@@ -77,7 +68,7 @@ def _pip_files() -> list[Path]:
 
 
 def _reachable(value: str) -> str:
-    """Return ``value`` without file URLs and loopback URLs, which are valid only on this machine."""
+    """Return ``value`` without file URLs and loopback URLs."""
     words = []
     for word in value.split():
         url = urlsplit(word)
@@ -93,8 +84,8 @@ def certificates() -> dict[str, str]:
 
 
 def resolv_conf() -> str:
-    """Return a resolver configuration for hosts. A stub resolver on this machine's loopback address is replaced by its
-    upstream servers.
+    """Return a resolver configuration for hosts. Upstream servers replace a stub resolver on this machine's
+    loopback.
     """
     text = Path("/etc/resolv.conf").read_text()
     upstream = Path("/run/systemd/resolve/resolv.conf")

@@ -1,4 +1,4 @@
-"""Kernel settings that a lab needs: raised on start, restored from a record when the last lab is removed."""
+"""Kernel settings that a lab needs: raised on start, restored when the last lab is removed."""
 
 from __future__ import annotations
 
@@ -8,27 +8,24 @@ from pathlib import Path
 from lab.locking import locked
 from lab.records import write_atomically
 
-#: kernel setting → minimum value. Without the inotify setting, units fail from about 22 hosts on.
+#: kernel setting → minimum value; below this inotify value, units fail from about 22 hosts on
 NEEDED = {"net/ipv4/ip_forward": 1, "fs/inotify/max_user_instances": 2048}
 
 
 def raise_all(root: Path) -> None:
-    """Raise settings that are below their minimum. `restore_all` restores the previous values, recorded in ``root``."""
+    """Raise settings that are below their minimum, and record the previous values in ``root`` for `restore_all`."""
     memory = root / "sysctl.json"
     with locked("machine"):  # several labs may start at the same time
         before: dict[str, int] = json.loads(memory.read_text()) if memory.exists() else {}
         low = {name: value for name in NEEDED if (value := _file(name)) < NEEDED[name]}
-        # a recorded value stays in the record, because an earlier lab may have raised the current value
+        # an earlier lab may have raised the current value
         write_atomically(memory, json.dumps({**low, **before}))
         for name in low:
             _path(name).write_text(str(NEEDED[name]))
 
 
 def restore_all(root: Path) -> None:
-    """Restore the settings that `raise_all` changed, if no lab is left.
-
-    A setting that somebody changed in the meantime is left alone.
-    """
+    """Restore the settings that `raise_all` changed, if no lab is left. Settings changed meanwhile are left alone."""
     memory = root / "sysctl.json"
     with locked("machine"):
         if any(root.glob("*/lab.json")) or not memory.exists():

@@ -11,7 +11,7 @@ from invoke import Collection, Context, Exit, task
 from lab.config import Lab
 from lab.records import find_lab
 
-_OTHERS = ("lab.", "-", "completion")  #: prefixes of arguments of commands that connect to no host
+_OTHERS = ("lab.", "-", "completion")  #: prefixes of commands that connect to no host
 OPTIONS = {
     "hosts": "host names: gpu01,gpu[03-09]",
     "profile": "full: real CUDA libraries; small: stand-ins for the large files, for quick tests",
@@ -82,7 +82,7 @@ def down(c: Context, hosts: str = "") -> None:
 def tell_of_a_lost_lab(argv: Sequence[str]) -> None:
     """Warn if the inventory names lab hosts but no lab runs, as after a reboot of this machine.
 
-    Without the warning, commands would wait for hosts that are off. Commands for help or for the lab get no warning.
+    Otherwise commands would wait for hosts that are off.
     """
     words = argv[1:]
     file = Lab().inventory
@@ -93,7 +93,7 @@ def tell_of_a_lost_lab(argv: Sequence[str]) -> None:
     try:
         hosts = ",".join(map(str, yaml.safe_load(file.read_text("utf-8"))["lab"]["hosts"]))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, TypeError, KeyError):
-        return  # the task itself reports the error in the inventory file
+        return  # the task reports the error in the inventory file
     place, program = file.relative_to(file.parents[1]), Path(argv[0]).name
     program = program if program in ("hostwright", "invoke", "inv") else Path(argv[0]).parent.name
     print(
@@ -104,7 +104,7 @@ def tell_of_a_lost_lab(argv: Sequence[str]) -> None:
 
 
 def _runs() -> bool:
-    """Whether the lab's bridge exists: the first host creates it, and the end of the lab or a reboot removes it."""
+    """Whether the lab's bridge exists, which a reboot removes."""
     known = find_lab()
     return known is not None and Path("/sys/class/net", known.bridge).exists()
 

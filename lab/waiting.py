@@ -1,4 +1,4 @@
-"""Polling for conditions that send no notification: an open port, a stopped host, an empty control group."""
+"""Polling for conditions that send no notification."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hostwright.common.errors import LabError
 def await_that(
     condition: Callable[[], bool], patience_s: float, complaint: Callable[[], str], *, look_s: float = 0.02
 ) -> None:
-    """Check ``condition`` every ``look_s`` seconds until it is true. An exception in ``condition`` ends the wait.
+    """Check ``condition`` every ``look_s`` seconds until it is true. An exception in it ends the wait.
 
-    Raises `LabError` with the text of ``complaint`` if the condition does not hold within ``patience_s`` seconds.
+    Raises `LabError` with the text of ``complaint`` after ``patience_s`` seconds.
     """
     deadline = time.monotonic() + patience_s
     while not condition():
         if time.monotonic() > deadline:
             raise LabError(complaint())
-        time.sleep(look_s)  # polling, because no notification exists
+        time.sleep(look_s)

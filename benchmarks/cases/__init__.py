@@ -1,1 +1,1 @@
-"""The cases of the benchmark, one module each, with the functions of ``case.Case``."""
+"""The cases of the benchmark, one module each (see ``case.Case``)."""

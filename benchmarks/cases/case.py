@@ -1,4 +1,4 @@
-"""Protocol for the modules of cases, and the types that they use."""
+"""Protocol for the modules of cases, and its types."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from benchmarks.places.places import Places
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Numbers of hosts and of rounds that a run of the benchmark measures in each case."""
+    """Numbers of hosts and of rounds to measure in each case."""
 
-    sizes: tuple[int, ...] = ()  #: numbers of hosts to measure; empty: the case's own
+    sizes: tuple[int, ...] = ()  #: numbers of hosts; empty: the case's own
     rounds: int = 3
 
     def of(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """Sizes to measure: the requested ones or, if there are none, ``sizes``."""
+        """Return the requested sizes or, if there are none, ``sizes``."""
         return self.sizes or tuple(sizes)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Measured duration of one round of a contender at one size, over all conditions of its case, on two idle cores."""
+    """Measured duration of one round of a contender at one size, over all variants of its case, on two idle cores."""
 
     contender: str
     size: int
     wall_s: float
-    rounds: int = 0  #: maximum number of rounds of this contender; 0: as many as the run has
+    rounds: int = 0  #: maximum number of rounds of this contender; 0: all
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns of a case's table on the page, in addition to processor time."""
+    """Columns of a case's table on the page, beside processor time."""
 
     size: str = "hosts"  #: heading of the column with ``Sample.size``
     memory: bool = True
     traffic: bool = True
-    extra: dict[str, str] = field(default_factory=dict)  #: name of a value in ``Sample.extra`` → heading of its column
+    extra: dict[str, str] = field(default_factory=dict)  #: name of a value in ``Sample.extra`` → column heading
     wall: bool = True
 
 
@@ -75,7 +75,7 @@ class Case(Protocol):
 
     @property
     def REST_S(self) -> float:  # noqa: N802
-        """Seconds for the setup, for initial states of hosts, and for checks."""
+        """Seconds for the setup, initial states of hosts, and checks."""
         ...
 
     @property
@@ -85,34 +85,34 @@ class Case(Protocol):
 
     @property
     def PLOTTED(self) -> Sequence[str]:  # noqa: N802
-        """Names of the contenders in the chart, in order; empty for a case without a chart."""
+        """Names of the contenders in the chart, in order; empty: no chart."""
         ...
 
     def setup(self, places: Places, wanted: Wanted) -> AbstractContextManager[Any]:
-        """Create the hosts and the files that the commands need."""
+        """Create the hosts and files for the commands."""
         ...
 
     def commands(self, ready: Any) -> Sequence[Command]:
-        """All commands to measure, in the order of a round."""
+        """Return all commands to measure, in the order of a round."""
         ...
 
     def check(self, ready: Any) -> str:
-        """Error text, which stops the case, if contenders left different states on the hosts; else empty."""
+        """Return an error text, which stops the case, if contenders left different states on the hosts; else empty."""
         ...
 
     def facts(self, ready: Any) -> dict[str, str]:
-        """Facts about the hosts and files, for the page: name → sentence."""
+        """Return facts about the hosts and files, for the page: name → sentence."""
         ...
 
     def goals(self) -> Sequence[Goal]:
-        """Goals that the case's figures are compared with."""
+        """Return the goals for the case's figures."""
         ...
 
 
 def estimate_s(case: Case, wanted: Wanted) -> float:
-    """Estimated seconds of a case on two idle cores, without the creation of the lab.
+    """Estimate the seconds of a case on two idle cores, without the creation of the lab.
 
-    For sizes without a ``Cost``, the whole estimate is scaled by the total number of hosts.
+    For sizes without a ``Cost``, the estimate is scaled by the total number of hosts.
     """
     own = case.REST_S + sum(min(cost.rounds or wanted.rounds, wanted.rounds) * cost.wall_s for cost in case.COSTS)
     sizes = {cost.size for cost in case.COSTS}
@@ -120,10 +120,9 @@ def estimate_s(case: Case, wanted: Wanted) -> float:
 
 
 def costed(costs: Sequence[Cost], commands: Sequence[Command]) -> list[Command]:
-    """Commands to measure, with their numbers of rounds.
+    """Return the commands to measure, with their numbers of rounds.
 
-    At the case's own sizes, these are only the commands with a ``Cost``. At other sizes they are all commands, with the
-    rounds of the case's largest size.
+    At the case's own sizes, these are the commands with a ``Cost``; at other sizes, all commands.
     """
     rounds = {(cost.contender, cost.size): cost.rounds for cost in costs}
     largest = {cost.contender: cost.rounds for cost in sorted(costs, key=lambda cost: cost.size)}

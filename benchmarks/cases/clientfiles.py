@@ -33,7 +33,7 @@ SIZES = (1, 100)
 LINES, STANZAS = 10_000, 1_000
 COSTS = (Cost(RUN, 1, 1.6), Cost(RUN, 100, 5.7))  #: seconds are totals over both home directories
 REST_S = 1.0
-#: prefix that runs a command with another ``~/.ssh``, in a mount namespace, so that the user's own is not changed
+#: prefix that runs a command with another ``~/.ssh``, in a mount namespace
 AT_HOME = (
     "unshare", "--mount", "sh", "-euc",
     'own=$(getent passwd "$(id -u)" | cut -d: -f6)/.ssh; mkdir -p -m 700 "$own"; mount --bind "$0" "$own"; exec "$@"',
@@ -68,7 +68,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def inventory(place: Replaying, folder: Path, size: int) -> Path:
-    """Write an inventory without settings for host keys, so that OpenSSH reads the user's files; return its path."""
+    """Write an inventory without host key settings, so that OpenSSH reads the user's files; return its path."""
     hosts = {
         f"h{number:04}": {"ansible_host": place.address(number), "ansible_port": REAL_PORT + number % SERVERS}
         for number in range(1, size + 1)
@@ -80,7 +80,7 @@ def inventory(place: Replaying, folder: Path, size: int) -> Path:
 
 
 def others(count: int) -> list[str]:
-    """Lines for ``known_hosts`` about other hosts than those of the benchmark."""
+    """Lines for ``known_hosts`` about hosts outside the benchmark."""
     head = b"\0\0\0\x0bssh-ed25519\0\0\0 "
     keys = (base64.b64encode(head + hashlib.sha256(str(one).encode()).digest()).decode() for one in range(count))
     return [
@@ -89,7 +89,7 @@ def others(count: int) -> list[str]:
 
 
 def stanzas(count: int) -> list[str]:
-    """Stanzas for ``ssh_config`` about other hosts than those of the benchmark."""
+    """Stanzas for ``ssh_config`` about hosts outside the benchmark."""
     return [
         f"Host node{one:05} node{one:05}.example.org\n HostName 10.8.{one // 256}.{one % 256}\n User u{one}\n Port 22\n"
         for one in range(count)
@@ -97,7 +97,7 @@ def stanzas(count: int) -> list[str]:
 
 
 def check(ready: Ready) -> str:
-    """Return no error: a run without the keys fails by itself, because unknown keys are refused."""
+    """Return no error: without the keys, a run fails by itself."""
     return ""
 
 
@@ -108,7 +108,7 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Commands for each size, with each of the two home directories."""
+    """Commands for each size and home directory."""
     return [
         Command(
             RUN, size, (*AT_HOME, str(home / ".ssh"), own_program("hostwright"), "run", "--inventory", str(path),
@@ -121,7 +121,7 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def more_s(found: Figures, size: int) -> float:
-    """Seconds of wall time with the large files, minus those with the small files."""
+    """Additional seconds of wall time with the large files."""
     return found.median(RUN, size, "wall_s", LARGE) - found.median(RUN, size, "wall_s", SMALL)
 
 

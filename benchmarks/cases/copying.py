@@ -36,22 +36,22 @@ BOUND_S = 400.0
 SIZES = (8, 24)
 TABLE = Table(memory=True, extra={"copies": "copies sent", "mb_per_s": "MB/s, all hosts together"})
 OURS, NGINX, RSYNC = "hostwright provision", "nginx and curl", "rsync"
-#: number of hosts → size of the file in bytes. With larger files, the disk is the limit and not the transfer.
+#: number of hosts → size of the file in bytes, small enough that the disk is not the limit
 BYTES = {8: 500_000_000, 24: 150_000_000}
-#: seconds are scaled from measurements with files of 1.4 and 0.3 GB
+#: seconds, scaled from measurements with files of 1.4 and 0.3 GB
 COSTS = (
     Cost(OURS, 8, 10, rounds=1), Cost(NGINX, 8, 15, rounds=1), Cost(RSYNC, 8, 27, rounds=1),
     Cost(OURS, 24, 9, rounds=1), Cost(NGINX, 24, 13, rounds=1),
 )  # fmt: skip
 REST_S = 130.0
-SMALLER = 100_000_000  #: size of the file in bytes for numbers of hosts that are not in ``BYTES``
-ROOM = 1.5  #: ratio of the required free disk space to the total size of all copies
+SMALLER = 100_000_000  #: size of the file in bytes for other numbers of hosts
+ROOM = 1.5  #: ratio of required free disk space to the size of all copies
 MB = 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """The file that is copied to a certain number of hosts."""
+    """The file for one number of hosts."""
 
     path: Path
     size: int
@@ -92,7 +92,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
     names = hosts.clones(max(sizes))
     made = {size: _file(hosts, folder, names[:size]) for size in sizes}
     yield Ready(hosts, names, made, folder)
-    hosts.remove(names)  # the release record of these hosts now names this case's stack, so other cases cannot use them
+    hosts.remove(names)  # other cases cannot use these hosts, whose release record names this case's stack
 
 
 def _file(hosts: Hosts, folder: Path, names: Sequence[str]) -> File:
@@ -115,7 +115,7 @@ def _file(hosts: Hosts, folder: Path, names: Sequence[str]) -> File:
 
 
 def write_inventory(folder: Path, hosts: Hosts, names: Sequence[str], file: Path, sha256: str) -> None:
-    """Write the inventory of a site, and its stack of one file."""
+    """Write a site's inventory, and its stack of one file."""
     addresses = {one.name: {"ansible_host": str(one.address)} for one in hosts.machines(names)}
     common = {
         "ansible_user": "ops",
@@ -136,7 +136,7 @@ def write_inventory(folder: Path, hosts: Hosts, names: Sequence[str], file: Path
 
 
 def check(ready: Ready) -> str:
-    """Return no error: each command's own check compares the file's checksum on every host."""
+    """Return no error: each command's own check compares checksums."""
     return ""
 
 
@@ -193,7 +193,7 @@ def pulling(ready: Ready, size: int, peers: Tools) -> Command:
 
 
 def finished(ready: Ready, size: int, command: Command) -> Command:
-    """Return the command extended by deletion of the file before it, a check of all hosts, and the sent bytes."""
+    """Extend the command: delete the file before it, check all hosts after it, and count sent bytes."""
     file, names = ready.files[size], ready.names[:size]
 
     def before() -> None:
@@ -210,14 +210,14 @@ def finished(ready: Ready, size: int, command: Command) -> Command:
 
 
 def clear(hosts: Hosts, names: Sequence[str]) -> None:
-    """Delete the file from all places where a contender puts it, and flush the disk."""
+    """Delete the file wherever a contender puts it, and flush the disk."""
     for machine in hosts.machines(names):
         console(machine, "sh", "-c", "rm -rf /opt/bulk /var/cache/hostwright/artifacts /tmp/sum")
     os.sync()
 
 
 def lacking(hosts: Hosts, names: Sequence[str], file: File) -> str:
-    """Error text that names hosts without an identical file; empty if there are none."""
+    """Error text with hosts that lack an identical file; else empty."""
     script = sh('test "$(sha256sum </opt/bulk/file)" = %s', f"{file.sha256}  -")
     found = []
     for machine in hosts.machines(names):
@@ -229,17 +229,17 @@ def lacking(hosts: Hosts, names: Sequence[str], file: File) -> str:
 
 
 def ratio(size: int) -> Callable[[Figures], float]:
-    """Function for Hostwright's throughput, divided by that of nginx."""
+    """Return the function that divides Hostwright's throughput by nginx's."""
     return lambda found: found.ratio(OURS, NGINX, size, "mb_per_s")
 
 
 def copies(size: int) -> Callable[[Figures], float]:
-    """Function for the number of bytes that the controller sent, divided by the file's size."""
+    """Return the function that divides the controller's sent bytes by the file's size."""
     return lambda found: found.median(OURS, size, "copies")
 
 
 def goals() -> Sequence[Goal]:
-    """Goals for throughput relative to nginx, and for the controller's egress."""
+    """Goals for throughput relative to nginx, and for sent bytes."""
     return (
         Goal("8 hosts: throughput / nginx pull's", 0.8, ratio(8), "×", at_least=True),
         *(Goal(f"{size} hosts: controller egress, in copies of the file", 4, copies(size)) for size in SIZES),

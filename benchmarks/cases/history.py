@@ -37,14 +37,14 @@ REST_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The number of hosts in the audits."""
+    """Number of hosts in the audits."""
 
     size: int
 
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Yield the number of hosts; nothing is created."""
+    """Yield the number of hosts."""
     yield Ready(max(wanted.sizes, default=HOSTS))
 
 
@@ -59,7 +59,7 @@ def facts(ready: Ready) -> dict[str, str]:
 
 
 def commands(ready: Ready) -> Sequence[Command]:
-    """Command that runs ``benchmarks.history``, which prints its own measurements."""
+    """Command that runs ``benchmarks.history``, which measures itself."""
     words = (sys.executable, "-m", "benchmarks.history", "--hosts", str(ready.size), "--days", str(DAYS), "--json")
     return [Command(AUDITS, ready.size, words, counted=read)]
 

@@ -29,14 +29,14 @@ TABLE = Table(traffic=False, memory=False, extra={"others_s": "the others done, 
 OURS, THEIRS = "hostwright run", "Ansible raw"
 NONE, ONE = "none hangs", "one hangs"
 SIZE, AT_ONCE, WORK_S, PATIENCE_S = 100, 10, 2, 15
-#: seconds are totals over runs with and without the hung host, scaled from measurements with 3 s of work per host
+#: seconds are totals with and without the hung host, scaled from 3 s of work per host
 COSTS = (Cost(OURS, SIZE, 45, rounds=1), Cost(THEIRS, SIZE, 53, rounds=1))
 REST_S = 13.0
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, and the file to which each host writes its end time."""
+    """The hosts, and the file to which each writes its end time."""
 
     place: Replaying
     size: int
@@ -47,7 +47,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Create the file for the end times of all hosts."""
+    """Create the file for the end times."""
     place, folder = places.replaying(), places.folder(NAME)
     ends = folder / "ends"
     ends.touch()
@@ -100,7 +100,7 @@ def of_ansible(ready: Ready, hung: bool) -> Command:
 
 
 def with_ends(ready: Ready, command: Command, hung: bool) -> Command:
-    """Return the command extended by a check of the end times that hosts wrote, with the latest as a value."""
+    """Extend the command by a check of the end times; the latest becomes a value."""
     began: list[float] = []
 
     def before() -> None:
@@ -132,7 +132,7 @@ def ended(ready: Ready, count: int) -> Callable[[Done], str]:
 
 
 def goals() -> Sequence[Goal]:
-    """Goal for Hostwright; Ansible is only in the table."""
+    """Goal for Hostwright. Ansible has none."""
     return (
         Goal("the other 99 hosts done, one hung / none hung", 1.05,
              lambda found: found.median(OURS, SIZE, "others_s", ONE) / found.median(OURS, SIZE, "others_s", NONE), "×"),

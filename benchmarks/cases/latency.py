@@ -1,4 +1,4 @@
-"""Case: the hosts of the case ``plan`` are behind a cable with a long delay."""
+"""Case: the hosts of the case ``plan`` behind a cable with a long delay."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Line:
     _cable: ExitStack = field(default_factory=ExitStack)
 
     def be(self, delay_s: float, address: str) -> None:
-        """Set the round-trip delay of the cable, and measure a round trip to ``address`` for the page."""
+        """Set the round-trip delay of the cable, and measure a round trip to ``address``."""
         if delay_s == self._now_s:
             return
         self._cable.close()
@@ -107,12 +107,12 @@ def under(ready: Ready, variant: str, size: int) -> list[Command]:
 
 
 def round_trips(found: Figures, contender: str) -> float:
-    """Number of round trips for one host: increase of the wall time, divided by the increase of the delay."""
+    """Number of round trips for one host: increase of wall time, divided by increase of delay."""
     return found.slope(contender, 1, "wall_s", DELAYS_S)
 
 
 def goals() -> Sequence[Goal]:
-    """Goal for round trips; the table shows wall times of all contenders."""
+    """Goal for round trips."""
     return (Goal("1 host: round trips from nothing to the plan", 8, lambda found: round_trips(found, PLAN)),)
 
 

@@ -93,7 +93,7 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def listed(size: int, names: Callable[[str], set[str]]) -> Callable[[Done], str]:
-    """Check for a command: its output must name every host."""
+    """Check for a command: its output must have every host."""
 
     def check(done: Done) -> str:
         if sentence := ended_well(done):

@@ -37,7 +37,7 @@ REST_S = 70.0
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Size → inventory, and variant of the facts → environment variables that select the stored facts."""
+    """Size → inventory, and variant → environment variables that select the stored facts."""
 
     inventories: dict[int, Path]
     environments: dict[str, dict[str, str]]
@@ -64,7 +64,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def of_its_own(text: str, number: int) -> str:
-    """Return a host's answer with values that only host ``number`` has: the version of tzdata, or the memory in kB.
+    """Return a host's answer with a unique version of tzdata or size of memory in kB.
 
     >>> of_its_own("tzdata\\t2024a-0+deb11u1\\tii ", 7), of_its_own("25165824\\n", 7)
     ('tzdata\\t000007\\tii ', '25000007\\n')
@@ -74,7 +74,7 @@ def of_its_own(text: str, number: int) -> str:
 
 
 def check(ready: Ready) -> str:
-    """Return no error: each command's own check requires every host to be as desired."""
+    """Return no error: each command's own check requires unchanged hosts."""
     return ""
 
 
@@ -93,7 +93,7 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def beyond_one(found: Figures, variant: str) -> float:
-    """Seconds of wall time for 1,000 hosts, minus those for one host."""
+    """Additional seconds of wall time for 1,000 hosts instead of one."""
     return found.median(AUDIT, MOST, "wall_s", variant) - found.median(AUDIT, 1, "wall_s", variant)
 
 

@@ -1,4 +1,4 @@
-"""Commands of ``hostwright``, with the check that all hosts are as desired."""
+"""Commands of ``hostwright``, with a check that all hosts are as desired."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hostwright.common.quoting import sh
 
 PLAN, AUDIT = "hostwright plan", "hostwright audit"
 PROBES = "the probe program alone"
-#: verb → pattern for its output if all hosts (``count``) are as desired
+#: verb → pattern of its output if all ``count`` hosts are as desired
 GREEN = {PLAN: r"\b{count} hosts?: as desired, nothing to do", AUDIT: r"\b{count} as desired"}
 
 
 def ours(contender: str, size: int, *words: str, env: Mapping[str, str], variant: str = "") -> Command:
-    """Command of a verb on ``size`` hosts that are all as desired."""
+    """Command of a verb on ``size`` hosts that are as desired."""
 
     def check(done: Done) -> str:
         return all_green(contender, size, done.status, f"{done.stdout}\n{done.stderr}")
@@ -27,14 +27,14 @@ def ours(contender: str, size: int, *words: str, env: Mapping[str, str], variant
 
 
 def all_green(contender: str, size: int, status: int, printed: str) -> str:
-    """Check for a verb: empty if its output reports every host as desired, else that output."""
+    """Return empty if a verb's output reports every host as desired, else that output."""
     if status == 0 and re.search(GREEN[contender].format(count=size), printed):
         return ""
     return f"not all of {size} hosts are as desired (status {status}): {printed.strip()[-600:]}"
 
 
 def probe_script(channels: Sequence[tuple[bytes, bytes]], folder: Path) -> str:
-    """Script for ``Tools.each`` that only sends a plan's probe program to a host, and discards the answers."""
+    """Script for ``Tools.each`` that only sends a plan's probe program to a host."""
     lines = []
     for number, (command, sent) in enumerate(channels):
         (folder / f"sent-{number}").write_bytes(sent)

@@ -1,4 +1,4 @@
-"""Case: plan and audit of hosts that are as desired, the most frequent kind of run."""
+"""Case: plan and audit of hosts that are as desired."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SITE = HERE / "ansible/site.yml"
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, and the files that commands of the contenders need."""
+    """The hosts, and files for the contenders."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -61,7 +61,7 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Start as many clones of the provisioned host as the largest size needs."""
+    """Start enough clones of the provisioned host."""
     hosts, folder = places.hosts(), places.folder(NAME)
     sizes = wanted.of(SIZES)
     names = hosts.clones(max(sizes))
@@ -70,7 +70,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Return no error: each contender's own check requires that it changes nothing on these hosts."""
+    """Return no error: each contender's own check requires unchanged hosts."""
     return ""
 
 

@@ -39,14 +39,14 @@ COSTS = (
     Cost(OURS, 1, 48, rounds=2), Cost(SCRIPT, 1, 74, rounds=2), Cost(ANSIBLE, 1, 125, rounds=1),
     Cost(OURS, 4, 175, rounds=1), Cost(SCRIPT, 4, 168, rounds=1), Cost(PYINFRA, 4, 188, rounds=1),
 )  # fmt: skip
-REST_S = 130.0  #: seconds, including 10 s per command to boot new hosts and to check them
-#: role → difference that a plan may still show after another tool's work, because only Hostwright writes these records
+REST_S = 130.0  #: seconds, including 10 s per command to boot and check hosts
+#: role → difference that a plan may show after another tool's work
 OWN_RECORDS = {
     "driver": "files not recorded",
     "cudnn": "no record of its files",
     "tensorflow": "a directory",
 }
-#: script that prints the state of a host; equal for all hosts with the stack, whatever tool installed it
+#: script that prints a host's state, the same for all hosts with the stack
 SAME = """\
 cd /usr/local/cuda-11.2/targets/x86_64-linux
 sha256sum lib/libcudnn*.so.8.1.0 include/cudnn*.h
@@ -56,7 +56,7 @@ sha256sum lib/libcudnn*.so.8.1.0 include/cudnn*.h
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The hosts, and the files that commands of the contenders need."""
+    """The hosts, and files for the contenders."""
 
     hosts: Hosts
     names: tuple[str, ...]
@@ -86,7 +86,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Return no error: each command begins on bare hosts, and its own check verifies the final state."""
+    """Return no error: each command's own check verifies the final state."""
     return ""
 
 
@@ -124,7 +124,7 @@ def script(ready: Ready, peers: Tools) -> Command:
 
 
 def from_bare(ready: Ready, size: int, command: Command) -> Command:
-    """Return the command extended by creation of bare hosts before it, and a check of the whole stack after it."""
+    """Extend the command: create bare hosts before it, and check the whole stack after it."""
     names = ready.names[:size]
 
     def before() -> None:
@@ -138,7 +138,7 @@ def from_bare(ready: Ready, size: int, command: Command) -> Command:
 
 
 def lacking(ready: Ready, names: Sequence[str], *, own: bool) -> str:
-    """Error text about missing parts of the stack after a contender's work; empty if nothing is missing."""
+    """Error text about missing parts of the stack after a contender's work; else empty."""
     document = ready.hosts.look("plan", "--hosts", ",".join(names), "--json")
     if sentence := remaining(document, {} if own else OWN_RECORDS):
         return sentence
@@ -151,7 +151,7 @@ def _same(machine: Machine, wanted: str) -> bool:
 
 
 def remaining(document: str, records: dict[str, str]) -> str:
-    """Changes in a plan's document, except those that ``records`` allows per role; empty if there are none."""
+    """Changes in a plan's document, except those that ``records`` allows per role; else empty."""
     found = json.loads(document)
     wrong = [str(error) for error in found["errors"]]
     changes = [(plan, role, change) for plan in found["plans"] for role in plan["roles"] for change in role["changes"]]
@@ -164,18 +164,18 @@ def remaining(document: str, records: dict[str, str]) -> str:
 
 
 def to_fastest(found: Figures) -> float:
-    """Hostwright's wall time on four hosts, divided by that of the fastest other tool."""
+    """Hostwright's wall time on four hosts, divided by the fastest other tool's."""
     walls = [found.median(tool, 4, "wall_s") for tool in (PYINFRA, ANSIBLE) if found.values(tool, 4, "wall_s")]
     return found.median(OURS, 4, "wall_s") / min(walls, default=found.median(PYINFRA, 4, "wall_s"))
 
 
 def to_script(size: int, what: str) -> Callable[[Figures], float]:
-    """Function for a figure of Hostwright, divided by that of the script."""
+    """Return the function that divides a figure of Hostwright by the script's."""
     return lambda found: found.ratio(OURS, SCRIPT, size, what)
 
 
 def goals() -> Sequence[Goal]:
-    """Goals for Hostwright's figures, compared with the script's and with those of other tools."""
+    """Goals for Hostwright, relative to the script and to other tools."""
     return (
         Goal("1 host: wall / of the shell script", 0.5, to_script(1, "wall_s"), "×"),
         Goal("1 host: processor time of the host / under the shell script", 0.8, to_script(1, HOST_CPU), "×"),

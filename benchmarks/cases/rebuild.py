@@ -1,4 +1,4 @@
-"""Case: a host that lost its Python environment and has a new host key is rebuilt."""
+"""Case: rebuild of a host that lost its Python environment and has a new host key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TABLE = Table(extra={HOST_CPU: "CPU of the hosts, s"})
 SIZES = (1,)
 REBUILD = "hostwright rebuild"
 COSTS = (Cost(REBUILD, 1, 35, rounds=1),)
-REST_S = 5.0  #: seconds; short because the case ``plan`` has created the hosts
+REST_S = 5.0  #: seconds; the case ``plan`` has created the hosts
 BREAK = """\
 rm -rf "$(readlink -f /opt/tensorflow-2.9)"
 rm /etc/ssh/ssh_host_*
@@ -48,15 +48,15 @@ class Ready:
 
 @contextmanager
 def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
-    """Start as many clones of the provisioned host as the largest size needs."""
+    """Start enough clones of the provisioned host."""
     hosts, sizes = places.hosts(), wanted.of(SIZES)
     names = hosts.clones(max(sizes))
     yield Ready(hosts, names, sizes)
-    hosts.remove(names)  # the known keys of a host that was not brought back are wrong
+    hosts.remove(names)  # a host that was not rebuilt has wrong known keys
 
 
 def check(ready: Ready) -> str:
-    """Return no error: a rebuild fails unless the host is as desired and verified at its end."""
+    """Return no error: a rebuild verifies the host at its end."""
     return ""
 
 
@@ -71,7 +71,7 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def rebuild(ready: Ready, names: Sequence[str]) -> Command:
-    """Command that rebuilds these hosts; a preparation that is not measured breaks them first."""
+    """Command that rebuilds these hosts, after an unmeasured preparation that breaks them."""
     machines = ready.hosts.machines(names)
 
     def before() -> None:
@@ -88,7 +88,7 @@ def rebuild(ready: Ready, names: Sequence[str]) -> Command:
 
 
 def goals() -> Sequence[Goal]:
-    """Goal for the wall time. The limit is our choice, because no other tool rebuilds hosts."""
+    """Goal for the wall time; the limit is our choice."""
     return (Goal("1 host: wall of the rebuild", 60, lambda found: found.median(REBUILD, 1, "wall_s"), " s"),)
 
 

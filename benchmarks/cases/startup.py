@@ -1,4 +1,4 @@
-"""Case: how long a user waits at the prompt for short commands."""
+"""Case: duration of short commands."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Return no error: the checks of the plan and of pyinfra require both hosts to be as desired."""
+    """Return no error: the plan and pyinfra require unchanged hosts."""
     return ""
 
 
@@ -80,7 +80,7 @@ def ansible(folder: Path) -> Command:
 
 
 def goals() -> Sequence[Goal]:
-    """Goals: at most half of the time that other tools take."""
+    """Goals: at most half of the other tools' time."""
     return (
         Goal("wall of `hostwright --list` / of `ansible --version`", 0.5,
              lambda found: found.ratio(LIST, ANSIBLE, 0, "wall_s"), "×"),

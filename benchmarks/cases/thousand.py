@@ -32,7 +32,7 @@ COSTS = (
     Cost(PLAN, 1000, 42, rounds=1), Cost(AUDIT, 1000, 56, rounds=1),
 )  # fmt: skip
 REST_S = 85.0
-#: limits of goals, our choice: memory in MB, and the ratio of ``flatness``, which differs by 10 % between rounds
+#: limits of goals, our choice: memory in MB, and the ratio of ``flatness``, which varies by 10 %
 LIMIT_MB, FLAT = 250, 1.1
 
 
@@ -54,12 +54,12 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Error text for requests that the recording does not contain; empty if there are none."""
+    """Error text with requests that the recording lacks; else empty."""
     return ready.place.unknown()
 
 
 def facts(ready: Ready) -> dict[str, str]:
-    """Description of the hosts, which are addresses of sshd processes and not machines."""
+    """Description of the hosts, which are addresses of sshd processes."""
     return {"hosts": "loopback hosts of a network namespace; 4 sshds; answers recorded from one provisioned lab host"}
 
 
@@ -94,19 +94,19 @@ def at(ready: Ready, size: int) -> list[Command]:
 
 
 def memory_mb(contender: str) -> Callable[[Figures], float]:
-    """Function for the controller's memory in MB with 1,000 hosts."""
+    """Return the function for the controller's memory in MB with 1,000 hosts."""
     return lambda found: found.median(contender, 1000, "rss_bytes") / 1e6
 
 
 def flatness(contender: str) -> Callable[[Figures], float]:
-    """Function for processor time per added host between 100 and 1,000 hosts, divided by that between 1 and 100."""
+    """Return the function that divides the processor time per added host above 100 hosts by that below 100."""
     return lambda found: divided(
         found.per_added(contender, 100, 1000, "cpu_s"), found.per_added(contender, 1, 100, "cpu_s")
     )
 
 
 def goals() -> Sequence[Goal]:
-    """Goals for memory, and for processor time per host that does not grow with the number of hosts."""
+    """Goals for memory, and for constant processor time per host."""
     return (
         *(
             Goal(f"1,000 hosts: memory of the controller, {verb.split()[1]}", LIMIT_MB, memory_mb(verb), " MB")

@@ -1,4 +1,4 @@
-"""Case: hosts that are as desired are verified by the checks of every layer."""
+"""Case: verification of hosts that are as desired."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TABLE = Table(extra={HOST_CPU: "CPU of the hosts, s"})
 SIZES = (1, 2)
 VERIFY, LONGEST = "hostwright verify", "the longest check alone"
 COSTS = (Cost(VERIFY, 1, 5, rounds=1), Cost(VERIFY, 2, 9, rounds=1), Cost(LONGEST, 1, 3, rounds=1))
-REST_S = 0.0  #: seconds; 0 because the case ``plan`` has created the hosts
+REST_S = 0.0  #: seconds; the case ``plan`` has created the hosts
 PYTHON = "/opt/tensorflow-2.9/bin/python"
 
 
@@ -51,7 +51,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
 
 
 def check(ready: Ready) -> str:
-    """Return no error: a verification fails if anything differs from the stack or a check fails."""
+    """Return no error: a verification fails on any difference."""
     return ""
 
 
@@ -66,7 +66,7 @@ def commands(ready: Ready) -> Sequence[Command]:
 
 
 def at(ready: Ready, size: int) -> list[Command]:
-    """Commands of both contenders at one size, which also measure the processor time of the hosts."""
+    """Commands of both contenders at one size, with the processor time of hosts."""
     peers = tools.of(ready.hosts, ready.names[:size], {}, ready.folder)
     words = ("--inventory", str(ready.hosts.inventory), "--hosts", ",".join(peers.names))
     verify = replace(

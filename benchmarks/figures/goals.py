@@ -1,4 +1,4 @@
-"""Goals and verdicts: a verdict is always computed from samples, never stored."""
+"""Goals and verdicts. A verdict is always computed from samples."""
 
 from __future__ import annotations
 
@@ -9,25 +9,22 @@ from typing import Literal
 from benchmarks.figures.statistics import Figures, NotMeasured, divided
 
 Verdict = Literal["reached", "not reached", "not measured"]
-_RATIOS = {" s": "×", " ms": "‰"}  #: unit of a time → unit of the time divided by the calibration in seconds
+_RATIOS = {" s": "×", " ms": "‰"}  #: unit of a time → unit of its ratio to the calibration
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A figure, and the limit that it must not exceed or, with ``at_least``, must reach."""
+    """A figure, and its maximum or, with ``at_least``, minimum."""
 
-    what: str  #: description of the figure
+    what: str
     limit: float
     value: Callable[[Figures], float]  #: computes the figure; raises ``NotMeasured``
-    unit: str = ""  #: unit of the value, printed after it
-    at_least: bool = False  #: whether the limit is a minimum; otherwise it is a maximum
+    unit: str = ""  #: unit after the value
+    at_least: bool = False  #: whether the limit is a minimum
 
     @property
     def timed(self) -> bool:
-        """Whether the figure is a time, which depends on the machine's speed.
-
-        A time is divided by the calibration before it is compared with ``limit``.
-        """
+        """Whether the figure is a time, which is divided by the calibration before the comparison."""
         return self.unit in _RATIOS
 
     @property
@@ -51,9 +48,9 @@ class Judged:
     """A goal with its value and verdict."""
 
     goal: Goal
-    value: float | None  #: the value; for a time, its ratio to the calibration
+    value: float | None  #: the value, or a time's ratio to the calibration
     verdict: Verdict
-    time: float | None = None  #: for a time, its seconds before division by the calibration
+    time: float | None = None  #: a time's seconds before the division
 
     @property
     def shown(self) -> str:
@@ -62,12 +59,12 @@ class Judged:
 
     @property
     def shown_time(self) -> str:
-        """The time as text for the page; empty for other figures."""
+        """The time as text for the page; else empty."""
         return "" if self.time is None else f"{number(self.time)}{self.goal.unit}"
 
 
 def judge(goal: Goal, figures: Figures) -> Judged:
-    """Judge a goal by the measured value, not by the rounded value on the page."""
+    """Judge a goal by the measured value, not the rounded one."""
     time = None
     try:
         value = goal.value(figures)

@@ -1,4 +1,4 @@
-"""Stored record of a run: a JSON file with every sample and all properties of the machine that may explain it."""
+"""Stored record of a run: a JSON file with every sample and the properties of the machine."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SCHEMA = 1
 class Conditions:
     """Machine, versions, time and load of a measurement."""
 
-    at: str  #: start of the run, in ISO 8601 and UTC
-    commit: str  #: commit of the checkout; ends with ``+`` if files differed from it
+    at: str  #: start of the run in UTC (ISO 8601)
+    commit: str  #: commit of the checkout, with ``+`` for modified files
     machine: dict[str, str]  #: kernel, distribution, processor, cores, memory, …
-    versions: dict[str, str]  #: version of every tool
-    load_before: tuple[float, float, float]  #: load of 1, 5 and 15 minutes, before the run began
-    quiet: bool  #: whether ``load_before`` was low enough for comparable figures
+    versions: dict[str, str]
+    load_before: tuple[float, float, float]  #: load averages over 1, 5 and 15 minutes before the run
+    quiet: bool  #: whether ``load_before`` allows comparable figures
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Conditions:
@@ -40,10 +40,10 @@ class CaseRecord:
     rounds: int  #: requested number of rounds
     took_s: float
     samples: tuple[Sample, ...]
-    facts: dict[str, str] = field(default_factory=dict)  #: facts about the place, one sentence each
-    failed: dict[str, str] = field(default_factory=dict)  #: contender → reason why it could not be measured
-    cut: str = ""  #: reason why the case ended early; empty if it did not
-    #: calibration of the machine immediately before the case (``measuring.calibration``), in seconds; 0: not measured
+    facts: dict[str, str] = field(default_factory=dict)  #: facts for the page: name → sentence
+    failed: dict[str, str] = field(default_factory=dict)  #: contender → reason why it was not measured
+    cut: str = ""  #: reason why the case ended early; else empty
+    #: processor seconds of the calibration before the case; 0: not measured
     calibration_s: float = 0.0
 
     @property
@@ -78,7 +78,7 @@ class CaseRecord:
 
 
 def read(path: Path) -> dict[str, CaseRecord]:
-    """Read the cases of a file by name; empty if the file is missing. Raises ``ValueError`` for another schema."""
+    """Read a file's cases by name; empty if missing. Raises ``ValueError`` for another schema."""
     if not path.exists():
         return {}
     document = json.loads(path.read_text("utf-8"))
@@ -97,7 +97,7 @@ def write(path: Path, cases: Mapping[str, CaseRecord]) -> None:
 
 
 def one_sample_a_line(document: Mapping[str, Any]) -> str:
-    """The document as JSON with one sample per line, so that a diff of two runs is readable."""
+    """The document as JSON with one sample per line, for readable diffs."""
     samples: list[str] = []
 
     def held(value: Any) -> Any:

@@ -37,7 +37,7 @@ class Figures:
     """The samples of one case, and values computed from them."""
 
     samples: tuple[Sample, ...]
-    #: calibration of the machine immediately before the case (``measuring.calibration``), in seconds; 0: not measured
+    #: processor seconds of the calibration before the case; 0: not measured
     calibration_s: float = 0.0
 
     def series(self) -> tuple[Series, ...]:
@@ -45,7 +45,7 @@ class Figures:
         return tuple(dict.fromkeys(Series(one.contender, one.size, one.variant) for one in self.samples))
 
     def values(self, contender: str, size: int, what: str, variant: str = "") -> tuple[float, ...]:
-        """Values of all rounds for ``what`` (``wall_s``, or a name in ``Sample.extra``)."""
+        """Values of all rounds for ``what``: ``wall_s``, or a name in ``Sample.extra``."""
         found = [
             getattr(one, what) if what in Sample.__slots__ else one.extra.get(what)
             for one in self.samples
@@ -71,7 +71,7 @@ class Figures:
         return divided(more, large - small)
 
     def slope(self, contender: str, size: int, what: str, at: dict[str, float]) -> float:
-        """Slope of the least-squares line through the medians of variants; ``at`` maps variants to x values."""
+        """Slope of the least-squares line through the medians; ``at``: variant → x value."""
         places = list(at.values())
         return statistics.linear_regression(places, [self.median(contender, size, what, one) for one in at]).slope
 
@@ -85,7 +85,7 @@ def spread(values: Iterable[float], what: str) -> Spread:
 
 
 def divided(value: float, by: float) -> float:
-    """Quotient of two values. Raises ``NotMeasured`` if the divisor is zero: too little was measured."""
+    """Quotient of two values. Raises ``NotMeasured`` for a zero divisor."""
     if by == 0:
         raise NotMeasured("nothing to divide by")
     return value / by

@@ -1,1 +1,1 @@
-"""Cost of one command: its wall time, and the processor time, memory and traffic of its process tree."""
+"""Cost of one command: wall time, and processor time, memory and traffic of its process tree."""

@@ -1,4 +1,4 @@
-"""Calibration: this machine's processor time for a fixed amount of work, which is the unit for times in goals."""
+"""Calibration: this machine's processor time for a fixed amount of work, the unit for times in goals."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import os
 import subprocess
 import time
 
-TRIES = 3  #: number of measurements, our choice; the minimum is used, since other work can only add time
-#: Amounts of work: documents to process, and processes to start. Each takes 0.5 s on the machine with two cores for
-#: which the goals were set.
+TRIES = 3  #: number of measurements, of which the minimum is used; our choice
+#: numbers of documents to process and of processes to start; each takes 0.5 s on the reference machine with two cores
 DOCUMENTS, PROCESSES = 10_000, 850
 _FORKS = 'count=$1; while [ "$count" -gt 0 ]; do (:); /bin/true; count=$((count - 1)); done'
 
 
 def calibration_s() -> float:
-    """Measure the fixed work on this machine; return its processor seconds."""
+    """Measure the fixed work on this machine in processor seconds."""
     return min(_once() for _ in range(TRIES))
 
 
@@ -27,13 +26,13 @@ def _once() -> float:
 
 
 def _used_s() -> float:
-    """Processor seconds that this process and its ended children have used so far."""
+    """Processor seconds that this process and its ended children have used."""
     times = os.times()
     return time.process_time() + times.children_user + times.children_system
 
 
 def _python(documents: int) -> None:
-    """Do work that resembles a controller's: parse, look up, sort and write documents."""
+    """Parse, search, sort and write documents, as a controller does."""
     text = json.dumps({f"name{number:03}": {"value": number, "words": ["a", "b"]} for number in range(100)})
     for _ in range(documents):
         rows = json.loads(text)

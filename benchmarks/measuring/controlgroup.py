@@ -1,4 +1,4 @@
-"""Control group for all processes of a command, including those that outlive their parents, such as ssh masters."""
+"""Control group for all processes of a command, including those that outlive their parents."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from lab import cgroups
 
-ALL = "hostwright-bench"  #: name of the parent of all control groups of the benchmark
-#: Script that enters the groups, then executes the command. It takes one millisecond of every command's processor time.
+ALL = "hostwright-bench"  #: parent of the benchmark's control groups
+#: script that enters the groups, then executes the command; takes one millisecond
 _ENTER = 'count=$1; shift; while [ "$count" -gt 0 ]; do echo $$ >"$1"; shift; count=$((count - 1)); done; exec "$@"'
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -21,11 +21,11 @@ class ControlGroup:
     """A control group for one command."""
 
     name: str
-    entries: tuple[Path, ...]  #: files to which a process writes its id in order to enter the group
+    entries: tuple[Path, ...]  #: files to which a process writes its id to enter the group
 
     @property
     def cpu_s(self) -> float:
-        """User and system time of all processes that were ever in the group."""
+        """User and system seconds of all processes that were ever in the group."""
         return cgroups.cpu_s(self.name)
 
     @property
@@ -48,7 +48,7 @@ class ControlGroup:
 
 @contextmanager
 def control_group(name: str) -> Iterator[ControlGroup]:
-    """Context manager for a new group; processes that remain at the end are killed."""
+    """Context manager for a new group; remaining processes are killed."""
     path = f"{ALL}/{name}"
     entries = tuple(cgroups.create(path))
     try:

@@ -1,4 +1,4 @@
-"""Properties of this machine, versions of all tools, and a check that its load is low enough."""
+"""Properties of this machine, versions of all tools, and a check of the load."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pathlib import Path
 from benchmarks.figures.record import Conditions
 from benchmarks.measuring.command import PROJECT
 
-#: maximum load per core for comparable figures, our choice; above it, wall times differ by over 10 % between rounds
+#: maximum load per core for comparable figures; our choice
 QUIET = 0.25
 _LINE = re.compile(r"^(?P<name>[^:=]+?)\s*[:=]\s*\"?(?P<value>[^\"\n]*)", re.MULTILINE)
 
 
 def conditions(peers: Mapping[str, str]) -> Conditions:
-    """Current conditions of this machine; ``peers`` are the versions in separate environments."""
+    """Current conditions; ``peers``: versions in separate environments."""
     load = os.getloadavg()
     return Conditions(
         datetime.now(UTC).replace(microsecond=0).isoformat(),
@@ -62,7 +62,7 @@ def machine() -> dict[str, str]:
 
 
 def fields(text: str) -> dict[str, str]:
-    """Parse lines ``name: value`` or ``NAME="value"``; of a repeated name, the first value is used."""
+    """Parse lines ``name: value`` or ``NAME="value"``; the first value of a name is used."""
     found: dict[str, str] = {}
     for line in _LINE.finditer(text):
         found.setdefault(line["name"].strip(), line["value"].strip())
@@ -70,7 +70,7 @@ def fields(text: str) -> dict[str, str]:
 
 
 def said(words: Sequence[str], pattern: str) -> str:
-    """Run a program; return the group of ``pattern`` in its output, or ``absent`` if the program is not installed."""
+    """Run a program; return the group of ``pattern`` in its output, or ``absent`` without the program."""
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     except FileNotFoundError:
@@ -101,5 +101,5 @@ def _commit() -> str:
 
 
 def own_program(name: str) -> str:
-    """Path of a program in the environment of the running Python."""
+    """Path of a program in the running Python's environment."""
     return str(Path(sys.executable).with_name(name))

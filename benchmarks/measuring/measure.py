@@ -1,4 +1,4 @@
-"""Running and measuring of one command."""
+"""Measurement of one command."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from benchmarks.measuring.controlgroup import ControlGroup, control_group
 from benchmarks.measuring.traffic import through
 from lab import cgroups
 
-LOOK_S = 0.05  #: seconds between two samples of the memory of a command
-OUTPUT_BYTES = 8 << 20  #: maximum number of stored bytes of each output of a command
-REST_S = 2.0  #: maximum seconds to read remaining output after a command has ended
-HOST_CPU = "hosts_cpu_s"  #: name in ``Sample.extra``: processor seconds of all hosts
-TIMED_OUT = -1  #: status of a command that was killed after its time limit
+LOOK_S = 0.05  #: seconds between two samples of a command's memory
+OUTPUT_BYTES = 8 << 20  #: maximum number of stored bytes of each output
+REST_S = 2.0  #: maximum seconds to read remaining output
+HOST_CPU = "hosts_cpu_s"  #: processor seconds of all hosts, in ``Sample.extra``
+TIMED_OUT = -1  #: status of a command after its time limit
 
 _numbers = itertools.count()
 
 
 def measure(command: Command, round_: int) -> Done:
-    """Run a command from a clean start: without processes of earlier commands, and without leaving its own."""
+    """Run a command without processes of earlier commands, and without leaving its own."""
     command.before()
     with control_group(f"{os.getpid()}-{next(_numbers)}") as group, tempfile.TemporaryFile() as err:
         return _run(command, round_, group, err)
@@ -68,16 +68,12 @@ def _run(command: Command, round_: int, group: ControlGroup, err: IO[bytes]) -> 
 
 
 def _environment() -> dict[str, str]:
-    """This machine's environment, without ``PYTHONDONTWRITEBYTECODE``.
-
-    An operator's Python caches bytecode. Container images often disable that; programs in a checkout would then be
-    compiled at each start, and installed programs would not.
-    """
+    """This machine's environment without ``PYTHONDONTWRITEBYTECODE``, which slows programs in a checkout."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 class _Reader(threading.Thread):
-    """Reads a process's output, even if a remaining child keeps the pipe open."""
+    """Reads a process's output, even if a child keeps the pipe open."""
 
     def __init__(self, stream: IO[bytes]):
         super().__init__(daemon=True)
@@ -108,7 +104,7 @@ class _Most:
 
 @contextmanager
 def _memory(group: ControlGroup) -> Iterator[_Most]:
-    """Context manager that samples the group's memory until it ends; yields the maximum."""
+    """Context manager that samples the group's memory; yields the maximum."""
     seen, over = _Most(), threading.Event()
 
     def look() -> None:

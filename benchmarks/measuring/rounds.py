@@ -1,4 +1,4 @@
-"""Rounds of one case: all commands in turn, A B C A B C …, so that a disturbance of the machine affects all."""
+"""Rounds of one case: all commands in turn, so that a disturbance affects all."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ def alternate(
 ) -> Rounds:
     """Measure each command once per round. A command that fails is left out of later rounds.
 
-    After ``bound_s`` seconds no further command starts, except in the first round, so that a slow case has fewer rounds
-    but at least one sample of each command.
+    After ``bound_s`` seconds no further command starts, except in the first round.
     """
     result, began_s = Rounds(), time.monotonic()
     for number in range(rounds):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Bytes and packets that the controller sent and received."""
+    """Bytes and packets sent and received by the controller."""
 
     sent_bytes: int
     received_bytes: int
@@ -21,7 +21,7 @@ class Traffic:
 
 
 def through(cable: str) -> Traffic:
-    """Read the counters of the machine's end of a cable, where bytes are received that the controller sends."""
+    """Read the machine's end of a cable, which receives the bytes that the controller sends."""
     counters = Path("/sys/class/net", cable, "statistics")
 
     def read(name: str) -> int:

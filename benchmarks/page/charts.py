@@ -1,4 +1,4 @@
-"""Charts of the cases, as JSON values for ``draw.py``. Pure functions."""
+"""Charts of the cases, as JSON values for ``draw.py``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def sized(size: int, what: str) -> str:
 
 
 def chart(case: Case, record: CaseRecord) -> dict[str, Any]:
-    """Chart of a case: a bar for each contender's wall time, grouped by size and condition."""
+    """Chart of a case: a bar for each contender's wall time, grouped by size and variant."""
     figures = record.figures
     groups: dict[str, list[dict[str, Any]]] = {}
     for series in sorted(figures.series(), key=lambda one: (one.variant != "", one.size)):

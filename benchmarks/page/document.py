@@ -26,13 +26,13 @@ def plot_of(name: str) -> Path:
 
 
 def digest(record: CaseRecord) -> str:
-    """Digest of a case's samples; a chart contains it, so that a chart of other samples can be detected."""
+    """Digest of a case's samples, by which an outdated chart is detected."""
     text = json.dumps([one.to_json() for one in record.samples], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def replaced(page: str, text: str) -> str:
-    """Replace the generated part of the page. Raises ``ValueError`` if the page has no markers."""
+    """Replace the generated part of the page. Raises ``ValueError`` without markers."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
@@ -62,7 +62,7 @@ def _summary(measured: Sequence[tuple[Case, CaseRecord]]) -> Iterator[str]:
 
 
 def warned(measured: Sequence[tuple[Case, CaseRecord]]) -> str:
-    """Warning that the machine was loaded before a measurement, for the page; empty if it was not."""
+    """Warning about the machine's load before a measurement; else empty."""
     loaded = [case.NAME for case, record in measured if not record.conditions.quiet]
     if not loaded:
         return ""

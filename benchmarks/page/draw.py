@@ -1,6 +1,6 @@
 """Draw charts as SVG: ``python draw.py FOLDER``, with a JSON list of ``{"file": …, **chart}`` on standard input.
 
-Runs in an environment with Matplotlib, and imports nothing from this project. Equal charts give equal bytes.
+Runs in an environment with Matplotlib. Equal charts give equal bytes.
 """
 
 import json
@@ -12,7 +12,7 @@ import matplotlib
 
 matplotlib.use("svg")
 matplotlib.rcParams |= {
-    "svg.hashsalt": "hostwright",  # otherwise the ids of clip paths are random
+    "svg.hashsalt": "hostwright",  # fixed, so that ids do not change
     "svg.fonttype": "none",  # text is not converted to paths
     "font.family": "sans-serif",
     "font.size": 9,

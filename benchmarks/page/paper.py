@@ -1,4 +1,4 @@
-"""Limits of one controller at 10,000 hosts, extrapolated from the figures for 1,000. Pure."""
+"""Limits of one controller at 10,000 hosts, extrapolated from 1,000 hosts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BINDS = """\
 * The journal of a first provision is next: it wants gigabytes of disk, and `runs.show` reads all of it.
 * A browser opens a page of 30 MB slowly: `--hosts @rack3` makes smaller ones.
 * Memory fits most machines, and the open files are below the usual limit of 1,024."""
-#: file → bytes per host that Hostwright writes to it
+#: file → bytes that Hostwright writes per host
 WRITTEN = {
     "journal of a first provision, with the facts before and after it": 466_000,
     "facts that an audit stores, in place of the last ones": 76_000,
@@ -31,7 +31,7 @@ WRITTEN = {
 
 
 def rows(thousand: Figures) -> Iterator[list[str]]:
-    """Rows of the table: name of the quantity, value per host, and value for 10,000 hosts."""
+    """Rows of the table: quantity, value per host, value for 10,000 hosts."""
     for verb in (PLAN, AUDIT):
         each_s, whole_s = _carried_on(thousand, verb, "cpu_s")
         yield [f"processor time of `{verb}`", f"{number(1000 * each_s)} ms", f"{number(whole_s)} s on one core"]
@@ -49,7 +49,7 @@ def _carried_on(figures: Figures, verb: str, what: str) -> tuple[float, float]:
 
 
 def section(thousand: Figures) -> Iterator[str]:
-    """Paragraphs of the section about 10,000 hosts; none if 1,000 hosts were not measured."""
+    """Paragraphs about 10,000 hosts; none if 1,000 hosts were not measured."""
     try:
         table = tables.markdown(["what", "each host", "10,000 hosts"], rows(thousand))
     except NotMeasured:

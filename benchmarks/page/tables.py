@@ -12,7 +12,7 @@ from benchmarks.figures.statistics import Figures, NotMeasured, Series
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the table with samples: which value it shows, and in which unit."""
+    """A column with a value of samples and its unit."""
 
     heading: str
     what: str
@@ -82,7 +82,7 @@ def goal_cells(one: Judged) -> list[str]:
 
 
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; vertical bars in cells are escaped."""
+    """A Markdown table with escaped vertical bars."""
 
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(one.replace("|", "\\|") for one in cells) + " |"

@@ -18,7 +18,7 @@ DRAW = Path(__file__).with_name("draw.py")  #: runs in an environment with Matpl
 
 
 def write(cases: Sequence[Case], records: Mapping[str, CaseRecord]) -> None:
-    """Write the generated part of the page, and a chart for each case that has one."""
+    """Write the generated part of the page, and the charts."""
     PAGE.write_text(replaced(PAGE.read_text("utf-8"), render(cases, records)), "utf-8")
     charts = [
         {"file": plot_of(case.NAME).name, **chart(case, records[case.NAME])}

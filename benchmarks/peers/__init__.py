@@ -1,1 +1,1 @@
-"""Peers: other tools that do the same work as Hostwright, written as their users would, with the stack's files."""
+"""Peers: other tools that do the same work as Hostwright, as their users would write it."""

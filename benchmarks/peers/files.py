@@ -1,4 +1,4 @@
-"""A stack's files for tools without stacks: the vendor's files, and the texts of configuration files."""
+"""A stack's files for tools without stacks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.places.hosts import STACK, Hosts
 from lab.machine import console
 
-#: name of an artifact → name of the variable with its file, for other tools
+#: name of an artifact → variable with its file
 VENDOR = {
     "driver": "runfile",
     "cuda-repository": "deb",
@@ -18,7 +18,7 @@ VENDOR = {
     "cudnn": "cudnn",
     "wheelhouse-3.9": "wheels",
 }
-#: paths of configuration files that are copied from a provisioned host, so that all tools install the same bytes
+#: configuration files copied from a provisioned host, so that all tools install the same bytes
 TEXTS = (
     "/etc/apt/apt.conf.d/52hostwright",
     "/etc/apt/preferences.d/hostwright-no-other-driver",
@@ -38,7 +38,7 @@ TEXTS = (
 
 
 def lay_out(hosts: Hosts, host: str, folder: Path) -> dict[str, str]:
-    """Copy all files to ``folder``, from the mirror and from a provisioned host; return the variables for them."""
+    """Copy all files to ``folder``; return the variables for them."""
     (machine,) = hosts.machines([host])
     for path in TEXTS:
         (folder / Path(path).name).write_bytes(b64decode(console(machine, "base64", "-w0", path)))
@@ -51,5 +51,5 @@ def lay_out(hosts: Hosts, host: str, folder: Path) -> dict[str, str]:
 
 
 def mirrored(document: str) -> Mapping[str, Path]:
-    """Name of an artifact → path of its file on this machine, from the output of ``mirror --json``."""
+    """Name of an artifact → path of its file, from the output of ``mirror --json``."""
     return {file["name"]: Path(file["path"]) for file in json.loads(document)["files"]}

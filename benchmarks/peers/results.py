@@ -15,7 +15,7 @@ class Result:
     """Result of one run of a tool."""
 
     hosts: frozenset[str]  #: hosts on which the tool did its work
-    changed: int  #: number of operations or tasks that changed something, over all hosts
+    changed: int  #: number of changes over all hosts
     failed: int  #: number of failed operations and unreachable hosts
 
 
@@ -38,7 +38,7 @@ def of_pyinfra(text: str) -> Result:
 
 
 def wrong(result: Result, hosts: frozenset[str], *, changes: bool) -> str:
-    """Error text for missing hosts, failures, or forbidden changes; empty if the result is right."""
+    """Error text for missing hosts, failures, or forbidden changes; else empty."""
     if missing := sorted(hosts - result.hosts):
         return f"it did nothing on {', '.join(missing)}"
     if result.failed:

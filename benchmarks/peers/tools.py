@@ -1,4 +1,4 @@
-"""Commands of the peers on the lab's hosts, each in its best safe configuration."""
+"""Commands of the peers on the lab's hosts, each in its fastest safe configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.places.hosts import Hosts
 HERE = Path(__file__).parent
 SSH, PYINFRA, ANSIBLE, MITOGEN = "ssh true", "pyinfra", "Ansible, pipelining", "Ansible, Mitogen"
 AT_ONCE = 32  #: maximum number of parallel ssh processes; more are not faster on two cores
-PARALLEL = 50  #: number of hosts that the tools process in parallel, enough for all hosts of the cases
+PARALLEL = 50  #: number of hosts in parallel, enough for all cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,11 @@ class Tools:
     hosts: Hosts
     names: tuple[str, ...]
     variables: dict[str, str]  #: variables of Ansible's playbook and pyinfra's deploy
-    folder: Path  #: directory for inventories of the tools
+    folder: Path  #: directory for inventories
 
     @property
     def base(self) -> Command:
-        """Command without words that runs in the controller's network namespace, to be completed."""
+        """Command without words, to be completed, in the controller's network namespace."""
         return Command("", len(self.names), (), netns=self.hosts.desk.netns, cable=self.hosts.desk.cable)
 
     @property
@@ -44,11 +44,11 @@ class Tools:
         return replace(self.base, contender=contender, words=(*words, "@HOST@", *arguments), stdin=stdin)
 
     def ssh_true(self) -> Command:
-        """Command that only runs ``true`` on each host over ssh, the minimum for any tool."""
+        """Command that runs ``true`` on each host over ssh, the minimum for any tool."""
         return self.each(SSH, 'exec ssh -F "$1" "$2" true')
 
     def ansible(self, playbook: Path, *, mitogen: bool = False, changes: bool = False) -> Command:
-        """Command that runs an Ansible playbook, with ``mitogen`` by Mitogen's strategy."""
+        """Command that runs an Ansible playbook, optionally with Mitogen."""
         inventory = self._written("hosts.ini", "".join(f"{name}\n" for name in self.names))
         variables = self._written("variables.json", json.dumps(self.variables))
         programs = environment("ansible")
@@ -69,7 +69,7 @@ class Tools:
         )
 
     def pyinfra(self, *, changes: bool = False) -> Command:
-        """Command that runs the pyinfra deploy. With ``-y``, pyinfra reads a host's state only during the work."""
+        """Command that runs the pyinfra deploy. ``-y`` skips the preceding read of the state."""
         inventory = self._written("inventory.py", f"hosts = {list(self.names)!r}\n")
         data = {
             **self.variables,
@@ -103,5 +103,5 @@ class Tools:
 
 
 def of(hosts: Hosts, names: Sequence[str], variables: dict[str, str], folder: Path) -> Tools:
-    """Peers for these hosts; ``folder`` is for their files."""
+    """Peers for these hosts; ``folder``: directory for their files."""
     return Tools(hosts, tuple(names), variables, folder)

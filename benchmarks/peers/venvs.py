@@ -1,4 +1,4 @@
-"""Virtual environments of the peers, each created once from a file with pins and hashes."""
+"""Virtual environments of the peers, from files with pins and hashes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLOTS = "plots"
 
 
 def environment(name: str) -> Path:
-    """Directory of an environment's programs; created if it is missing or its pins have changed."""
+    """Directory of an environment's programs; created if missing or outdated."""
     pins = PINS / f"{name}.txt"
     digest = hashlib.sha256(pins.read_bytes()).hexdigest()
     place = PLACE / name
@@ -34,7 +34,7 @@ def environment(name: str) -> Path:
 
 
 def versions(names: Iterable[str] = tuple(NAMED)) -> dict[str, str]:
-    """Pinned versions of the peers, read from the files of pins without an environment."""
+    """Pinned versions of the peers."""
     return {
         package: pinned((PINS / f"{name}.txt").read_text("utf-8"), package) for name in names for package in NAMED[name]
     }

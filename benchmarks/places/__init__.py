@@ -1,1 +1,1 @@
-"""Hosts of the benchmark: hosts of the lab, also with a delay, and a thousand hosts that replay recorded answers."""
+"""Hosts of the benchmark: hosts of the lab, and a thousand hosts that replay recorded answers."""

@@ -2,10 +2,9 @@
 
     python -I -S answer.py RECORDING
 
-Looks up the client's command and input in the recording (see ``recorder.py``). Random words of a connection are
-hexadecimal texts of at least 16 characters. The recorded answer gets the client's words instead, even in compressed
-parts. For an unknown request the exit status is 99, and the request is stored beside the recording. Uses only the
-standard library, because it is started for each channel.
+Finds the client's command and input in the recording (see ``recorder.py``). Random words of a connection are
+hexadecimal texts of at least 16 characters, which the client's words replace in the answer. An unknown request has exit
+status 99 and is stored beside the recording. Uses only the standard library, because it is started for each channel.
 """
 
 import marshal
@@ -14,7 +13,7 @@ import re
 import sys
 import zlib
 
-TYPE_CHECKING = False  #: importing typing takes longer than everything else
+TYPE_CHECKING = False  #: importing typing would take longer than everything else
 if TYPE_CHECKING:
     from typing import Any
 
@@ -25,7 +24,7 @@ _WINDOW = 16 + zlib.MAX_WBITS
 
 
 def masked(text: bytes) -> bytes:
-    """A text with gzip members unpacked (their checksums depend on random words) and random words masked."""
+    """A text with gzip members unpacked and random words masked."""
     return WORD.sub(b"#", unpacked(text))
 
 
@@ -36,7 +35,7 @@ def changed(recorded: bytes, now: bytes) -> dict[bytes, bytes]:
 
 
 def replaced(text: bytes, words: dict[bytes, bytes]) -> bytes:
-    """A recorded answer with the current words; gzip members are unpacked and packed again."""
+    """A recorded answer with the current words, also in gzip members."""
     before, mark, _ = text.partition(GZIP)
     if not mark:
         return _substituted(text, words)
@@ -63,7 +62,7 @@ def _substituted(text: bytes, words: dict[bytes, bytes]) -> bytes:
 
 
 def read(size: int) -> bytes:
-    """Read ``size`` bytes of the client's input, or up to its end."""
+    """Read ``size`` bytes of input, or up to its end."""
     parts = []
     while size and (part := os.read(0, size)):
         parts.append(part)

@@ -3,8 +3,7 @@
     python cable.py FD NAME DELAY
 
 ``FD`` is a tap of another network namespace, opened by the parent process; ``NAME`` is created here. Prints ``ready``.
-Frames keep their order, and none are dropped or shaped, as with netem's plain ``delay``. Uses only the standard
-library.
+Frames keep their order, and none are dropped, as with netem's plain ``delay``. Uses only the standard library.
 """
 
 import fcntl
@@ -21,7 +20,7 @@ FRAME_BYTES = 65536
 
 
 def open_tap(name: str) -> int:
-    """Create a tap in the caller's network namespace; closing the last descriptor removes it."""
+    """Create a tap in the caller's network namespace, which exists until it is closed."""
     descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     fcntl.ioctl(descriptor, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TAP | IFF_NO_PI))
     return descriptor
@@ -44,7 +43,7 @@ class Way:
             self._held.append((now_s + self._delay_s, frame))
 
     def pass_on(self, now_s: float) -> None:
-        """Send all due frames. A frame that the other end does not accept is lost, as on a real cable."""
+        """Send all due frames. A frame that the other end does not accept is lost."""
         while self._held and self._held[0][0] <= now_s:
             try:
                 os.write(self.sink, self._held.popleft()[1])

@@ -1,7 +1,6 @@
-"""Network namespace of the controller, connected to the lab's bridge by one cable, as a host is.
+"""Network namespace of the controller, connected to the lab's bridge by one cable.
 
-All measured commands run in it, so that the counters of the cable count only their traffic, and so that the cable can
-be delayed.
+All measured commands run in it, so that the cable's counters count only their traffic.
 """
 
 from __future__ import annotations
@@ -22,11 +21,10 @@ from lab import network
 from lab.config import LAB_PREFIX, MAX_HOSTS, Lab, Machine
 from lab.programs import attempt, run
 
-#: maximum number of packets that netem delays at a time; the default of 1000 is too low for a fleet
+#: number of packets that netem can delay at a time; the default of 1000 is too low
 NETEM_LIMIT = "100000"
 _TRIES = 5
-#: Program that prints the seconds of the fastest of several TCP handshakes, without the first, which resolves
-#: neighbours.
+#: program that prints the seconds of the fastest of several TCP handshakes
 _CONNECT = """
 import socket, sys, time
 def shake():
@@ -40,13 +38,13 @@ print(min(shake() for _ in range(int(sys.argv[2]))))
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The controller's network namespace in a lab. The lab owns its cable, and removes the cable at the end."""
+    """The controller's network namespace in a lab, which owns the cable."""
 
     lab: Lab
 
     @property
     def place(self) -> Machine:
-        """Address and cable of the controller, which are the last that a lab can assign to a host."""
+        """Address and cable of the controller, the last that a lab can assign."""
         return _Place(self.lab, "desk", MAX_HOSTS)
 
     @property
@@ -61,7 +59,7 @@ class Desk:
 
 
 class _Place(Machine):
-    """A machine whose directory is not among those of the lab's hosts, where the lab removes unknown directories."""
+    """A machine whose directory is outside the lab, which removes unknown directories."""
 
     __slots__ = ()
 
@@ -83,8 +81,7 @@ def set_up(lab: Lab) -> Desk:
 def long_cable(desk: Desk, round_trip_s: float) -> Iterator[str]:
     """Context manager that adds a delay to each round trip; yields a description of its implementation.
 
-    The kernel's netem delays half at each end. Without netem, ``benchmarks.places.cable`` holds every Ethernet frame,
-    which takes some processor time of the machine (not counted for any contender).
+    The kernel's netem delays half at each end. Without netem, ``benchmarks.places.cable`` holds every Ethernet frame.
     """
     network.plug(desk.place)
     if _netem(desk, "add", round_trip_s):
@@ -100,13 +97,13 @@ def long_cable(desk: Desk, round_trip_s: float) -> Iterator[str]:
 
 
 def round_trip_s(desk: Desk, address: str, port: int = 22) -> float:
-    """Seconds of a TCP handshake with a host from the controller's network: one round trip."""
+    """Seconds of a TCP handshake with a host from the controller's network."""
     ask = [sys.executable, "-I", "-S", "-c", _CONNECT, address, str(_TRIES), str(port)]
     return float(run(["nsenter", f"--net={desk.netns}", "--", *ask]))
 
 
 def _netem(desk: Desk, what: str, round_trip_s: float) -> bool:
-    """Add a delay to both ends of the cable, or remove it; ``False`` if the kernel does not support it."""
+    """Add a delay to both ends of the cable, or remove it; ``False`` without kernel support."""
     delay = ["netem", "delay", f"{round_trip_s / 2 * 1000:g}ms", "limit", NETEM_LIMIT] if what == "add" else []
     outside = ["tc", "qdisc", what, "dev", desk.cable, "root", *delay]
     inside = ["nsenter", f"--net={desk.netns}", "tc", "qdisc", what, "dev", network.INSIDE, "root", *delay]
@@ -118,7 +115,7 @@ def _netem(desk: Desk, what: str, round_trip_s: float) -> bool:
 
 @contextmanager
 def _held_back(desk: Desk, round_trip_s: float, group: ControlGroup) -> Iterator[None]:
-    """Context manager for the controller's namespace with a cable on which a program holds each frame."""
+    """Context manager for a cable on which a program holds each frame."""
     place = desk.place
     place.netns.touch()
     run(["unshare", f"--net={place.netns}", "true"])
@@ -126,7 +123,7 @@ def _held_back(desk: Desk, round_trip_s: float, group: ControlGroup) -> Iterator
     inside = ["nsenter", f"--net={place.netns}", "--", sys.executable, "-I", "-S", cable.__file__]
     words = [*group.entering, *inside, str(outer), network.INSIDE, str(round_trip_s / 2)]
     process = subprocess.Popen(words, pass_fds=[outer], cwd=PROJECT, stdout=subprocess.PIPE)
-    os.close(outer)  # the cable process owns it from now on
+    os.close(outer)  # the cable process owns it now
     try:
         assert process.stdout is not None  # noqa: S101 - it is a pipe
         if process.stdout.readline() != b"ready\n":

@@ -20,19 +20,17 @@ from tests.lab.ownlab import kept
 
 NAME = "bench"
 STACK = "lab"
-FIRST = "first"  #: name of the provisioned host, from which other hosts are cloned
+FIRST = "first"  #: name of the provisioned host, from which others are cloned
 SNAPSHOT = "green"
-#: options of hosts; with the profile "small", large libraries are placeholders, which saves minutes for every contender
+#: options of hosts; the profile "small" has placeholders for large libraries, which saves minutes
 OPTIONS = HostOptions(profile="small")
-#: Options of bare hosts, with a separate disk: after many deletions on a shared file system, ext4 takes seconds of
-#: processor time to find free inodes.
+#: Options of bare hosts, with a separate disk: on a shared filesystem, ext4's search for free inodes takes seconds.
 BARE = replace(OPTIONS, disk_bytes=32 << 30)
 PROVISION_S = 1200.0
-#: Packages that other tools need on a host in addition to the stack. Without python3-apt, Ansible's module `apt` would
-#: install it, and so change a host that is as desired.
+#: Packages that other tools need on a host. Without python3-apt, Ansible would install it and change the host.
 OF_PEERS = "python3-apt rsync"
 
-#: Command that waits until systemd has finished booting, so that hosts do no work in the background of a measurement.
+#: command that waits for the end of the boot, so that hosts do no work in the background
 SETTLE = "systemctl is-system-running --wait; sync"
 
 SSH_CONFIG = """\
@@ -59,8 +57,8 @@ class Hosts:
 
     lab: Lab
     desk: Desk
-    state: Path  #: state directory of the controller (``HOSTWRIGHT_STATE``): runs, audits, caches
-    work: Path  #: directory for files of the benchmark, deleted at the end
+    state: Path  #: state directory of the controller (``HOSTWRIGHT_STATE``)
+    work: Path  #: directory for the benchmark's files, deleted at the end
 
     @property
     def inventory(self) -> Path:
@@ -80,7 +78,7 @@ class Hosts:
         return names
 
     def bare(self, count: int) -> tuple[str, ...]:
-        """Create ``count`` newly installed hosts without further software; return their names."""
+        """Create ``count`` newly installed hosts; return their names."""
         names = tuple(f"bare{number:02}" for number in range(1, count + 1))
         known = read_records(self.lab)
         old = [name for name in names if name in known]
@@ -92,7 +90,7 @@ class Hosts:
         return names
 
     def remove(self, names: Sequence[str]) -> None:
-        """Remove hosts, to free their disk space and memory."""
+        """Remove hosts."""
         fleet.remove(self.lab, [name for name in names if name in read_records(self.lab)])
 
     def machines(self, names: Sequence[str]) -> list[Machine]:
@@ -100,7 +98,7 @@ class Hosts:
         return [find_machine(self.lab, name) for name in names]
 
     def ssh_config(self, names: Sequence[str]) -> Path:
-        """Write an ssh_config for only these hosts, with key checks and the cheapest key exchange."""
+        """Write an ssh_config for these hosts, with key checks and the cheapest key exchange."""
         text = "".join(SSH_CONFIG.format(name=one.name, address=one.address) for one in self.machines(names))
         common = {"user": USER, "key": self.lab.private_key, "known_hosts": self.lab.known_hosts}
         path = self.work / f"ssh_config-{names[0]}-{len(names)}"
@@ -108,12 +106,12 @@ class Hosts:
         return path
 
     def hostwright(self, *words: str) -> str:
-        """Run a verb without measuring it; return its standard output. Raises ``LabError`` if it fails."""
+        """Run a verb; return its standard output. Raises ``LabError`` if it fails."""
         verb, *rest = words
         return run_own([verb, "--inventory", str(self.inventory), *rest], self.environment)
 
     def look(self, *words: str) -> str:
-        """Run a verb that may also exit with 3 (differences); return its standard output."""
+        """Run a verb that may exit with 3 (differences); return its standard output."""
         verb, *rest = words
         return run_own([verb, "--inventory", str(self.inventory), *rest], self.environment, statuses=(0, 3))
 
@@ -121,7 +119,7 @@ class Hosts:
 def run_own(
     words: Sequence[str], environment: dict[str, str], *, netns: Path | None = None, statuses: Sequence[int] = (0,)
 ) -> str:
-    """Run ``hostwright``; return its standard output. Raises ``LabError`` for a status that is not in ``statuses``."""
+    """Run ``hostwright``; return its standard output. Raises ``LabError`` for a status outside ``statuses``."""
     enter = ["nsenter", f"--net={netns}", "--"] if netns else []
     done = subprocess.run(
         [*enter, own_program("hostwright"), *words], cwd=PROJECT, env={**os.environ, **environment},
@@ -134,7 +132,7 @@ def run_own(
 
 
 def make(work: Path) -> Hosts:
-    """Create the lab with a snapshot of a provisioned host, and the controller's network; see ``take_down``."""
+    """Create the lab with a snapshot of a provisioned host, and the controller's network."""
     take_down()
     lab = open_lab(NAME)
     fleet.supply(lab, OPTIONS)
@@ -151,7 +149,7 @@ def make(work: Path) -> Hosts:
 
 
 def take_down() -> None:
-    """Remove the lab, even after an interrupted run; with ``HOSTWRIGHT_KEEP_LAB=1`` it is kept."""
+    """Remove the lab, even after an interrupted run, unless ``HOSTWRIGHT_KEEP_LAB=1``."""
     if not kept():
         fleet.down(open_lab(NAME))
 

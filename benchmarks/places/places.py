@@ -1,4 +1,4 @@
-"""Hosts of one run of the benchmark. They are created when the first case needs them, and removed at the end."""
+"""Hosts of one run of the benchmark, created on first use and removed at the end."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from benchmarks.places.replay import Replaying, replaying
 from lab.locking import locked
 from lab.mounts import unmount_below
 
-PREFIX = "hwbench-run-"  #: prefix of the directory with all files of a run
+PREFIX = "hwbench-run-"  #: prefix of a run's directory
 
 
 @dataclass(slots=True)
 class Places:
-    """Access for cases to the hosts of a run, and to directories for files."""
+    """Hosts of a run, and directories for files."""
 
     work: Path  #: directory for files of the run
     stack: ExitStack
@@ -55,7 +55,7 @@ class Places:
 
 @contextmanager
 def places(tell: Callable[[str], None]) -> Iterator[Places]:
-    """Context manager for places; a second run on this machine waits until they are removed."""
+    """Context manager for places; a second run on this machine waits."""
     with locked("benchmarks"), ExitStack() as stack:
         _remove_remains()
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX)))
@@ -64,8 +64,7 @@ def places(tell: Callable[[str], None]) -> Iterator[Places]:
 
 
 def _remove_remains() -> None:
-    """Remove processes, mounts and files of an interrupted run. Not its lab and user:
-    creating new ones removes these."""
+    """Remove processes, mounts and files of an interrupted run. The next run replaces its lab and user."""
     kill_all()
     for work in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         unmount_below(work)

@@ -50,9 +50,8 @@ def pass_on(command: str, ssh: list[str]) -> tuple[list[tuple[str, bytes]], int]
 def turns(went: list[tuple[str, bytes]]) -> tuple[list[bytes], list[tuple[int, bytes, bytes]]]:
     """Split a recording into its inputs, and its output before any input and after all input.
 
-    Output between two inputs is moved after the last input, because its time varies: a shell that reads its program
-    from standard input answers during the transfer, and standard error arrives at random times. A client that waits for
-    output between two inputs would wait forever.
+    Output between two inputs is moved after the last input, because its time varies. A client that waits for output
+    between two inputs would wait forever.
     """
     first = next((index for index, (name, _) in enumerate(went) if name == "in"), len(went))
 
@@ -72,7 +71,7 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def recording(files: Iterable[Path], masked: Callable[[bytes], bytes]) -> bytes:
-    """Recording for ``answer.py``: commands by their masked text (``answer.masked``)."""
+    """Recording for ``answer.py``: commands by their masked text."""
     by_question: dict[bytes, list[dict[str, Any]]] = {}
     for kept in map(read, files):
         by_question.setdefault(masked(kept["command"]), []).append(kept)

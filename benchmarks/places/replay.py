@@ -1,7 +1,7 @@
 """A thousand hosts on the loopback of a network namespace: real sshds with replayed answers.
 
-Every connection, key exchange, login and channel is real. The replay behind it costs this machine about as much as its
-sshd, so that the controller can be measured with far more hosts than the machine could boot.
+Every connection, key exchange, login and channel is real, so that the controller can be measured with more hosts than
+the machine could boot.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from lab.programs import run
 from tests.lab.sshd import SSHD, make_key
 from tests.lab.sshd import running as running_sshd
 
-SERVERS = 4  #: number of sshds, so that one process does not accept all connections
-#: first port of the sshds that replay, of the real sshds, and of the hung listener
+SERVERS = 4  #: number of sshds, because one process would not accept all connections
+#: first ports of replaying sshds, of real sshds, and of the hung listener
 REPLAY_PORT, REAL_PORT, HUNG_PORT = 2201, 2301, 2401
 USER = "hwbench"
-PYTHON = "/usr/bin/python3"  #: the distribution's Python, which unlike the checkout's can be run by other users
+PYTHON = "/usr/bin/python3"  #: the distribution's Python, which other users can run
 _HUNG = """
 import signal, socket, sys
 server = socket.create_server(("0.0.0.0", int(sys.argv[1])), backlog=128)
 print(flush=True)
 signal.pause()
 """
-#: Program that waits until a port accepts connections.
+#: program that waits until a port accepts connections
 _ASK = """
 import socket, sys, time
 end_s = time.monotonic() + 20
@@ -72,7 +72,7 @@ class Replaying:
     netns: Path
     key: Path
     host_key: str
-    stacks: Path  #: directory of the stacks of the recorded host's inventory
+    stacks: Path  #: directory of the recorded host's stacks
     recording: Path
     group: ControlGroup  #: control group of the sshds
 
@@ -82,7 +82,7 @@ class Replaying:
         return f"127.1.{number // 250}.{number % 250 + 1}"
 
     def inventory(self, name: str, count: int, port: int = REPLAY_PORT, hung: int = 0) -> Path:
-        """An inventory of ``count`` hosts; the host number ``hung`` is behind the hung listener."""
+        """An inventory of ``count`` hosts; the host number ``hung`` never answers."""
         hosts = {
             f"h{number:04}": {
                 "ansible_host": self.address(number),
@@ -104,7 +104,7 @@ class Replaying:
         return place
 
     def ini(self, path: Path, count: int, port: int, hung: int = 0) -> Path:
-        """The same inventory for Ansible, whose ssh has a separate configuration (``ssh_config``)."""
+        """The same inventory for Ansible, whose ssh has a separate configuration."""
         lines = [
             f"h{number:04} ansible_host={self.address(number)} "
             f"ansible_port={HUNG_PORT if number == hung else port + number % SERVERS}\n"
@@ -132,14 +132,14 @@ class Replaying:
         return path
 
     def unknown(self) -> str:
-        """Text of the requests that hosts received but the recording lacks; empty if there are none."""
+        """Text of the requests that the recording lacks; else empty."""
         place = Path(f"{self.recording}.unknown")
         return place.read_text(errors="replace")[:2000]
 
 
 @contextmanager
 def replaying(hosts: Hosts) -> Iterator[Replaying]:
-    """Context manager for the network namespace, with the recorded answers to a plan and to an audit."""
+    """Context manager for the network namespace, with recorded answers to a plan and an audit."""
     folder = hosts.work / "replay"
     folder.mkdir()
     with ExitStack() as stack:
@@ -189,7 +189,7 @@ def record(hosts: Hosts, folder: Path, verb: str) -> list[Path]:
 
 
 def channels(hosts: Hosts, folder: Path) -> list[tuple[bytes, bytes]]:
-    """Commands of a plan with the input of each: the bare probe program."""
+    """Commands of a plan with their inputs: the probe program."""
     kept = map(recorder.read, record(hosts, folder, "plan"))
     return [(one["command"], b"".join(one["inputs"])) for one in kept]
 
@@ -209,13 +209,13 @@ def _network(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def _login() -> Iterator[None]:
-    """Context manager for the user of the loopback hosts, with key logins only and the cheapest shell."""
+    """Context manager for the user of the loopback hosts, with key logins and the cheapest shell."""
     with suppress(KeyError):
         pwd.getpwnam(USER)  # left by an interrupted run
         run(["userdel", "--force", USER])
     run(["useradd", "--system", "--no-create-home", "--home-dir", "/", "--shell", "/bin/sh", USER])
     try:
-        run(["usermod", "--password", "*", USER])  # not locked, because sshd refuses all logins of a locked user
+        run(["usermod", "--password", "*", USER])  # not locked, because sshd refuses locked users
         yield
     finally:
         run(["userdel", "--force", USER])
@@ -240,7 +240,7 @@ def _sshd(made: Replaying, port: int, more: str) -> Iterator[subprocess.Popen[by
 
 @contextmanager
 def _hung(made: Replaying) -> Iterator[None]:
-    """Context manager for a listener that never answers: the kernel accepts connections, as for a stopped sshd."""
+    """Context manager for a listener that never answers, as a stopped sshd."""
     enter = [*made.group.entering, "nsenter", f"--net={made.netns}", "--"]
     words = [*enter, sys.executable, "-I", "-S", "-c", _HUNG, str(HUNG_PORT)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE)

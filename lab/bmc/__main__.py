@@ -19,22 +19,21 @@ from lab.config import BMC_PORT, Lab
 from lab.records import find_lab
 
 _MOST_BYTES = 1 << 16
-_IDLE_S = 30.0  # maximum number of seconds that a client without requests can occupy a thread
+_IDLE_S = 30.0  # maximum number of seconds that an idle client can occupy a thread
 
 
 class _Handler(WSGIRequestHandler):
-    timeout = _IDLE_S  # seconds per read, also of the TLS handshake (see `serve`)
+    timeout = _IDLE_S  # seconds per read, also of the TLS handshake
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:  # noqa: ARG002 (werkzeug's signature)
-        """Log one line without werkzeug's colours and without unescaped input of the client."""
+        """Log one line without colours and without unescaped input of the client."""
         self.log("info", "%r %s", self.requestline[:200], int(code) if str(code).isdigit() else code)
 
 
 def build(hosts: Hosts) -> Any:
     """Return the emulator's application with the lab's hosts as systems, without access control.
 
-    The emulator has one application per process and no option for custom drivers. The lab's drivers replace the
-    emulator's properties that create its own drivers.
+    The emulator has no option for custom drivers, so the lab's drivers replace its properties.
     """
     systems = Systems(hosts)
     drives = Drives(systems)
@@ -58,7 +57,6 @@ class _NoLight:
 
 
 def _root() -> Any:
-    """Return the service root with a link to the sessions."""
     document = emulator.json.loads(emulator.root_resource().get_data())
     links = {"Sessions": {"@odata.id": SESSIONS}}
     return emulator.flask.jsonify({**document, "SessionService": {"@odata.id": SERVICE}, "Links": links})
@@ -70,8 +68,7 @@ def serve(lab: Lab) -> None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(credentials.certificate(lab))
     server = make_server(str(lab.gateway.ip), BMC_PORT, door, threaded=True, request_handler=_Handler)
-    # The TLS handshake happens at the first read, in the connection's own thread, so an idle client does not block
-    # other clients.
+    # The TLS handshake happens at the first read in the connection's own thread, so an idle client blocks nobody.
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     server.ssl_context = context
     server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

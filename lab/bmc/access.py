@@ -1,7 +1,4 @@
-"""Access control of the endpoint: HTTP basic authentication or a Redfish session, except for the service root.
-
-The emulator supports only basic authentication. Clients with support for sessions create one first.
-"""
+"""Access control of the endpoint: HTTP basic authentication or a Redfish session, except for the service root."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
 
 SERVICE = "/redfish/v1/SessionService"
 SESSIONS = f"{SERVICE}/Sessions"
-_OPEN = ("", "/redfish", "/redfish/v1")  # URL paths without authentication (DSP0266: the service root needs none)
+_OPEN = ("", "/redfish", "/redfish/v1")  # URL paths without authentication (DSP0266)
 _MOST_SESSIONS = 64
 _MOST_BYTES = 1 << 16
 
@@ -37,7 +34,7 @@ class Door:
         self._lock = threading.Lock()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Respond to one request: pass it to the application, refuse it, or handle it here if it concerns sessions."""
+        """Respond to one request: pass it to the application, refuse it, or handle it if it concerns sessions."""
         request = Request(environ)
         request.max_content_length = _MOST_BYTES
         path = request.path.rstrip("/")
@@ -114,9 +111,7 @@ def _session(number: str) -> dict[str, object]:
 
 
 def _hash(token: str) -> str:
-    """Return the hash of a token. Hashes are stored instead of tokens, so that the time of a comparison reveals
-    nothing.
-    """
+    """Return the hash of a token. The duration of a comparison of hashes reveals nothing about the token."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 

@@ -1,7 +1,6 @@
-"""The system resource with a one-time boot override, which the emulator lacks.
+"""The system resource with a one-time boot override.
 
-The emulator ignores ``BootSourceOverrideEnabled`` and always reports Continuous, so a client that sets Once and reads
-the value back would find no change.
+The emulator always reports Continuous, so a client that sets Once would find no change.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def system_view(emulated: Callable[[str], flask.Response], systems: Systems) -> 
 
 
 def changed(settings: Settings, asked: Any) -> Settings:
-    """Return the settings after a PATCH on a system. Raises the emulator's `BadRequest` for an invalid request."""
+    """Return the settings after a PATCH on a system. Raises the emulator's `BadRequest`."""
     override = asked.get("Boot") if isinstance(asked, dict) and set(asked) == {"Boot"} else None
     if not isinstance(override, dict) or not override:
         raise error.BadRequest("only Boot can be changed; send a mapping with the changes")
@@ -55,11 +54,11 @@ def changed(settings: Settings, asked: Any) -> Settings:
         else:
             raise error.BadRequest(f"{name} cannot be set to this value")
     if "target" in changes and "enabled" not in changes:
-        # By the Redfish specification, a target without a duration applies only to the next boot.
+        # without a duration, a target applies only to the next boot (Redfish specification)
         changes["enabled"] = "Disabled" if changes["target"] == "None" else "Once"
     if changes.get("enabled") == "Disabled":
         changes["target"] = "None"
-    return replace(settings, **changes)  # type: ignore[arg-type]  # the keys above name text fields only
+    return replace(settings, **changes)  # type: ignore[arg-type]  # the keys above are text fields
 
 
 def boot(settings: Settings) -> dict[str, object]:
@@ -74,10 +73,7 @@ def boot(settings: Settings) -> dict[str, object]:
 
 
 def _identity(name: str) -> dict[str, object]:
-    """Return the system's manufacturer, model and similar properties.
-
-    The identity marks the system as a stand-in, so that nobody takes its reports for reports of real hardware.
-    """
+    """Return the system's manufacturer, model and similar properties, which identify it as a stand-in."""
     return {
         "UUID": str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{name}.lab.hostwright")),
         "Manufacturer": "Hostwright lab",

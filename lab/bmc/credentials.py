@@ -17,7 +17,7 @@ from lab.config import Lab
 from lab.records import give_to_user, write_atomically
 
 USER = "operator"
-_VALID_FOR = datetime.timedelta(days=365)  # validity of the certificates, longer than any lab exists
+_VALID_FOR = datetime.timedelta(days=365)  # validity of certificates, longer than any lab exists
 _CLOCKS_DIFFER = datetime.timedelta(days=1)
 
 
@@ -38,7 +38,7 @@ class Credentials:
 
     def admit(self, user: str, password: str) -> bool:
         """Return whether user and password are those of the lab's BMCs."""
-        # Compares both in constant time, so that the response time does not reveal which is wrong.
+        # in constant time, because the duration would reveal whether user or password is wrong
         return (Secret(user) == Secret(self.user)) & (Secret(password) == self.password)
 
 
@@ -56,15 +56,12 @@ def ensure(lab: Lab) -> Credentials:
 
 
 def certificate(lab: Lab) -> Path:
-    """Return the path of the PEM file with the endpoint's key and certificate. This file is written last."""
+    """Return the path of the PEM file with the endpoint's key and certificate, which is written last."""
     return lab.bmc / "server.pem"
 
 
 def _make_certificates(lab: Lab) -> None:
-    """Create a CA, and the endpoint's certificate signed by this CA.
-
-    The CA's key is discarded, so that the CA cannot sign further certificates.
-    """
+    """Create a CA, and the endpoint's certificate signed by it. The CA's key is discarded."""
     authority, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     issuer = _name(f"Hostwright lab {lab.name}: authority of this lab's BMCs")
     root = (
@@ -121,7 +118,7 @@ def _name(common: str) -> x509.Name:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read at any time. The file is replaced by a rename."""
+    """Write a file that only its owner can read, and replace it by a rename."""
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
     fresh.touch(mode=0o600)

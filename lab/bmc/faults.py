@@ -1,6 +1,6 @@
-"""Injected BMC faults for tests; they are set through files, not over Redfish.
+"""Injected BMC faults for tests, set through files.
 
-An unreachable BMC needs no fault: point the host's ``hostwright_bmc`` at a closed port.
+For an unreachable BMC, point the host's ``hostwright_bmc`` at a closed port.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lab.records import write_atomically
 class Faults:
     """Faults to inject into one host's BMC or installer."""
 
-    lies_on: bool = False  #: the BMC always reports On, and accepts power-on requests without effect
+    lies_on: bool = False  #: the BMC always reports On, and ignores power-on requests
     install_never_ends: bool = False  #: the installer fetches the seed and then hangs
     reset_fails: bool = False  #: the BMC responds to every reset with status 500
     delay_s: float = 0.0  #: seconds of delay before each response about the host

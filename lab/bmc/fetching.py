@@ -1,4 +1,4 @@
-"""Download of a seed's file inside the host's network namespace, so that the request has the host's address."""
+"""Download of a seed's file from the host's address, inside its network namespace."""
 
 from __future__ import annotations
 
@@ -11,24 +11,22 @@ from http import HTTPStatus
 from hostwright.common.errors import LabError
 from lab.config import CHECKOUT, Machine
 
-_TIMEOUT_S = 5.0  # seconds for each attempt; the server is on this machine or one hop away
+_TIMEOUT_S = 5.0  # seconds for each attempt
 _MOST_BYTES = 1 << 20  # maximum number of bytes in a response; a seed has a few KiB
 _ABSENT = 3
 _SEED_SCHEMES = ("http://", "https://")
 
 
 class NoAnswer(LabError):
-    """The seed cannot be fetched at the moment: no server, a refused request, or binary data. A later attempt may
-    succeed.
-    """
+    """The seed cannot be fetched at the moment; a later attempt may succeed."""
 
 
 def fetch(machine: Machine, url: str) -> str | None:
-    """Return the text at ``url``; None if the server reports that it does not exist.
+    """Return the text at ``url``; None if it does not exist.
 
     Raises `NoAnswer`. Requires only the host's network namespace, not a running system.
     """
-    # The URL goes over standard input: every user can read argv, and a secret path may be a seed's only protection.
+    # The URL goes over standard input, because every user can read argv, and the path may be secret.
     command = ["nsenter", f"--net={machine.netns}", sys.executable, "-B", "-m", "lab.bmc.fetching"]
     done = subprocess.run(command, input=url.encode(), capture_output=True, cwd=CHECKOUT, check=False)
     if done.returncode == _ABSENT:
@@ -48,7 +46,7 @@ def main(url: str) -> int:
     if not url.startswith(_SEED_SCHEMES):
         print("the seed's address is not an http or https URL", file=sys.stderr)
         return 1
-    # without the proxies of this machine, which a host does not use
+    # without this machine's proxies, which a host does not use
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=_TIMEOUT_S) as answer:

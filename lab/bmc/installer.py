@@ -1,7 +1,7 @@
 """The stand-in installer, which runs when a BMC boots its host from the network or from virtual media.
 
-The installer waits for the seed, erases the disk, writes the lab's base image, applies the seed, and boots the new
-system. Its messages go to the host's console and identify it as a stand-in.
+It waits for the seed, erases the disk, writes the lab's base image, applies the seed, and boots the new system. Its
+messages go to the host's console.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lab.bmc.seeds import Seed, parse_autoinstall, parse_preseed
 from lab.config import Machine
 from lab.locking import locked
 
-# seconds to wait for the seed; a real installer retries for about as long before it prompts at the console
+# seconds to wait for the seed; a real installer waits about as long before it prompts
 SEED_TIMEOUT_S = 60.0
 _POLL_S = 0.25
 
@@ -39,11 +39,11 @@ class Installation:
 
     @property
     def alive(self) -> bool:
-        """Whether the host is in the installer. After an error, the host stays in it until the power is cut."""
+        """Whether the host is in the installer. After an error, it stays there until the power is cut."""
         return self._thread.is_alive()
 
     def pull_plug(self) -> None:
-        """Cut the power: stop the installer at any point and wait for its end. The disk stays as it is."""
+        """Cut the power: stop the installer at any point. The disk stays as it is."""
         self._unplugged.set()
         self._thread.join()
 
@@ -67,9 +67,8 @@ class Installation:
             self._unplugged.wait()
 
     def _seed(self, url: str) -> Seed | None:
-        """Wait for the seed and return it; None if the power was cut.
-
-        Raises `LabError` if the seed is missing at the timeout, or invalid.
+        """Wait for the seed and return it; None if the power was cut. Raises `LabError` at the timeout, or for an
+        invalid seed.
         """
         self._say(f"waits for the seed below {url}")
         deadline, why = time.monotonic() + self._seed_timeout_s, ""
@@ -98,11 +97,11 @@ class Installation:
 def read_seed(get: Callable[[str], str | None]) -> Seed | None:
     """Return the seed from the files that ``get`` returns by name (None: missing); None without a seed.
 
-    Raises `NoAnswer` if the server cannot be reached, and another `LabError` if the seed is invalid.
+    Raises `NoAnswer` if the server cannot be reached, and another `LabError` for an invalid seed.
     """
     user_data = get("user-data")
     if user_data is not None:
-        # cloud-init's NoCloud accepts a seed only if both files exist.
+        # cloud-init's NoCloud requires both files
         return parse_autoinstall(user_data) if get("meta-data") is not None else None
     preseed = get("preseed.cfg")
     return None if preseed is None else parse_preseed(preseed)

@@ -17,7 +17,7 @@ from lab.programs import attempt, run
 from lab.records import layers, read_record, write_record
 
 _TOOLS = Path(__file__).with_name("tools")
-#: Message that nspawn prints at its end if /run is not a tmpfs. The message is not part of the command's output.
+#: nspawn's message at its end if /run is not a tmpfs; not part of the command's output
 _NSPAWNS_OWN = "Attempted to remove disk file system"
 _MOST_LINES = 40  # maximum number of console lines for one command of a seed
 
@@ -25,12 +25,12 @@ _MOST_LINES = 40  # maximum number of console lines for one command of a seed
 def install(machine: Machine, seed: Seed, say: Callable[[str], None]) -> None:
     """Erase the host's disk, install it as the seed specifies, and boot it. The caller holds the lab's lock.
 
-    The new host key is not added to the lab's known_hosts: the user who requested the installation decides whether to
-    trust it. Raises `LabError` if a command of the seed fails; the host then stays off.
+    The new host key is not added to the lab's known_hosts: the user decides whether to trust it. Raises `LabError` if a
+    command of the seed fails; the host then stays off.
     """
     record = read_record(machine.directory)
     power_off(machine)
-    network.unplug(machine)  # removes the firewall rules and bridges that the old system created
+    network.unplug(machine)  # removes what the old system created
     network.plug(machine)
     discard(machine)
     record = replace(record, snapshot=None, seeded=True)
@@ -41,18 +41,18 @@ def install(machine: Machine, seed: Seed, say: Callable[[str], None]) -> None:
         _run_late(machine, layers(machine.lab, record)[-1], command, say)
     write_record(machine.directory, replace(record, host_key=snapshots.keep_identity(machine)))
     say("the new system boots")
-    # a copy, because the boot starts a new console log
+    # the boot starts a new console log
     shutil.copyfile(machine.console, machine.directory / "installer.log")
     start(machine)
 
 
 def follow(root: Path, seed: Seed, address: str) -> None:
-    """Apply the seed to a fresh root filesystem; the lab's user and keys are removed, so nobody else can log in."""
+    """Apply the seed to a fresh root filesystem, and remove the lab's user and keys."""
     (root / "etc/hostname").write_text(f"{seed.hostname}\n")
     (root / "etc/hosts").write_text(f"127.0.0.1 localhost\n{address} {seed.hostname}\n")
     if seed.host_key:
         key = root / "etc/ssh/ssh_host_ed25519_key"
-        key.write_text(seed.host_key.reveal())  # overwritten in place, which keeps the file's mode
+        key.write_text(seed.host_key.reveal())  # overwritten in place, to keep the file's mode
         key.with_suffix(".pub").write_text(f"{public_line(seed.host_key)} root@{seed.hostname}\n")
     shutil.rmtree(root / "home" / USER / ".ssh", ignore_errors=True)
     (root / "etc/sudoers.d/lab").unlink(missing_ok=True)
@@ -60,7 +60,7 @@ def follow(root: Path, seed: Seed, address: str) -> None:
 
 
 def _login(root: Path, seed: Seed) -> None:
-    """Create the seed's user as a member of the group sudo, like the first user in an installer."""
+    """Create the seed's user, in the group sudo."""
     if attempt(["chroot", root, "getent", "passwd", seed.user]).returncode != 0:
         run(["chroot", root, "useradd", "--create-home", "--shell", "/bin/bash", seed.user])
     run(["chroot", root, "usermod", "--append", "--groups", "sudo", seed.user])
@@ -84,12 +84,12 @@ def _authorize(home: Path, authorized: tuple[str, ...]) -> None:
 def _run_late(machine: Machine, base: Path, command: str, say: Callable[[str], None]) -> None:
     """Run a command of the seed as an installer does: the new system is at /target, and other writes are lost.
 
-    The command runs in a separate container with the host's address. ``wget`` and ``curtin``, which real installers
-    contain, are small stand-ins.
+    The command runs in a separate container with the host's address, and with small stand-ins for ``wget`` and
+    ``curtin``.
     """
     done = attempt(
         [
-            # several hosts use this directory tree at the same time, and none writes to it
+            # several hosts use this directory tree at the same time
             *("env", "SYSTEMD_NSPAWN_LOCK=0"),
             *("systemd-nspawn", "--quiet", "--settings=no", "--register=no", "--keep-unit", "--volatile=overlay"),
             *(f"--directory={base}", f"--machine={machine.lab.name}-{machine.name}-installer"),

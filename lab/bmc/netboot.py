@@ -1,7 +1,6 @@
 """Stand-in for DHCP and PXE: the URL of the seed for a host's installer.
 
-On real hardware the site configures DHCP and PXE, and Hostwright writes nothing there. In the lab, a test or a user
-sets the URL. Virtual media use the same URL, instead of a kernel command line inside the image.
+On real hardware, the site configures DHCP and PXE. In the lab, a test or a user sets the URL, also for virtual media.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from hostwright.common.errors import LabError
 from lab.config import Lab, require_host_name
 from lab.records import write_atomically
 
-#: Default URL of a seed; ``{bridge}`` is the bridge's address, ``{host}`` the host's name.
+#: default URL of a seed; ``{bridge}``: address of the bridge, ``{host}``: name of the host
 DEFAULT = "http://{bridge}:8098/{host}/"
 
 
@@ -30,7 +29,7 @@ def set_seed(lab: Lab, host: str, url: str) -> None:
 def seed_url(lab: Lab, host: str) -> str:
     """Return the URL of the seed for the installer of ``host``, with a trailing slash.
 
-    ``HOSTWRIGHT_LAB_SEED_URL`` overrides the default for all hosts whose URL `set_seed` did not set.
+    ``HOSTWRIGHT_LAB_SEED_URL`` overrides the default URL.
     """
     file = lab.bmc / "netboot" / f"{host}.json"
     if file.exists():

@@ -17,7 +17,7 @@ from lab.snapshots import shut_down
 
 
 class Broken(Exception):
-    """The BMC fails to handle the request (an injected fault)."""
+    """The BMC fails to handle the request, because of an injected fault."""
 
 
 class Impossible(Exception):
@@ -25,17 +25,14 @@ class Impossible(Exception):
 
 
 class Hosts:
-    """Power control for all hosts of a lab.
-
-    Each host handles one request at a time. A graceful request continues in the background.
-    """
+    """Power control for all hosts of a lab. Each host handles one request at a time."""
 
     def __init__(self, lab: Lab, *, seed_timeout_s: float = SEED_TIMEOUT_S):
         self.lab = lab
         self._seed_timeout_s = seed_timeout_s
         self._installs: dict[str, Installation] = {}
         self._locks: dict[str, threading.RLock] = {}
-        #: host → marker of its graceful restart that waits for the shutdown; any later request removes the marker
+        #: host → marker of a graceful restart that waits for the shutdown; a later request removes it
         self._restarts: dict[str, object] = {}
         self._orders: dict[str, Callable[[Machine], None]] = {
             "On": self._turn_on,
@@ -48,7 +45,7 @@ class Hosts:
 
     def power(self, name: str) -> str:
         """Return ``On`` or ``Off``. Raises `LabError` if the host does not exist."""
-        time.sleep(read_faults(self.lab, name).delay_s)  # injected fault: a slow BMC
+        time.sleep(read_faults(self.lab, name).delay_s)  # injected delay
         return "On" if self._says_on(find_machine(self.lab, name)) else "Off"
 
     def reset(self, name: str, order: str) -> None:
@@ -57,7 +54,7 @@ class Hosts:
         Raises `LabError`, `Broken` or `Impossible`, and `KeyError` for an unknown type.
         """
         faults = read_faults(self.lab, name)
-        time.sleep(faults.delay_s)  # injected fault: a slow BMC
+        time.sleep(faults.delay_s)  # injected delay
         if faults.reset_fails:
             raise Broken("the power controller does not respond (injected fault)")
         machine, carry_out = find_machine(self.lab, name), self._orders[order]
@@ -96,11 +93,11 @@ class Hosts:
         self._turn_on(machine)
 
     def _ask_to_shut_down(self, machine: Machine) -> None:
-        """Press the power button briefly: the system shuts down, or ignores the button. Does not wait."""
+        """Press the power button briefly. Does not wait for the shutdown."""
         if running(machine):
             exec_in(machine, ["systemctl", "--no-block", "poweroff"])
         else:
-            self._turn_off(machine)  # a host in the installer needs no shutdown
+            self._turn_off(machine)  # the installer needs no shutdown
 
     def _ask_to_restart(self, machine: Machine) -> None:
         if not self._says_on(machine):
@@ -111,7 +108,7 @@ class Hosts:
     def _restart_gracefully(self, machine: Machine, this: object) -> None:
         try:
             shut_down(machine)
-        except LabError as error:  # the host keeps running, like real hardware whose system ignores the power button
+        except LabError as error:  # the host keeps running, as real hardware does if its system ignores the button
             print(f"bmc: {error}", flush=True)
             return
         with self._locks[machine.name]:

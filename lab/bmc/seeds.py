@@ -1,7 +1,6 @@
 """Parser of seeds: the user, the user's keys, and the host key of the new system.
 
-Only the values that the stand-in installer applies are parsed; the rest is for a real installer. A seed comes over the
-network, so every value is validated.
+Only the values that the stand-in installer applies are parsed, and each is validated.
 """
 
 from __future__ import annotations
@@ -28,22 +27,19 @@ _PRESEED_LINE = re.compile(r"(?P<owner>\S+)\s+(?P<question>\S+)\s+(?P<type>\S+)(
 class Seed:
     """Values of a requested installation that the lab supports."""
 
-    kind: str  #: name of the installer that the seed is for
+    kind: str  #: name of the installer
     hostname: str
     user: str
     authorized_keys: tuple[str, ...] = ()
-    #: user's password hash in the format of shadow(5); None: the password is locked
+    #: hash in the format of shadow(5); None: the password is locked
     password_hash: Secret | None = None
     host_key: Secret | None = None  #: OpenSSH private key of the new system; None: the system generates one
-    late_commands: tuple[str, ...] = ()  #: shell commands, run with the new system at /target
-    storage: str = ""  #: disk layout in the seed, as text. The lab does not partition disks.
+    late_commands: tuple[str, ...] = ()  #: shell commands, for which the new system is at /target
+    storage: str = ""  #: disk layout as text; the lab does not partition disks
 
 
 def parse_autoinstall(text: str) -> Seed:
-    """Return the seed of an Ubuntu autoinstall ``user-data``.
-
-    Raises `LabError` if Ubuntu's installer would prompt.
-    """
+    """Return the seed of an Ubuntu autoinstall ``user-data``. Raises `LabError` if Ubuntu's installer would prompt."""
     if not text.startswith("#cloud-config"):
         raise LabError("user-data does not begin with #cloud-config, so cloud-init ignores it; add that line")
     try:
@@ -72,9 +68,8 @@ def parse_autoinstall(text: str) -> Seed:
 
 
 def parse_preseed(text: str) -> Seed:
-    """Return the seed of a Debian preseed; its late_command installs the keys.
-
-    Raises `LabError` if d-i would prompt.
+    """Return the seed of a Debian preseed; its late_command installs the keys. Raises `LabError` if d-i would
+    prompt.
     """
     answers = preseed_answers(text)
     late = answers.get("preseed/late_command", "")
@@ -121,7 +116,7 @@ def _user(value: object) -> str:
 
 
 def _commands(value: object) -> tuple[str, ...]:
-    """Return the late-commands as shell; each is a string or a list of words."""
+    """Return the late-commands, each a string or a list of words, as shell."""
     if not isinstance(value, list):
         raise LabError("autoinstall.late-commands is not a list")
     commands = []
@@ -152,23 +147,20 @@ def _public_keys(lines: object) -> tuple[str, ...]:
 
 
 def public_line(private: Secret) -> str:
-    """Return the public key of an OpenSSH private key, in the format of a .pub file without a comment."""
+    """Return the public key of an OpenSSH private key, in the format of a .pub file."""
     key = serialization.load_ssh_private_key(private.reveal().encode(), None).public_key()
     return key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
 
 
 def _host_key(private: object, public: object) -> Secret:
-    """Return the host key if ``private`` and ``public`` form a key pair; raises `LabError` otherwise.
-
-    sshd does not start with any other combination.
-    """
+    """Return the host key. Raises `LabError` unless private and public key match, because sshd would not start."""
     if not isinstance(private, str) or not isinstance(public, str):
         raise LabError("the seed's host key is not two texts, a private and a public one")
     key = Secret(private if private.endswith("\n") else private + "\n")
     try:
         line = public_line(key)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        # From None: the original error may contain a part of the key.
+        # the original error may contain a part of the key
         raise LabError("the seed's host key is not an OpenSSH private key") from None
     if line.split()[:2] != public.split()[:2] or not line.startswith("ssh-ed25519 "):
         raise LabError("the seed's public host key is not the one of its private ed25519 key")

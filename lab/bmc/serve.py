@@ -1,4 +1,4 @@
-"""Start and stop the process that serves a lab's BMCs. Processes in its control group show that it runs."""
+"""Start and stop of the process that serves a lab's BMCs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from lab.config import BMC_PORT, CHECKOUT, Lab
 from lab.locking import locked
 from lab.waiting import await_that
 
-_START_TIMEOUT_S = 60.0  # seconds to wait for the endpoint; a start takes 1 s on an idle machine, mostly for imports
-_LOOK_S = 0.05  # seconds between two checks; each check opens a connection
+_START_TIMEOUT_S = 60.0  # seconds to wait for the endpoint, which starts in 1 s on an idle machine
+_LOOK_S = 0.05  # seconds between two checks, each of which opens a connection
 
-#: Shell code that enters the control groups and then detaches, so that the endpoint survives the command that started
-#: it.
+#: shell code that enters the control groups and detaches, so that the endpoint survives the command that started it
 _LAUNCH = """
 count=$1; shift
 while [ "$count" -gt 0 ]; do echo $$ >"$1" || exit; shift; count=$((count - 1)); done
@@ -29,10 +28,7 @@ exec setsid --fork "$@"
 
 
 def group(lab: Lab) -> str:
-    """Return the control group of the endpoint, inside the lab's group, so that `down` ends the endpoint.
-
-    No host can have this name (see `lab.config.require_host_name`).
-    """
+    """Return the control group of the endpoint, inside the lab's group, so that `down` ends the endpoint."""
     return f"hostwright-lab/{lab.name}/_bmc"
 
 
@@ -49,7 +45,7 @@ def running(lab: Lab) -> bool:
 def ensure(lab: Lab) -> Credentials:
     """Create the lab's BMCs, or restart their endpoint if it does not run; return the client credentials.
 
-    The lab's bridge must exist. Raises `LabError` with the endpoint's last output if the endpoint does not start.
+    The lab's bridge must exist. Raises `LabError` with the last output if the endpoint does not start.
     """
     if importlib.util.find_spec("sushy_tools") is None:
         raise LabError("BMCs of lab hosts require sushy-tools; install it with `pip install -e .[dev]`")
@@ -60,7 +56,7 @@ def ensure(lab: Lab) -> Credentials:
     log = lab.bmc / "log"
     with locked("machine"):
         entries = [str(entry) for entry in cgroups.create(group(lab))]
-    # -B: no .pyc files of root in the user's checkout, which the user could not delete.
+    # -B: the user could not delete root's .pyc files in the checkout
     serve = [sys.executable, "-B", "-m", "lab.bmc", lab.name]
     launch = ["sh", "-c", _LAUNCH, "hostwright-lab", str(len(entries)), *entries, *serve]
     with log.open("ab") as output:
@@ -72,7 +68,7 @@ def ensure(lab: Lab) -> Credentials:
 
 
 def stop(lab: Lab) -> None:
-    """End the endpoint's process if it runs. Other hosts keep their state, but a host in the installer stays off."""
+    """End the endpoint's process if it runs. A host in the installer then stays off."""
     cgroups.kill(group(lab))
     cgroups.remove(group(lab))
 

@@ -1,4 +1,4 @@
-"""Stored settings of a host's BMC: boot override and virtual media. They survive a reinstallation of the host."""
+"""Stored settings of a host's BMC, which survive a reinstallation of the host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENABLED: tuple[str, ...] = get_args(Enabled)
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """Content of a virtual drive: only a URL, because the image is never fetched."""
+    """Content of a virtual drive: a URL, whose image is never fetched."""
 
     image: str = ""
     inserted: bool = False
@@ -30,18 +30,18 @@ class Settings:
 
     target: str = "None"  #: boot target: one of `TARGETS`
     enabled: str = "Disabled"  #: duration of the boot override: one of `ENABLED`
-    mode: str = "UEFI"  #: boot mode: ``UEFI`` or ``Legacy``
-    http_uri: str = ""  #: URL from which UEFI boots over HTTP
+    mode: str = "UEFI"
+    http_uri: str = ""  #: URL for UEFI's HTTP boot
     cd: Media = field(default_factory=Media)
 
     def boots_installer(self) -> bool:
-        """Return whether the next power-on starts an installer instead of the system on the disk."""
+        """Return whether the next power-on starts an installer instead of the installed system."""
         if self.enabled == "Disabled":
             return False
         return self.target in ("Pxe", "UefiHttp") or (self.target == "Cd" and self.cd.inserted)
 
     def after_boot(self) -> Settings:
-        """Return the settings after the host has booted: a boot uses up one-time settings."""
+        """Return the settings after a boot, which uses up one-time settings."""
         return replace(self, target="None", enabled="Disabled") if self.enabled == "Once" else self
 
 

@@ -20,7 +20,7 @@ _IMAGE = re.compile(r"(https?|nfs|cifs)://[^\s]{1,2000}")
 
 
 class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has no types
-    """System driver of the emulator for the hosts of a lab. The emulator's identity of a system is the host's name."""
+    """System driver of the emulator for the hosts of a lab. A system's identity is the host's name."""
 
     def __init__(self, hosts: Hosts):
         self._hosts, self._lab = hosts, hosts.lab
@@ -36,10 +36,8 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         return list(read_records(self._lab))
 
     def uuid(self, identity: str) -> str:
-        """Return the identity, which the emulator accepts as a UUID. Raises the emulator's `NotFound` for an unknown
-        host.
-        """
-        # The name comes from a URL, so it is compared with the hosts' names and never used as a path.
+        """Return the identity, which the emulator accepts as a UUID. Raises the emulator's `NotFound`."""
+        # the name comes from a URL and must not be used as a path
         if identity not in self.systems:
             raise error.NotFound(f"there is no system {identity}; there are {', '.join(self.systems)}")
         return identity
@@ -76,7 +74,7 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         return self.settings(identity).target
 
     def set_boot_device(self, *_: str) -> NoReturn:
-        """Never called: `lab.bmc.boot` handles boot overrides, because the emulator does not support their duration."""
+        """Never called: `lab.bmc.boot` handles boot overrides."""
         raise error.NotSupportedError("the boot override is set with PATCH on the system")
 
     def get_boot_mode(self, identity: str) -> str:
@@ -97,7 +95,7 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
 
 
 class Drives:
-    """Driver for one virtual CD drive per host. It stores the image's URL and fetches nothing."""
+    """Driver for one virtual CD drive per host, which stores the image's URL."""
 
     devices = (_DRIVE,)
 
@@ -137,7 +135,7 @@ class Drives:
     ) -> str:
         """Insert an image. Raises the emulator's errors for an invalid URL and for an occupied drive.
 
-        ``options`` are two booleans: whether the image is inserted immediately, and whether it is write-protected.
+        ``options``: whether the image is inserted immediately, and whether it is write-protected.
         """
         if self._media(identity, device).inserted:
             raise error.Conflict("an image is inserted already: eject it first")
@@ -148,7 +146,7 @@ class Drives:
         return image_url
 
     def eject_image(self, identity: str, device: str) -> None:
-        """Eject the image, if the drive has one."""
+        """Eject the image, if any."""
         self._media(identity, device)
         self._systems.remember(identity, replace(self._systems.settings(identity), cd=Media()))
 

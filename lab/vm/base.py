@@ -14,7 +14,7 @@ from lab.locking import locked
 from lab.programs import run, run_logged
 from lab.stack import packages_of_debian
 
-#: program → package, for the programs that build and run virtual machines.
+#: program → package, to build and run virtual machines
 TOOLS = {
     "qemu-system-x86_64": "qemu-system-x86",
     "qemu-img": "qemu-utils",
@@ -24,13 +24,13 @@ TOOLS = {
     "mkfs.ext4": "e2fsprogs",
     "/usr/share/OVMF/OVMF_CODE_4M.fd": "ovmf",
 }
-#: Packages that make a Debian root filesystem bootable, also with Secure Boot.
+#: packages that make a Debian root filesystem bootable, also with Secure Boot
 PACKAGES = (
     *("linux-image-amd64", "initramfs-tools", "zstd"),
     *("grub2-common", "grub-efi-amd64-bin", "grub-efi-amd64-signed", "shim-signed", "mokutil"),
 )
-#: Release and package version of the newest kernel of Debian 13 for which Debian's R550 is known to build. The files
-#: come from the archive with their SHA-256, because the package indexes list only current kernels.
+#: Release and package version of the newest kernel of Debian 13 on which Debian's R550 builds. The files come from the
+#: archive with their SHA-256, because indexes list only current kernels.
 KERNEL, _VERSION = "6.12.94+deb13", "6.12.94-1"
 KERNEL_FILES = {
     f"linux-signed-amd64/linux-image-{KERNEL}-amd64_{_VERSION}_amd64.deb": (
@@ -50,10 +50,10 @@ _RECIPE = 1
 
 
 def ensure_vm_base(base: Path, *, driver: bool = False) -> Path:
-    """Return the root filesystem for virtual machines that extends the image ``base``. Build it first if it is missing.
+    """Return the root filesystem for virtual machines on the image ``base``. Build it first if it is missing.
 
-    With ``driver``, the image of Debian 13 has Debian's own driver. Its module is compiled on this machine, because an
-    emulated machine would need hours. Raises `LabError` for another distribution.
+    With ``driver``, the image of Debian 13 has Debian's own driver, compiled on this machine. Raises `LabError` for
+    another distribution.
     """
     missing = {name: package for name, package in TOOLS.items() if not Path(name).exists()}
     ensure_programs({name: package for name, package in missing.items() if not shutil.which(name)})
@@ -97,6 +97,6 @@ def _build(base: Path, made: Path, log: Path, *, driver: bool) -> None:
 
 
 def _drop(old: Path) -> None:
-    """Delete an image of an earlier recipe, unless it is mounted because a host's disk is being built from it."""
+    """Delete an image of an earlier recipe, unless it is mounted."""
     if str(old) not in Path("/proc/self/mountinfo").read_text():
         shutil.rmtree(old)

@@ -1,8 +1,7 @@
 """An emulated NVIDIA card on the PCI bus of a virtual machine: only the ids by which drivers find it.
 
-QEMU has no such device, but supports devices in another process (``x-pci-proxy-dev``) and sends every access to it.
-This program is that process: it starts QEMU with the other end of its socket and ends with QEMU. The guest's kernel
-finds a card and probes its drivers (nouveau, or NVIDIA's module); each finds a card without function.
+This program is the device's process (QEMU's ``x-pci-proxy-dev``). It starts QEMU, which sends it every access to the
+card. The guest's drivers find a card without function.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from dataclasses import dataclass, field
 
 from lab.hardware import T4, Card, display_config
 
-#: Header of QEMU's messages (include/hw/remote/mpqemu-link.h): command, and number of data bytes after the header.
+#: header of QEMU's messages (include/hw/remote/mpqemu-link.h): command, and number of data bytes
 _HEADER = struct.Struct("<i4xQ")
 _ACCESS = struct.Struct("<IIi")  # access to the configuration space: address, value, length
 _MEMORY = struct.Struct("<QQI")  # access to a register: address, value, length
@@ -25,18 +24,18 @@ _RETURN, _CONFIG_WRITE, _CONFIG_READ, _MEMORY_WRITE, _MEMORY_READ, _RESET = 1, 2
 _ANSWERED = (_CONFIG_READ, _CONFIG_WRITE, _MEMORY_WRITE, _MEMORY_READ, _RESET)
 
 _COMMAND, _BAR0, _LINE = 0x04, 0x10, 0x3C
-#: Sizes in bytes of the BARs for registers, memory and instances. A real card has larger BARs, and 64-bit BARs after
-#: the first, which QEMU's proxy does not support.
+#: Sizes in bytes of the BARs for registers, memory and instances. A real card has 64-bit BARs, which QEMU's proxy does
+#: not support.
 _WINDOWS_BYTES = (16 * 2**20, 64 * 2**20, 32 * 2**20)
-#: Address of an unused byte in the configuration space. The value 1 makes the chip's identity readable until power-off.
+#: address of an unused configuration byte; the value 1 makes the chip's identity readable until power-off
 _IDENTIFIES = 0xF0
-#: Identity of a T4's chip, TU104 A1: register → value (NV_PMC_BOOT_0 and NV_PMC_BOOT_42).
+#: identity of a T4's chip, TU104 A1: register → value (NV_PMC_BOOT_0 and NV_PMC_BOOT_42)
 _IDENTITY = {0x0: 0x1640_00A1, 0xA00: 0x164A_1000}
 
 
 @dataclass
 class Function:
-    """One PCI function. Of its configuration space, the guest may write command, BARs and interrupt line."""
+    """One PCI function. The guest may write command, BARs and interrupt line."""
 
     card: Card = T4
     config: bytearray = field(init=False)
@@ -63,10 +62,10 @@ class Function:
             self.config[at] = self.config[at] & ~mask | byte & mask
 
     def answer(self, command: int, data: bytes) -> int | None:
-        """Return the number in the response to QEMU; None if QEMU expects no response.
+        """Return the number in the response to QEMU; None without a response.
 
-        Every register reads as 0, unlike in a real chip, so that drivers ignore the card. With a readable identity,
-        NVIDIA's drivers accept the card until a program uses the card.
+        Every register reads as 0, so that drivers ignore the card. With a readable identity, NVIDIA's drivers accept
+        it.
         """
         if command in (_CONFIG_READ, _CONFIG_WRITE):
             address, value, length = _ACCESS.unpack_from(data)
@@ -88,7 +87,7 @@ def serve(connection: socket.socket, function: Function) -> None:
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:
-    """Read exactly ``size`` bytes, or no byte if the other end is closed. Received file descriptors are closed."""
+    """Read exactly ``size`` bytes, or none if the other end is closed. Received file descriptors are closed."""
     data = b""
     while len(data) < size:
         part, files, _, _ = socket.recv_fds(connection, size - len(data), 16)

@@ -12,7 +12,7 @@ from lab.programs import run
 from lab.vm import qemu
 from lab.vm.system import ROOT_UUID
 
-SIZE_BYTES = 40 * 2**30  #: maximum size of a disk in bytes. The file is sparse; a fresh host uses 1 GB.
+SIZE_BYTES = 40 * 2**30  #: maximum size of a disk in bytes; the file is sparse
 
 
 def make(machine: Machine, options: HostOptions) -> None:

@@ -1,8 +1,7 @@
-"""MOKs in the firmware variables of a virtual machine, enrolled without a confirmation at the console.
+"""MOKs in the firmware variables of a virtual machine that is off, enrolled without a confirmation at the console.
 
-A certificate is written into shim's variable ``MokList``, with the same result as ``mokutil --import`` and the
-confirmation. Programs of the running system cannot write that variable. The machine must be off. The layout is edk2's
-(MdeModulePkg, Include/Guid/VariableFormat.h); the format of the list is in the UEFI specification (EFI_SIGNATURE_LIST).
+A certificate is written into shim's variable ``MokList``. The layout is edk2's (MdeModulePkg,
+Include/Guid/VariableFormat.h); the list is an EFI_SIGNATURE_LIST of the UEFI specification.
 """
 
 from __future__ import annotations
@@ -18,14 +17,13 @@ _X509 = uuid.UUID("a5c059a1-94e4-4aa7-87b5-ab155c2bf072")  # EFI_CERT_X509_GUID
 _AUTHENTICATED = uuid.UUID("aaf32c78-947b-439a-a180-2e144ec37792")  # gEfiAuthenticatedVariableGuid
 _OWNER = uuid.UUID("4857a0c4-1ab0-4d1e-9f5b-6f2d7c0e3a12")  # our own GUID, as owner of the certificate
 
-_VOLUME_LENGTH = struct.Struct("<H")  # length of the firmware volume's header, at offset 48 of the volume
-#: header of the variable store: GUID, size, format, state, two reserved fields
+_VOLUME_LENGTH = struct.Struct("<H")  # length of the firmware volume's header, at offset 48
+#: variable store: GUID, size, format, state, two reserved fields
 _STORE = struct.Struct("<16sIBBHI")
-#: header of a variable: start, state, reserved, attributes, count, time, key's index, size of name, size of data,
-#: vendor
+#: variable: start, state, reserved, attributes, count, time, key's index, sizes of name and data, vendor
 _VARIABLE = struct.Struct("<HBBIQ16sIII16s")
 _START, _ADDED = 0x55AA, 0x3F
-# attributes non-volatile and boot services: shim rejects a MokList that the running system can write
+# attributes non-volatile and boot services, which shim requires of a MokList
 _KEPT_FOR_BOOT = 0x3
 
 
@@ -68,7 +66,7 @@ def _store(data: bytes) -> tuple[int, int]:
 
 
 def _walk(data: bytes) -> list[tuple[int, str, int]]:
-    """Return (end, name, state) of every variable. ``end`` is aligned, so that the next variable starts there."""
+    """Return (end, name, state) of every variable. The next one starts at ``end``, which is aligned."""
     at, end = _store(data)
     found = []
     while at + _VARIABLE.size <= end and _VARIABLE.unpack_from(data, at)[0] == _START:

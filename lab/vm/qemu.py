@@ -11,10 +11,9 @@ from lab.config import Machine
 EMULATOR = "qemu-system-x86_64"
 OVMF = Path("/usr/share/OVMF")
 CODE = OVMF / "OVMF_CODE_4M.fd"
-#: Files of firmware variables: without keys, and with Microsoft's keys as on retail machines. Firmware with keys
-#: enforces Secure Boot.
+#: files of firmware variables, without keys and with Microsoft's keys; keys enforce Secure Boot
 VARIABLES, VARIABLES_SECURE = OVMF / "OVMF_VARS_4M.fd", OVMF / "OVMF_VARS_4M.ms.fd"
-# memory of a virtual machine. The stack requires 4 GB; memory that a guest does not touch is not allocated.
+# memory of a virtual machine; the stack requires 4 GB
 MEMORY = "5G"
 PROCESSORS = 2
 
@@ -24,8 +23,7 @@ _KVM = Path("/dev/kvm")
 def accelerator(cpuinfo: str, device: bool) -> str:
     """Return ``kvm`` if it can run a virtual machine, else ``tcg``.
 
-    ``/dev/kvm`` is not sufficient: without the CPU flags ``vmx`` and ``svm``, it runs only kernels that were adapted to
-    it.
+    ``/dev/kvm`` alone runs only adapted kernels; others need the CPU flags ``vmx`` or ``svm``.
     """
     flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
     hardware = {"vmx", "svm"} & set(flags[1].split() if flags else ())
@@ -48,12 +46,12 @@ def variables(machine: Machine) -> Path:
 
 
 def command(machine: Machine, accelerate: str) -> list[str]:
-    """Return the command that runs the host until it powers off; the host's console is standard output."""
+    """Return the command that runs the host until it powers off, with its console on standard output."""
     processor = "host" if accelerate == "kvm" else "max"
     acceleration = "kvm" if accelerate == "kvm" else "tcg,thread=multi"
     return [
         *(EMULATOR, "-nodefaults", "-display", "none", "-name", f"{machine.lab.name}-{machine.name}"),
-        # Memory in a file, so that the process of the emulated card can share it.
+        # in a file, for the process of the emulated card
         *("-machine", "q35,memory-backend=ram", "-m", MEMORY, "-smp", str(PROCESSORS)),
         *("-object", f"memory-backend-memfd,id=ram,size={MEMORY},share=on"),
         *("-accel", acceleration, "-cpu", processor),

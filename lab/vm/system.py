@@ -19,28 +19,26 @@ MTUBytes={mtu}
 Address={address}
 Gateway={gateway}
 """
-#: GRUB configuration until the first run of `update-grub`, which writes a menu of the installed kernels.
+#: GRUB configuration before the first `update-grub`
 _GRUB = """\
 set timeout=0
 linux /vmlinuz root=UUID={uuid} ro {arguments}
 initrd /initrd.img
 boot
 """
-#: Kernel arguments. Without no_timer_check, an emulated timer fails the kernel's check on a busy machine, and the
-#: kernel panics.
+#: Kernel arguments. Without no_timer_check, an emulated timer may cause a kernel panic on a busy machine.
 _ARGUMENTS = "console=tty0 console=ttyS0,115200 no_timer_check"
 _DEFAULTS = f'GRUB_DEFAULT=0\nGRUB_TIMEOUT=0\nGRUB_TERMINAL=console\nGRUB_CMDLINE_LINUX="{_ARGUMENTS}"\n'
-#: tmpfiles.d lines that link the directories of emulated hardware to the kernel's own directories.
+#: tmpfiles.d lines that link emulated hardware to the kernel's own directories
 _HARDWARE = """\
 d /run/hostwright-lab/hardware/persistence 0777
 L /run/hostwright-lab/hardware/module - - - - /sys/module
 L /run/hostwright-lab/hardware/pci - - - - /sys/bus/pci/devices
 L /run/hostwright-lab/hardware/proc - - - - /proc/driver
 """
-#: Setting for an initramfs with only the virtual machine's own drivers. An emulated machine needs ten minutes for one
-#: with all drivers.
+#: setting for an initramfs with only the needed drivers; one with all drivers takes ten minutes
 _INITRAMFS = "MODULES=dep\n"
-#: Units that only virtual machines need, because the network of container hosts is configured from outside.
+#: units that configure the network; container hosts are configured from outside
 _UNMASKED = ("systemd-networkd.service", "systemd-networkd.socket")
 
 

@@ -1,4 +1,4 @@
-"""The whole stack as a pyinfra user writes it; the data value ``files`` is the directory of its files."""
+"""The whole stack for pyinfra; the data value ``files`` is the directory of its files."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def put(name, dest, mode="644"):
 
 
 def hold(names):
-    """Hold packages at their versions; pyinfra has no operation for that."""
+    """Hold packages at their versions, for which pyinfra has no operation."""
     if set(names) - set((host.get_fact(Command, "apt-mark showhold") or "").split()):
         server.shell(name="held", commands=[f"apt-mark hold {' '.join(names)}"])
 

@@ -1,4 +1,4 @@
-"""Role for one large file, which the benchmark of file distribution installs on hosts."""
+"""Role for one large file on hosts, for the benchmark of copying."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Bulk:
 
 @dataclass(frozen=True, slots=True)
 class Linked(Resource):
-    """An artifact is at a path, as a hard link to the file that the host verified on arrival: no bytes are copied."""
+    """An artifact is at a path, as a hard link to the file that the host verified on arrival."""
 
     KIND: ClassVar = "bulk-linked"
 
@@ -29,7 +29,7 @@ class Linked(Resource):
     artifact: Artifact
 
     def probes(self) -> tuple[Probe, ...]:
-        """Probe for a non-empty file; its content was verified on arrival."""
+        """Probe for a non-empty file."""
         return (Probe(sh("test -s %s", self.path), root=True),)
 
     def plan(self, facts: Facts) -> Change | None:
@@ -41,11 +41,11 @@ class Linked(Resource):
         return Change(f"file {self.path}", "absent", self.artifact.file, (step,), artifacts=(self.artifact.name,))
 
     def removal(self) -> tuple[Resource, ...]:
-        """Return no states: the hosts of the benchmark are deleted."""
+        """Return no states: the hosts are deleted."""
         return ()
 
 
 @role()
 def bulk(v: Bulk, ctx: RoleContext) -> Iterator[Resource]:
-    """States of the role: the file that the stack's section names is at ``v.path``."""
+    """States of the role: the file of the stack's section is at ``v.path``."""
     yield Linked(v.path, ctx.stack.artifact(ctx.section(BulkSection).artifact))
