@@ -8,9 +8,6 @@ from pathlib import Path
 
 from invoke import Collection, Context, Exit, task
 
-from lab.config import Lab
-from lab.records import find_lab
-
 _OTHERS = ("lab.", "-", "completion")  #: prefixes of commands that connect to no host
 OPTIONS = {
     "hosts": "host names: gpu01,gpu[03-09]",
@@ -85,8 +82,12 @@ def tell_of_a_lost_lab(argv: Sequence[str]) -> None:
     Otherwise commands would wait for hosts that are off.
     """
     words = argv[1:]
+    if not words or words[0].startswith(_OTHERS):
+        return
+    from lab.config import Lab  # not at the top: its 8 ms would be part of every verb
+
     file = Lab().inventory
-    if not words or words[0].startswith(_OTHERS) or not file.exists() or _runs():
+    if not file.exists() or _runs():
         return
     import yaml
 
@@ -105,6 +106,8 @@ def tell_of_a_lost_lab(argv: Sequence[str]) -> None:
 
 def _runs() -> bool:
     """Whether the lab's bridge exists, which a reboot removes."""
+    from lab.records import find_lab
+
     known = find_lab()
     return known is not None and Path("/sys/class/net", known.bridge).exists()
 

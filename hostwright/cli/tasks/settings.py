@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -196,6 +195,8 @@ def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
         raise InputError(f"is longer than {LARGEST // 1024} KiB, the limit for settings", str(file))
     if line := _overlong_key(text):
         raise InputError(f"has a key with more than {MOST_PARTS} parts; expected one part", f"{file}:{line}")
+    import tomllib  # only where a site has settings: 3 ms
+
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -233,7 +234,7 @@ def _overlong_key(text: str) -> int:
     return 0
 
 
-def _not_toml(error: tomllib.TOMLDecodeError, text: str, file: Path) -> InputError:
+def _not_toml(error: ValueError, text: str, file: Path) -> InputError:
     found = _LINE.search(str(error))
     line = int(found[1]) if found else text.count("\n") + 1
     why = _LINE.sub("", str(error)).replace(" (at end of document)", "")
@@ -243,6 +244,8 @@ def _not_toml(error: tomllib.TOMLDecodeError, text: str, file: Path) -> InputErr
 
 def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
     """Return file and line of the key at the path ``way``, by parsing ever more lines until the result has the key."""
+    import tomllib
+
     lines, begins = text.splitlines(), 1
     for number in count(1):
         try:
