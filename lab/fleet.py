@@ -208,8 +208,8 @@ def _refuse_other_snapshot(records: dict[str, HostRecord], machines: list[Machin
         record = records.get(machine.name)
         if snapshot and record and record.snapshot != snapshot.name:
             raise LabError(
-                f"lab host {machine.name} exists and stands on {record.snapshot or 'no snapshot'}; "
-                "use `lab.snapshots.thaw` to change the snapshot"
+                f"lab host {machine.name} exists, and its snapshot is {record.snapshot or 'none'}; use "
+                "`lab.snapshots.thaw` to change the snapshot"
             )
 
 

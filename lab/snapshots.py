@@ -96,7 +96,7 @@ def drop(snapshot: Snapshot) -> None:
         users = [name for name, record in read_records(snapshot.lab).items() if record.snapshot == snapshot.name]
         users += [name for name, other in read_snapshots(snapshot.lab).items() if other.parent == snapshot.name]
         if users:
-            raise LabError(f"snapshot {snapshot.name} cannot be dropped: {', '.join(users)} stand on it")
+            raise LabError(f"snapshot {snapshot.name} cannot be dropped while these use it: {', '.join(users)}")
         run(["rm", "-rf", snapshot.directory])
 
 

@@ -155,7 +155,7 @@ def public_line(private: Secret) -> str:
 def _host_key(private: object, public: object) -> Secret:
     """Return the host key. Raises `LabError` unless private and public key match, because sshd would not start."""
     if not isinstance(private, str) or not isinstance(public, str):
-        raise LabError("the seed's host key is not two texts, a private and a public one")
+        raise LabError("the seed's host key is not a pair of strings, the private key and the public key")
     key = Secret(private if private.endswith("\n") else private + "\n")
     try:
         line = public_line(key)
@@ -163,5 +163,5 @@ def _host_key(private: object, public: object) -> Secret:
         # the original error may contain a part of the key
         raise LabError("the seed's host key is not an OpenSSH private key") from None
     if line.split()[:2] != public.split()[:2] or not line.startswith("ssh-ed25519 "):
-        raise LabError("the seed's public host key is not the one of its private ed25519 key")
+        raise LabError("the seed's public host key does not belong to its private ed25519 key")
     return key

@@ -59,7 +59,7 @@ def ensure_vm_base(base: Path, *, driver: bool = False) -> Path:
     ensure_programs({name: package for name, package in missing.items() if not shutil.which(name)})
     distro = base.name.partition("-")[0]
     if driver and distro != "trixie":
-        raise LabError(f"a virtual machine of {distro} supports no real packages; use --distro trixie")
+        raise LabError(f"a virtual machine of {distro} cannot use real packages; use --distro trixie")
     key = hashlib.sha256(f"{_RECIPE} {base.name} {_script('', driver=driver)}".encode()).hexdigest()[:12]
     name = f"vm-packages-{distro}" if driver else f"vm-{distro}"
     made = base.with_name(f"{name}-{key}")

@@ -145,8 +145,8 @@ class DockerEngine(Resource):
         others = [name for name in ENGINES if name != wanted and (row := dpkg_table(facts).get(name)) and row.present]
         if facts[SNAP_DOCKER].ok:
             return _refused(
-                "Docker is installed as a snap, whose containers cannot use GPUs; move its data, remove it (snap"
-                " remove docker) and provision again",
+                "Docker is installed as a snap, whose containers cannot use GPUs; back up its data, remove the "
+                "snap (snap remove docker), and provision again",
                 have="the snap",
                 want=wanted,
             )
@@ -154,15 +154,16 @@ class DockerEngine(Resource):
         present = {name for name in (SHIM, wanted) if (row := table.get(name)) and row.present}
         if SHIM in present and wanted not in present:
             return _refused(
-                f"the command docker belongs to podman here ({SHIM}), and {wanted} would replace it, while running"
-                f" containers stay podman's; remove {SHIM} and provision again, or remove this role from the host",
+                f"the package {SHIM} provides the command docker, and {wanted} would replace it. Running "
+                f"containers would stay in podman; remove {SHIM} and provision again, or remove the role "
+                "container from the host's hostwright_roles",
                 have=SHIM,
                 want=wanted,
             )
         if others:
             return _refused(
-                f"Docker comes from {others[0]} here, but the stack requires {wanted}; set container.docker to"
-                f" {others[0]} in the stack, or remove {others[0]} and provision again",
+                f"this host has Docker from {others[0]}, but the stack requires {wanted}; set container.docker to "
+                f"{others[0]} in the stack, or remove {others[0]} and provision again",
                 have=others[0],
                 want=wanted,
             )
@@ -222,9 +223,9 @@ class FirewallRules(Resource):
         ended = self.users(facts)
         if ended and not self.force:
             sentence = (
-                f"Docker's own rules are missing in the host's firewall ({have}), and only a restart of Docker, which"
-                f" ends {', '.join(ended)}, restores them; wait until nobody works there, then pass --force (with"
-                ' "live-restore": true in daemon.json, a restart ends no container)'
+                f"Docker's rules are missing from the host's firewall ({have}). Only a restart of Docker restores "
+                f"them, and it would end {', '.join(ended)}; wait until nobody uses these containers, then pass "
+                '--force (with "live-restore": true in daemon.json, a restart keeps containers running)'
             )
             return Refusal(what, have, want, "docker-firewall", sentence, alone=True)
         script = f'{FIREWALL_SH}[ -z "$(lost_rules)" ] || systemctl restart {DOCKER}'

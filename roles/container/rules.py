@@ -22,7 +22,7 @@ def repository_is_said(container_section: ContainerSection) -> Misfit | None:
         return None
     return Misfit(
         "container-docker",
-        "container.docker is docker-ce, but container.docker_ce with its repository is missing",
+        "container.docker is docker-ce, but container.docker_ce, which sets its packages and repository, is missing",
         "the stack",
         "docker: docker.io, or a docker_ce entry with packages and repository",
     )
@@ -33,7 +33,9 @@ def versions_are_of_its_packages(container_section: ContainerSection) -> Iterato
     packages = container_section.docker_packages
     for name in container_section.docker_versions:
         if name not in packages:
-            sentence = f"container.docker_versions names {name}, but Docker's packages are {', '.join(packages)}"
+            sentence = (
+                f"container.docker_versions names the package {name}, but Docker's packages are {', '.join(packages)}"
+            )
             yield Misfit("container-docker-versions", sentence, "the stack", f"versions of {', '.join(packages)}")
 
 
@@ -45,7 +47,7 @@ def mode_is_of_the_toolkit(container_section: ContainerSection) -> Misfit | None
     since = dotted(CDI_SINCE)
     return Misfit(
         "container-mode",
-        f"the container toolkit {toolkit.version} does not support the mode jit-cdi, which needs {since}",
+        f"the container toolkit {toolkit.version} does not support the mode jit-cdi, which needs {since} or newer",
         "release notes of the container toolkit 1.18.0",
         f"toolkit: {{version: 1.20.0-1}}, or mode: auto (before {since} equal to legacy)",
     )

@@ -80,7 +80,7 @@ def is_known(cuda: str) -> Misfit | None:
     if cuda in DRIVER_FLOORS:
         return None
     known = ", ".join(DRIVER_FLOORS)
-    return Misfit("cuda", f"CUDA {cuda} is not in the table; use one of {known}", CUDA_TABLE)
+    return Misfit("cuda", f"CUDA {cuda} is not in the compatibility table; use one of {known}", CUDA_TABLE)
 
 
 def cubin_floor(cuda: str) -> str | None:
@@ -96,7 +96,7 @@ def runs_on_the_driver(cuda: str, driver: str) -> Misfit | None:
     floor = cubin_floor(cuda)
     if floor is None or version(driver) >= version(floor):
         return None
-    return Misfit("cuda-driver", f"CUDA {cuda} needs driver {floor} or newer, not {driver}", CUBIN_TABLE)
+    return Misfit("cuda-driver", f"CUDA {cuda} needs driver {floor} or newer, but the stack has {driver}", CUBIN_TABLE)
 
 
 def has_code_for_the_gpus(cuda: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
@@ -105,9 +105,9 @@ def has_code_for_the_gpus(cuda: str, gpus: tuple[tuple[int, int], ...]) -> Misfi
         first, last = TOOLKIT_FOR.get(chip.capability), LAST_TOOLKIT.get(chip.architecture)
         named = f"{chip.architecture} GPUs ({chip.name})"
         if first and version(cuda) < version(first):
-            return Misfit("gpu-cuda", f"{named} need CUDA {first} or newer, not {cuda}", ARCHITECTURES)
+            return Misfit("gpu-cuda", f"{named} need CUDA {first} or newer, but the stack has {cuda}", ARCHITECTURES)
         if last and version(series(cuda)) > version(last):
-            sentence = f"CUDA {last} is the last with code for {named}, and the stack has {cuda}"
+            sentence = f"CUDA {last} is the last release with code for {named}, but the stack has CUDA {cuda}"
             return Misfit("gpu-cuda", sentence, ARCHITECTURES)
     return None
 

@@ -68,7 +68,9 @@ class CudaRelease(StackPart):
         if self.repository and self.network:
             raise ValueError("both repository (a .deb) and network are set; set one to null")
         if not self.repository and not self.network:
-            raise ValueError("no source of packages; set repository (a .deb), or network with its address and key")
+            raise ValueError(
+                "no source of the CUDA packages is set; set repository (a .deb), or network with its address and key"
+            )
         return self
 
     @property
@@ -120,7 +122,9 @@ class CudaSection(CudaRelease, Section):
     def _one_of_a_series(self) -> Self:
         series = [one.series for one in self.toolkits]
         if twice := next((one for one in series if series.count(one) > 1), ""):
-            raise ValueError(f"two toolkits of {twice} would share one directory; name only one of each series")
+            raise ValueError(
+                f"two toolkits of CUDA {twice} would share one directory; keep one toolkit for each series"
+            )
         return self
 
     @property

@@ -90,7 +90,9 @@ def has_code(
     for chip in chips(gpus) if codes else ():
         if codes and not codes.runs_on(chip.capability):
             own = ".".join(map(str, chip.capability))
-            return Misfit(rule, f"{title} has code for {codes.span}, and {chip.name} has {own}", source)
+            return Misfit(
+                rule, f"{title} has code for {codes.span}, but {chip.name} has compute capability {own}", source
+            )
     return None
 
 
@@ -99,7 +101,7 @@ def runs_on_the_driver(title: str, cuda: str, driver: str) -> Misfit | None:
     floor = CUBIN_FLOORS.get(cuda.partition(".")[0])
     if floor is None or version(driver) >= version(floor):
         return None
-    sentence = f"{title} contains CUDA {cuda}, which needs driver {floor} or newer, not {driver}"
+    sentence = f"{title} contains CUDA {cuda}, which needs driver {floor} or newer. The stack has {driver}"
     return Misfit("wheels-driver", sentence, CUBIN_TABLE)
 
 
@@ -186,8 +188,8 @@ def one_cuda(section: EnvironmentSection) -> Iterator[Misfit]:
             named = " and ".join(f"{wheel} (CUDA {major})" for major, wheel in sorted(found.items()))
             yield Misfit(
                 "cuda-wheels-mixed",
-                f"{section.stem}.constraints for Python {python} pin {named}: their wheels contain the same "
-                "files, such as nvidia/cudnn/lib/libcudnn.so.9, which replace each other silently",
+                f"{section.stem}.constraints for Python {python} pin {named}. These wheels contain the same "
+                "files, such as nvidia/cudnn/lib/libcudnn.so.9, and overwrite each other",
                 "the file lists of nvidia-cudnn-cu12 and -cu13, measured",
                 "two environments, one for each CUDA",
             )

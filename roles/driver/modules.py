@@ -81,8 +81,13 @@ def misfit(wanted: str, driver: str, gpus: Gpus) -> Misfit | None:
         sentence = f"driver {driver} has no {wanted} kernel module: {_lacking(driver)}"
         return Misfit("driver-module", sentence, _SOURCE, "module: auto")
     if len(needed) > 1:
-        both = " and ".join(f"{card} needs the {kind} one" for kind, card in needed.items())
-        return Misfit("gpu-module", f"no kernel module supports all GPUs: {both}", _SOURCE, "one kind of GPU in a host")
+        both = " and ".join(f"{card} needs the {kind} module" for kind, card in needed.items())
+        return Misfit(
+            "gpu-module",
+            f"no kernel module supports all GPUs of the host: {both}",
+            _SOURCE,
+            "one kind of GPU in a host",
+        )
     for kind, card in needed.items():
         if kind not in there:
             sentence = f"{card} GPUs need the {kind} kernel module, and driver {driver} has none: {_lacking(driver)}"

@@ -50,7 +50,8 @@ def packages_are_whole(driver_section: DriverSection) -> Iterator[Misfit]:
     ]
     if lacking:
         sentence = (
-            f"driver.packages have no {' and no '.join(lacking)}, and apt may install no driver package besides them"
+            f"driver.packages have no {' and no '.join(lacking)}, and apt may install only the driver "
+            "packages that the stack names"
         )
         yield Misfit("driver-set", sentence, _GUIDE, " and ".join(" or ".join(_PARTS[part]) for part in lacking))
     if driver_section.precompiled and any(named_like(one, _PARTS["kernel module"]) for one in names):
@@ -215,7 +216,7 @@ def knows_the_cards(driver: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | 
     for row in FIRST_DRIVERS:
         known = any(vendor == NVIDIA and row.first <= device <= row.last for vendor, device in gpus)
         if known and version(driver) < version(row.driver):
-            sentence = f"{row.name} needs driver {row.driver} or newer, not {driver}"
+            sentence = f"{row.name} needs driver {row.driver} or newer, but the stack has {driver}"
             return Misfit("gpu-driver", sentence, row.source)
     return None
 
@@ -242,10 +243,10 @@ def builds_on_the_kernel(driver: str, kernel: str, driver_section: DriverSection
         return None
     stated = driver_section is not None and driver_section.kernels is not None and driver_section.version == driver
     row = None if stated else row_of(driver)
-    as_newer = f", as {row.version} does" if row and row.version != driver else ""
+    as_newer = f" (a limit known from driver {row.version})" if row and row.version != driver else ""
     return Misfit(
         "driver-kernel",
-        f"the module of driver {driver} builds on kernels {kernels}{as_newer}, not on {kernel}",
+        f"driver {driver} does not support kernel {kernel}: its module supports kernels {kernels}{as_newer}",
         row.source if row else "driver.kernels of the stack",
     )
 
@@ -273,7 +274,8 @@ def a_whole_board_has_its_subnet_manager(
     if len(boards) < BOARD or manager is None or manager.subnet_manager:
         return None
     sentence = (
-        f"boards of {BOARD} B200 or B300 need an NVLink subnet manager, and the stack with driver {driver} has none"
+        f"HGX boards with {BOARD} B200 or B300 GPUs need an NVLink subnet manager, but the stack with "
+        f"driver {driver} has none"
     )
     return Misfit("subnet-manager", sentence, "gpu-driver-container; siderolabs/extensions PR #717", "hgx-b200")
 
@@ -284,8 +286,8 @@ def a_tray_has_a_stack_of_its_own(machine: str, gpus: tuple[tuple[int, int], ...
     if not racks or machine == stack.requirements.machine:
         return None
     sentence = (
-        f"compute trays of GB200 and GB300 racks are {machine}, and {stack.name}, like all standard stacks, is for "
-        f"{stack.requirements.machine}"
+        f"compute trays of GB200 and GB300 racks have {machine} processors. {stack.name}, like all "
+        f"standard stacks, is for {stack.requirements.machine}"
     )
     own = f"NVIDIA's own image; or your own stack for {machine}, with the driver's packages and driver.imex"
     return Misfit("rack", sentence, "docs/operators/stacks.md, NVSwitches, NVLink 5 and racks", own)

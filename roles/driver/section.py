@@ -107,16 +107,16 @@ class DriverSection(Section):
         if self.artifact and self.packages:
             raise ValueError("the driver has both artifact and packages; set one to null")
         if not self.artifact and not self.packages:
-            raise ValueError("no driver; set artifact (its .run), or packages with exact versions")
+            raise ValueError(
+                "no driver is set; set artifact (the name of its .run file), or packages with exact versions"
+            )
         named = "packages" if self.packages else "runfile"
         if self.source not in (None, named):
-            raise ValueError(
-                f"source is {self.source}, but the stack names the {named}; name the {self.source} instead"
-            )
+            raise ValueError(f"source is {self.source}, but the stack sets the {named}; set the {self.source} instead")
         if self.artifact and (self.components or self.repository or self.precompiled):
             raise ValueError(
-                "components, repository and precompiled are for packages, but the driver comes from its .run; "
-                "remove them"
+                "components, repository and precompiled are only for a driver from packages, but this driver is "
+                "a .run file; remove them"
             )
         if self.components and self.repository:
             raise ValueError("both repository and components are set; remove one")
@@ -128,7 +128,9 @@ class DriverSection(Section):
         parts = {"fabric_manager": manager, "fabric_manager.subnet_manager": manager and manager.subnet_manager}
         for name, part in {**parts, "imex": self.imex}.items():
             if part and not part.artifact and not self.packages:
-                raise ValueError(f"{name} has no artifact, but the driver comes from its .run; name the .deb of {name}")
+                raise ValueError(
+                    f"{name} has no artifact, but the driver is a .run file; set artifact to the .deb of {name}"
+                )
         return self
 
     @model_validator(mode="after")
@@ -136,13 +138,15 @@ class DriverSection(Section):
         found = {name: match[1] for name, text in self.packages.items() if (match := _UPSTREAM.fullmatch(text))}
         wrong = [name for name, text in found.items() if text != self.version and not named_like(name, _LOOSE)]
         if wrong or (self.packages and self.version not in found.values()):
-            names = ", ".join(f"{name} {self.packages[name]}" for name in wrong) or "no package of that version"
+            names = ", ".join(f"{name} {self.packages[name]}" for name in wrong) or "no package of this version"
             raise ValueError(
-                f"driver version is {self.version}, but packages have {names}; use one version for all parts"
+                f"the driver's version is {self.version}, but packages contain {names}; use the same version for "
+                "all packages"
             )
         if self.packages and self.module not in ("auto", self.kind):
             raise ValueError(
-                f"module is {self.module}, but packages contain the {self.kind} module; name the other package"
+                f"module is {self.module}, but packages contain the {self.kind} module; replace it with the "
+                "package of the other module"
             )
         return self
 

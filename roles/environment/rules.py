@@ -16,8 +16,8 @@ def no_wheel_is_shadowed(sections: Mapping[str, Section], cuda_section: CudaSect
         if isinstance(section, EnvironmentSection) and (wheel := libraries_in(section)):
             yield Misfit(
                 "cuda-path",
-                f"the role environment puts CUDA {cuda_section.series} into LD_LIBRARY_PATH and the loader's path,"
-                f" before the CUDA wheels of {section.title} {section.version} ({wheel})",
+                f"the role environment adds CUDA {cuda_section.series} to LD_LIBRARY_PATH and the loader's path. "
+                f"It would take precedence over the CUDA wheels of {section.title} {section.version} ({wheel})",
                 "pytorch/pytorch#134929, #152783; JAX's installation page",
                 "the host's roles without environment and cudnn; to compile extensions, the role cuda is enough",
             )

@@ -59,7 +59,7 @@ def is_known(jax: str) -> Misfit | None:
         return None
     return Misfit(
         "jax",
-        f"JAX {jax} is not in the compatibility table, which has {', '.join(row.series for row in JAXES)}",
+        f"JAX {jax} is not in the compatibility table; use one of {', '.join(row.series for row in JAXES)}",
         METADATA,
     )
 
@@ -95,7 +95,7 @@ def processor_has_avx(avx: bool, jax: str, stack: Stack) -> Misfit | None:
     """The processor has AVX, if the stack's wheels require AVX."""
     if avx or "avx" not in stack.requirements.cpu_flags:
         return None
-    sentence = f"the processor has no AVX, and JAX {jax} refuses to be imported without it"
+    sentence = f"the CPU has no AVX, and JAX {jax} cannot be imported without it"
     return Misfit("avx", sentence, "jaxlib's cpu_feature_guard; jax-ml/jax#31723", "a processor with AVX")
 
 

@@ -64,9 +64,14 @@ class Jupyterhub:
     def __post_init__(self) -> None:
         parts = [gpu for gpu in self.gpus if is_mig(gpu)]
         if parts:
-            raise ValueError(f"{parts[0]} is a MIG instance; jupyterhub_gpus takes whole GPUs only")
+            raise ValueError(
+                f"{parts[0]} is a MIG device, but jupyterhub_gpus takes only whole GPUs; give a GPU's index or UUID"
+            )
         if self.gpus and self.gpus_each > len(self.gpus):
-            raise ValueError(f"gpus_each is {self.gpus_each}, but gpus has only {len(self.gpus)}")
+            raise ValueError(
+                f"gpus_each is {self.gpus_each}, but the number of GPUs in gpus is only {len(self.gpus)}; lower "
+                "gpus_each"
+            )
 
     @property
     def promised_gpus(self) -> tuple[str, ...]:

@@ -149,7 +149,9 @@ def _served(v: Jupyterhub, ctx: RoleContext, users: tuple[HubUser, ...]) -> Iter
     """Yield the hub's nginx locations. Raises ``InputError`` if a workspace's path is below the hub's path."""
     for space in served(ctx):
         if space.path.startswith(f"{PATH}/"):
-            sentence = f"{space.path} is below JupyterHub's own path; give {space.owner} another name"
+            sentence = (
+                f"the workspace address {space.path} is inside JupyterHub's addresses; give {space.owner} another name"
+            )
             raise InputError(sentence, "workspaces_users")
     yield Directory(LOCATIONS.rpartition("/")[0])
     limits = File(LIMITS, ctx.render("jupyterhub/limits.conf.j2"), check=_check(LIMITS))

@@ -14,7 +14,7 @@ def is_known(nccl: str) -> Misfit | None:
     """Check that the table lists this release of NCCL."""
     if nccl in BUILT_FOR:
         return None
-    return Misfit("nccl", f"NCCL {nccl} is not in the table; use one of {', '.join(BUILT_FOR)}", SOURCE)
+    return Misfit("nccl", f"NCCL {nccl} is not in the compatibility table; use one of {', '.join(BUILT_FOR)}", SOURCE)
 
 
 def is_built_for_the_toolkit(nccl: str, cuda: str) -> Misfit | None:
@@ -29,7 +29,7 @@ def packages_are_for_the_toolkit(nccl_section: NcclSection, cuda: str) -> Misfit
     """Check that the stack's NCCL packages are those for the toolkit's series."""
     if nccl_section.cuda == series(cuda):
         return None
-    sentence = f"nccl.cuda is {nccl_section.cuda}, and the stack's CUDA is {cuda}"
+    sentence = f"nccl.cuda is {nccl_section.cuda}, but the stack's CUDA is {cuda}"
     return Misfit("nccl-packages", sentence, SOURCE, f"packages whose version ends in +cuda{series(cuda)}")
 
 

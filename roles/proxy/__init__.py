@@ -53,9 +53,9 @@ class Proxy:
 
     def __post_init__(self) -> None:
         if bool(self.certificate) != bool(self.key):
-            raise ValueError("certificate and key belong together; give both or neither")
+            raise ValueError("only one of certificate and key is set; set both or neither")
         if self.acme and self.certificate:
-            raise ValueError("certificate and acme exclude each other; give only one")
+            raise ValueError("both certificate and acme are set; set only one")
         if self.acme and not self.names:
             raise ValueError("acme needs names; list the host names for the certificate")
         if self.acme and (address := next((name for name in self.names if name.replace(".", "").isdigit()), "")):
@@ -93,7 +93,8 @@ def names_of_people(v: Proxy, spaces: Sequence[Workspace]) -> dict[str, tuple[Wo
             raise InputError(f"{name!r} is not a valid host name; rename {space.owner} in workspaces_users", _PEOPLE)
         if name in map(str.lower, v.names):
             raise InputError(
-                f"{name!r} is the name of both the host and {space.owner}'s pages; change the domain or names", _PEOPLE
+                f"{name!r} is the name of both the host and {space.owner}'s pages; change people_domain or names",
+                _PEOPLE,
             )
         names[name] = (*names.get(name, ()), space)
     return names

@@ -60,7 +60,7 @@ def is_known(torch: str) -> Misfit | None:
     if row_of(torch):
         return None
     known = f"{TORCHES[0].series} to {TORCHES[-1].series}"
-    return Misfit("pytorch", f"PyTorch {torch} is not in the compatibility table, which has {known}", RELEASES)
+    return Misfit("pytorch", f"PyTorch {torch} is not in the compatibility table; use a release from {known}", RELEASES)
 
 
 def has_a_wheel_for_the_python(torch: str, torch_python: str) -> Misfit | None:

@@ -53,7 +53,7 @@ class Registry:
         if not self.at and (self.serve or self.authority):
             raise ValueError("at is missing; set the registry's name and port, such as reg01:5000")
         if bool(self.certificate) != bool(self.key):
-            raise ValueError("certificate and key belong together; give both or neither")
+            raise ValueError("only one of certificate and key is set; set both or neither")
 
     @property
     def name(self) -> str:

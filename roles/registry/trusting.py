@@ -40,11 +40,11 @@ def trust(request: Request) -> int:
     target = fleet.target(hosts[0])
     v = target.variables.get(ROLE)
     if not isinstance(v, Registry) or not v.serve:
-        sentence = "has no registry; add the role registry to its hostwright_roles and set registry_serve: true"
-        raise InputError(f"{target.name} {sentence}", "--host")
+        sentence = "it has no registry; add the role registry to its hostwright_roles and set registry_serve: true"
+        raise InputError(f"{target.name}: {sentence}", "--host")
     if v.certificate:
-        sentence = f"uses its own certificate {v.certificate}; write the CA certificate that signed it to {VARIABLE}"
-        raise InputError(f"the registry on {target.name} {sentence}", "--host")
+        sentence = f"it uses its own certificate {v.certificate}; write the CA certificate that signed it to {VARIABLE}"
+        raise InputError(f"the registry on {target.name}: {sentence}", "--host")
     path = _place(fleet)
     with Connections(ask_password(request)).connect(target) as shell:
         failure = f"cannot read the registry's CA certificate; create it with {Command('provision', hosts=target.name)}"
@@ -87,7 +87,10 @@ def _place(fleet: Fleet) -> Path:
         raise InputError(sentence, str(fleet.path))
     path = fleet.path / FILE
     if path.exists() and not path.read_text("utf-8").startswith(_HEAD):
-        raise InputError(f"not written by Hostwright; move its contents, or set {VARIABLE} yourself", str(path))
+        raise InputError(
+            f"the file was not written by Hostwright; move its contents to another file, or set {VARIABLE} yourself",
+            str(path),
+        )
     return path
 
 

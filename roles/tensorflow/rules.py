@@ -82,7 +82,11 @@ IMPORT_LIMITS = {
 
 def _wants(release: str, **limits: str) -> dict[str, tuple[str, str, str]]:
     return {
-        name: (limit, f"its wheel wants {name} below {limit}", f"metadata of the wheel of TensorFlow {release}")
+        name: (
+            limit,
+            f"TensorFlow's wheel requires {name} below {limit}",
+            f"metadata of the wheel of TensorFlow {release}",
+        )
         for name, limit in limits.items()
     }
 
@@ -113,7 +117,7 @@ def is_known(tensorflow: str) -> Misfit | None:
         return None
     known = f"{TENSORFLOWS[0].series} to {TENSORFLOWS[-1].series}"
     return Misfit(
-        "tensorflow", f"TensorFlow {tensorflow} is not in the compatibility table, which has {known}", TF_TABLE
+        "tensorflow", f"TensorFlow {tensorflow} is not in the compatibility table; use a release from {known}", TF_TABLE
     )
 
 
@@ -158,8 +162,8 @@ def takes_cuda_as_wheels(tensorflow: str, tensorflow_section: TensorflowSection)
     if not _brings_cuda(tensorflow_section) or version(tensorflow) >= version(FIRST_WITH_WHEELS):
         return None
     sentence = (
-        f"tensorflow.constraints pin CUDA wheels, but TensorFlow {tensorflow} loads CUDA only from the host;"
-        f" {FIRST_WITH_WHEELS} is the first release that loads wheels"
+        f"tensorflow.constraints pin CUDA wheels, but TensorFlow {tensorflow} loads CUDA only from the "
+        f"host; {FIRST_WITH_WHEELS} is the first release that loads CUDA from wheels"
     )
     return Misfit("tensorflow-wheels", sentence, "metadata of the wheels: the extra and-cuda")
 
@@ -196,8 +200,9 @@ def driver_compiles_its_ptx(
         return None
     return Misfit(
         "cuda-driver",
-        f"on {chip.architecture} ({chip.name}) CUDA {toolkit} needs driver {full} or newer, not {driver}: "
-        f"TensorFlow {tensorflow} has only PTX for this GPU, which an older driver cannot compile",
+        f"on {chip.architecture} ({chip.name}), CUDA {toolkit} needs driver {full} or newer, but the "
+        f"stack has {driver}. TensorFlow {tensorflow} has only PTX code for this GPU, which an older "
+        "driver cannot compile",
         CUDA_TABLE,
     )
 
@@ -211,7 +216,7 @@ def processor_has_avx(avx: bool, stack: Stack) -> Misfit | None:
     """The processor has AVX, if the stack's wheels require AVX."""
     if avx or "avx" not in stack.requirements.cpu_flags:
         return None
-    sentence = "the CPU has no AVX, so that TensorFlow would end with 'Illegal instruction'"
+    sentence = "the CPU has no AVX, and TensorFlow ends with 'Illegal instruction' without it"
     return Misfit("avx", sentence, "TensorFlow's documentation, since 1.6", "a processor with AVX")
 
 
@@ -226,7 +231,7 @@ def constraints_keep_its_import(tensorflow_section: TensorflowSection) -> Iterat
                 have = f"{package} {pinned}" if pinned else f"no exact version of {package}"
                 yield Misfit(
                     "tensorflow-constraints",
-                    f"tensorflow.constraints for Python {python} gives {have}: {why}",
+                    f"tensorflow.constraints for Python {python} has {have}: {why}",
                     source,
                     f"a constraints file for Python {python} with {package}==VERSION below {limit}",
                 )

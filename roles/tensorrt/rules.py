@@ -28,7 +28,11 @@ def is_known(tensorrt: str) -> Misfit | None:
     """Check that the table lists this release of TensorRT."""
     if tensorrt in TENSORRTS:
         return None
-    return Misfit("tensorrt", f"TensorRT {tensorrt} is not in the table; use one of {', '.join(TENSORRTS)}", ARCHIVES)
+    return Misfit(
+        "tensorrt",
+        f"TensorRT {tensorrt} is not in the compatibility table; use one of {', '.join(TENSORRTS)}",
+        ARCHIVES,
+    )
 
 
 def is_for_the_toolkit(tensorrt: str, cuda: str) -> Misfit | None:
@@ -54,7 +58,7 @@ def is_what_tensorflow_opens(tensorrt: str, tensorflow: str) -> Misfit | None:
     linked = LINKED.get(series(tensorflow))
     if linked and tensorrt.partition(".")[0] == linked.partition(".")[0] and version(tensorrt) >= version(linked):
         return None
-    wants = f"was linked with {linked}" if linked else "is not known to open TensorRT"
+    wants = f"was linked with TensorRT {linked}" if linked else "has no known support for TensorRT"
     sentence = f"TensorRT {tensorrt} does not work with TensorFlow {tensorflow}, which {wants}"
     return Misfit("tensorrt-tensorflow", sentence, "TensorFlow's tf2tensorrt, checks of versions")
 

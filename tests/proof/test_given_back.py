@@ -48,7 +48,7 @@ def test_a_host_whose_disk_gives_wrong_words_stays_drained_although_every_check_
         record = rebuilt(damaged, status=1)
     assert record["outcome"] == "failed", record
     assert "base.disk" in record["sentence"]
-    assert "the data read differs from the data written" in record["sentence"]
+    assert "the disk returned data that differs from the data written" in record["sentence"]
     assert [name for name, _ in record["phases"]][-2:] == ["verify", "prove"]
     assert damaged.on(HOST, f"ls {SETTINGS}; [ ! -e {BACK} ]") == f"{SETTINGS}\n"
     assert rebuilt(damaged, status=0)["outcome"] == "as desired"

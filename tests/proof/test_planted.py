@@ -47,7 +47,7 @@ def test_a_library_that_computes_wrongly_is_found_by_its_result(hosts: Bench) ->
         told = hosts.prove("base.memory,tensorflow.devices,tensorflow.formats,tensorflow.mirrored", "cpu01", status=3)
     assert failed(told) == {"cpu01": {"tensorflow.devices"}}, unexpected(told)
     of = result(told, "cpu01", "tensorflow.devices")
-    assert of["sentence"] == "a convolution is wrong: it differs from its reference"
+    assert of["sentence"] == "the test convolution differs too much from its reference"
     assert values(of)["convolution"] == pytest.approx(0.02, rel=0.05)
 
 
@@ -58,7 +58,7 @@ def test_a_wrong_word_from_the_disk_is_found(hosts: Bench) -> None:
         told = hosts.prove(BASE, "cpu02", status=3)
     assert failed(told) == {"cpu02": {"base.disk"}}, unexpected(told)
     of = result(told, "cpu02", "base.disk")
-    assert of["sentence"] == "the data read differs from the data written: 1 times"
+    assert of["sentence"] == "the disk returned data that differs from the data written: 1 times"
 
 
 def test_a_slow_disk_is_found(hosts: Bench) -> None:
@@ -87,7 +87,7 @@ def test_a_slow_way_between_two_hosts_is_told_by_both_ends(hosts: Bench) -> None
     assert {row["value"] for row in rows(sound) if row["name"] == "hosts"} == {3}
     assert failed(told) == {RING[0]: {"base.network"}, RING[1]: {"base.network"}, RING[2]: set()}, unexpected(told)
     sender, receiver = (str(hosts.machine(host).address) for host in RING[:2])
-    for host, sentence in ((RING[0], f"to {receiver} it sends "), (RING[1], f"from {sender} it receives ")):
+    for host, sentence in ((RING[0], f"sending to {receiver}: "), (RING[1], f"receiving from {sender}: ")):
         of = result(told, host, "base.network")
         assert of["sentence"].startswith(sentence)
         assert of["sentence"].endswith("less than the inventory requires (base_network_mb_per_s)")
@@ -106,7 +106,7 @@ def test_cards_that_are_all_lost_are_missed(hosts: Bench) -> None:
     assert result(told, "cpu04", "tensorflow.devices")["sentence"] == (
         "TensorFlow computes on 0 of the 2 cards that the inventory has (hostwright_gpus)"
     )
-    assert result(told, "cpu04", "tensorflow.mirrored")["sentence"] == "not all cards trained together"
+    assert result(told, "cpu04", "tensorflow.mirrored")["sentence"] == "joint training did not use all cards"
 
 
 def test_a_sound_card_passes_with_all_its_figures(hosts: Bench) -> None:
@@ -132,8 +132,8 @@ def test_one_of_two_cards_that_is_missing_is_missed(hosts: Bench) -> None:
     ("faults_of_card", "proof", "sentence"),
     [
         ('STUCK="0 9438000 5"', "cuda.memory", "the card's memory returned other data than was written"),
-        ("GARBLED=0", "cuda.bandwidth", "bytes changed on the way to the card and back"),
-        ('FLIP="0 3"', "cuda.burnin", "the same product gave different results under load"),
+        ("GARBLED=0", "cuda.bandwidth", "bytes changed in a copy to the card and back"),
+        ('FLIP="0 3"', "cuda.burnin", "repetitions of one matrix product gave different results under load"),
         ("WRONG=0", "cuda.burnin", "the card's results differ from the processor's"),
     ],
 )
@@ -151,7 +151,9 @@ def test_a_card_that_heat_slows_down_is_found_under_load(hosts: Bench) -> None:
         told = hosts.prove(ON_THE_CARD, CARD, status=3)
     assert failed(told) == {CARD: {"cuda.burnin"}}, unexpected(told)
     of = result(told, CARD, "cuda.burnin")
-    assert of["sentence"].startswith("heat lowers its clocks under load: in 100 % of the samples, at up to 34 °C")
+    assert of["sentence"].startswith(
+        "heat lowered the card's clocks under load: in 100 % of the measurements (up to 34 °C"
+    )
 
 
 def test_a_card_that_is_too_hot_stops_every_proof(hosts: Bench) -> None:

@@ -76,7 +76,10 @@ def test_the_open_module_beside_a_newer_driver_is_refused_with_the_stack(host: t
     _, door = host
     done = door("plan", *chosen("mixed-open"))
     assert done.returncode not in {0, DIFFERS}
-    assert f"driver version is {V}, but packages have nvidia-open-kernel-dkms {OLDER}-1" in done.stdout + done.stderr
+    assert (
+        f"the driver's version is {V}, but packages contain nvidia-open-kernel-dkms {OLDER}-1"
+        in done.stdout + done.stderr
+    )
 
 
 def test_a_version_of_the_open_module_that_nobody_has_changes_no_package(host: tuple[Machine, FrontDoor]) -> None:

@@ -197,9 +197,9 @@ def test_what_a_former_driver_left_loaded_is_not_loaded_again(lab: Lab) -> None:
 
 def test_a_snapshot_in_use_is_not_dropped(lab: Lab, clone: Machine, first: Snapshot) -> None:
     kept = snapshots.freeze(clone, "kept")
-    with pytest.raises(LabError, match="kept cannot be dropped: c01 stand on it"):
+    with pytest.raises(LabError, match="kept cannot be dropped while these use it: c01"):
         snapshots.drop(kept)
-    with pytest.raises(LabError, match=r"first cannot be dropped: .*kept"):
+    with pytest.raises(LabError, match=r"first cannot be dropped while these use it: .*kept"):
         snapshots.drop(first)
     snapshots.thaw(clone, first)
     snapshots.drop(kept)
@@ -216,7 +216,7 @@ def test_what_cannot_be_is_refused_before_anything_happens(lab: Lab, host: Machi
     with pytest.raises(LabError, match="is of bullseye"):
         fleet.up(lab, ["t01"], options=HostOptions(distro="trixie"), snapshot=first)
     fleet.up(lab, ["bare01"], options=SMALL)
-    with pytest.raises(LabError, match="bare01 exists and stands on no snapshot"):
+    with pytest.raises(LabError, match="bare01 exists, and its snapshot is none"):
         fleet.up(lab, ["bare01"], snapshot=first)
     assert boot_id(host) == before
 

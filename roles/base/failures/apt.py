@@ -81,7 +81,7 @@ def _journal(ctx: AuditContext) -> list[str]:
     ctx.require(JOURNAL)
     working = [name for path, _, _, name in _holders(ctx) if path in DPKG_LOCKS]
     if working:
-        raise Unread(f"dpkg is at work ({working[0]}); wait until it ends, then repeat the audit")
+        raise Unread(f"dpkg is running ({working[0]}); wait until it ends, then repeat the audit")
     return ctx.answer(JOURNAL).strip().splitlines()
 
 

@@ -176,8 +176,8 @@ def _rooms(ctx: AuditContext, *, inodes: bool) -> tuple[Room, ...]:
     blocks, _, nodes = f"\n{ctx.text(FREE)}".partition("\ninodes\n")
     rooms = _by_mount((nodes if inodes else blocks).splitlines(), unit=1 if inodes else 1024)
     if not rooms:
-        raise Unread("df printed nothing")
-    return tuple(room for room in rooms if room.size > 0)  # btrfs reports 0 inodes, because their number is not fixed
+        raise Unread("the command df printed nothing")
+    return tuple(room for room in rooms if room.size > 0)  # btrfs has no fixed number of inodes, and reports 0
 
 
 def _by_mount(lines: list[str], unit: int = 1024) -> tuple[Room, ...]:

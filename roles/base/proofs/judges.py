@@ -21,7 +21,10 @@ _FOLLOWS_LOAD = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")
 
 def disk(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
     """Check that the disk returns the written data, and is at least as fast as a hard disk."""
-    return (*_wrong(measured, "wrong words from disk", "the data read differs from the data written"), *_slow(measured))
+    return (
+        *_wrong(measured, "wrong words from disk", "the disk returned data that differs from the data written"),
+        *_slow(measured),
+    )
 
 
 def _slow(measured: Measurements) -> Iterator[ProofFinding]:
@@ -72,7 +75,7 @@ def _limit(measured: Measurements) -> Iterator[ProofFinding]:
     """
     for one in measured.named("frequency limit"):
         if one.number is not None and one.number < 100:
-            sentence = f"a limit keeps processors at {one.number:g} % of their highest frequency (scaling_max_freq)"
+            sentence = f"scaling_max_freq limits the processors to {one.number:g} % of their highest frequency"
             severity: Severity = "failed" if one.number < 50 else "note"
             yield ProofFinding(sentence, one.device, severity, f"{one.number:g} %", "100 %")
 
@@ -80,7 +83,10 @@ def _limit(measured: Measurements) -> Iterator[ProofFinding]:
 def _nodes(measured: Measurements) -> Iterator[ProofFinding]:
     for one in measured.named("nodes without memory"):
         if one.number:
-            sentence = f"{one.number:g} NUMA nodes have processors and no memory: a socket's memory is missing"
+            sentence = (
+                f"{one.number:g} NUMA nodes have processors but no memory: the memory modules of a socket are "
+                "missing or not detected"
+            )
             yield ProofFinding(sentence, one.device, "failed", f"{one.number:g}", "0")
 
 
@@ -96,16 +102,16 @@ def network(least: float) -> Callable[[Measurements, Expected], tuple[ProofFindi
 
 
 def _sent(measured: Measurements, name: str, other: str, least: float) -> Iterator[ProofFinding]:
-    way = {"sent": f"to {other} it sends", "received": f"from {other} it receives"}[name]
+    way = {"sent": f"sending to {other}", "received": f"receiving from {other}"}[name]
     for one in measured.named(name):
         carries = (whole(one.model.removesuffix(" Mb/s")) or 0) / 8  # 0 if the kernel does not report the link rate
         if one.number is None:
-            yield ProofFinding(f"{way} no measurable data", one.device)
+            yield ProofFinding(f"{way}: no data rate was measured", one.device)
         elif one.number < least:
-            sentence = f"{way} {_shown(one)}, less than the inventory requires (base_network_mb_per_s)"
+            sentence = f"{way}: {_shown(one)}, less than the inventory requires (base_network_mb_per_s)"
             yield ProofFinding(sentence, one.device, "failed", _shown(one), f"{least:g} MB/s at least")
         elif not least and one.number < LEAST_OF_LINK * carries:
-            sentence = f"{way} {_shown(one)}, less than half of its link's {carries:g} MB/s"
+            sentence = f"{way}: {_shown(one)}, less than half of the link rate ({carries:g} MB/s)"
             yield ProofFinding(sentence, one.device, "note", _shown(one), f"{LEAST_OF_LINK * carries:g} MB/s")
 
 

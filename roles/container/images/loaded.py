@@ -46,8 +46,8 @@ def artifact_of(path: Path) -> Artifact:
     """Return the archive as an artifact for hosts. Raises ``InputError`` if the path is not a readable file."""
     if path.is_dir():
         raise InputError(
-            "is a directory, but Docker loads files; convert an OCI layout with `skopeo copy oci:DIRECTORY"
-            " docker-archive:FILE:NAME:TAG`",
+            "is a directory, but `docker load` needs an archive file; convert an OCI layout with `skopeo "
+            "copy oci:DIRECTORY docker-archive:FILE:NAME:TAG`",
             str(path),
         )
     try:

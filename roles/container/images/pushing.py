@@ -104,7 +104,9 @@ def _name(text: str) -> str:
     try:
         return familiar(text.strip())
     except ValueError as error:
-        raise InputError(f"{text!r} is not a name with a tag, such as house/tool:1.2: {error}", "--name") from error
+        raise InputError(
+            f"{text!r} is not a valid image name: {error}; give a name with a tag, such as house/tool:1.2", "--name"
+        ) from error
 
 
 def registry_of(targets: Targets) -> str:
@@ -120,7 +122,8 @@ def registry_of(targets: Targets) -> str:
         raise InputError(sentence, "--registry")
     if len(found) > 1:
         raise InputError(
-            f"these hosts use several registries ({', '.join(sorted(found))}); push to the hosts of each separately",
+            f"these hosts use several registries ({', '.join(sorted(found))}); push to the hosts of each "
+            "registry in a separate run",
             "--registry",
         )
     return next(iter(found))
@@ -142,7 +145,7 @@ def _through(one: _Push, at: str) -> int:
             status = one.reach(targets, state, at)
         if status == DIFFERS and others:
             warn(
-                f"the other hosts would then pull missing images from {at}: "
+                f"after the push, these hosts would pull missing images from the registry {at}: "
                 f"{', '.join(target.name for target in others)}"
             )
         if status != AS_DESIRED:

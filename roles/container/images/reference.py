@@ -66,12 +66,12 @@ def read_image_name(text: str) -> ImageName:
     if registry and not _REGISTRY.fullmatch(registry) and ":" not in registry:
         registry, path = "", f"{registry}/{path}"  # the directory a_b.c has a dot but is not a registry
     if registry and not _REGISTRY.fullmatch(registry):
-        raise ValueError("the part before the first / is not a registry")
+        raise ValueError("the part before the first / is not a registry's address")
     if not _PATH.fullmatch(path):
         capitals = path != path.lower() and _PATH.fullmatch(path.lower())
         raise ValueError("the path has uppercase letters" if capitals else "the path is invalid")
     if colon and not _TAG.fullmatch(tag):
-        raise ValueError("the part after the : is not a tag")
+        raise ValueError("the part after the : is not a valid tag")
     if at and not _DIGEST.fullmatch(digest):
         raise ValueError("the part after the @ is not a digest, such as sha256:… with 64 hexadecimal digits")
     return ImageName(registry, path, tag, digest)
@@ -103,14 +103,14 @@ def absent_because(text: str) -> str:
     """Return the end of a sentence about a missing image, with the command that installs it.
 
     >>> absent_because("debian:11")
-    'which is not on this host; load it with `invoke images.push --archive FILE`'
+    'it is not on this host; load it with `invoke images.push --archive FILE`'
     """
     name = read_image_name(text)
     if not name.digest:
-        return f"which is not on this host; load it with {Command('images.push', archive='FILE')}"
+        return f"it is not on this host; load it with {Command('images.push', archive='FILE')}"
     return (
-        "which this host does not have by that digest; archives have no registry digests, so that images.push loads"
-        f" the image only by its tag: write {name.repository}:{name.tag or 'TAG'}"
+        "this host has no image with that digest, and images.push cannot load one, because archives have "
+        f"no registry digests; name it by its tag, {name.repository}:{name.tag or 'TAG'}"
     )
 
 

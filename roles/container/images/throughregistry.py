@@ -61,12 +61,15 @@ class ImagesPushed(Resource):
         found = read_images(facts)
         what, want = f"registry {self.at}", few([image.name for image in self.images])
         if trouble := found.trouble or (CONTAINERD if found.store else ""):
-            return Refusal(what, UNKNOWN, want, "images-docker", f"{trouble}; images cannot be pushed from it")
+            return Refusal(what, UNKNOWN, want, "images-docker", f"{trouble}; images cannot be pushed from this host")
         first: dict[str, tuple[str, str]] = {}
         for ident, name, in_registry in self._rows:
             of, other = first.setdefault(in_registry, (ident, name))
             if of != ident:
-                sentence = f"{other} and {name} would both be named {in_registry}; rename one of them (docker tag)"
+                sentence = (
+                    f"{other} and {name} would have the same name in the registry, {in_registry}; rename one of them "
+                    "(docker tag)"
+                )
                 return Refusal(what, UNKNOWN, want, "images-names", sentence)
         there = {(image.id, image.name) for image in self.pushed(facts)}
         missing = [row for row in self._rows if row[:2] not in there]

@@ -90,7 +90,7 @@ def library_files(ctx: AuditContext) -> Mapping[str, LibraryFile]:
     """Return the shared objects in the stack's toolkit, by path. Raises ``Unread``."""
     answer = ctx.answer(wanted(ctx, "cuda", PackagedTree).tree.probe)
     if answer.truncated:
-        raise Unread("the list of the toolkit's libraries is too long")
+        raise Unread("the CUDA toolkit has too many libraries to list")
     return _library_files(answer.text)
 
 

@@ -40,8 +40,8 @@ class DevicesJudge:
         return (
             *versions(measured, self.wanted),
             *architectures(measured, self.title),
-            *within(measured, "product", 0.0, "a product of whole numbers"),
-            *within(measured, "convolution", CONVOLVED, "a convolution"),
+            *within(measured, "product", 0.0, "the test product of integer matrices"),
+            *within(measured, "convolution", CONVOLVED, "the test convolution"),
             *cards(measured, expected, self.title),
             *models(measured, expected),
             *capabilities(measured),
@@ -53,9 +53,9 @@ def versions(measured: Measurements, wanted: Mapping[str, tuple[str, str | bool]
     subject.
     """
     for name, (subject, value) in wanted.items():
-        found = next((each.value for each in measured.named(name)), "not told")
+        found = next((each.value for each in measured.named(name)), "not reported")
         if found != value:
-            sentence = f"{subject}: {_word(found)} instead of {_word(value)}"
+            sentence = f"{subject}: found {_word(found)}, expected {_word(value)}"
             yield ProofFinding(sentence, CPU, "failed", _word(found), _word(value))
 
 
@@ -65,15 +65,17 @@ def within(measured: Measurements, name: str, tolerance: float, what: str) -> It
     """
     found = measured.named(name)
     if not found:
-        yield ProofFinding(f"{what} was not compared, because the program ended too early", CPU)
+        yield ProofFinding(f"{what} was not compared with its reference: the test program ended too early", CPU)
     for each in found:
         if each.value in NO_NUMBERS:
-            yield ProofFinding(f"{what}: the result has no numbers", each.device, measured=str(each.value))
+            yield ProofFinding(
+                f"{what} has values that are infinite or not numbers", each.device, measured=str(each.value)
+            )
         elif each.number is None:
             yield ProofFinding(f"{what} could not be computed: {each.value}", each.device, measured="nothing")
         elif not 0 <= each.number <= tolerance:
             yield ProofFinding(
-                f"{what} is wrong: it differs from its reference",
+                f"{what} differs too much from its reference",
                 each.device,
                 measured=f"{each.number:.2g} {each.unit}",
                 expected=f"at most {tolerance:g}",
@@ -145,10 +147,10 @@ def models(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]
         found = str(each.value)
         if model and not same_model(found, model):
             yield ProofFinding(
-                "CUDA and the driver have different names for this card", each.device, "failed", found, model
+                "CUDA and the driver report different names for this card", each.device, "failed", found, model
             )
         elif expected.models and not any(same_model(found, model) for model in expected.models):
-            sentence = f"this card has another model than the inventory ({MODEL})"
+            sentence = f"the card's model differs from the inventory ({MODEL})"
             yield ProofFinding(sentence, each.device, "failed", found, " or ".join(expected.models))
 
 
@@ -174,7 +176,7 @@ def capabilities(measured: Measurements) -> Iterator[ProofFinding]:
     for each in measured.named("compute capability"):
         known = chip(_device_id(ids.get(each.device, "")))
         if known and str(each.value) != (wanted := ".".join(map(str, known.capability))):
-            sentence = f"the compute capability is not that of {known.name}: driver and CUDA do not match"
+            sentence = f"CUDA reports another compute capability than {known.name} has: driver and CUDA do not match"
             yield ProofFinding(sentence, each.device, "failed", str(each.value), wanted)
 
 
@@ -193,4 +195,6 @@ def all_together(measured: Measurements, expected: Expected) -> Iterator[ProofFi
         count, on_gpus = each.number or 0, not each.device.startswith(CPU)
         if wanted > 1 and (not on_gpus or count < wanted):
             trained = f"{count:.0f} cards" if on_gpus else "the processor"
-            yield ProofFinding("not all cards trained together", each.device, "failed", trained, f"{wanted} cards")
+            yield ProofFinding(
+                "joint training did not use all cards", each.device, "failed", trained, f"{wanted} cards"
+            )

@@ -82,7 +82,7 @@ def bandwidth(measured: Measurements, expected: Expected) -> tuple[ProofFinding,
     """Check that no GPU is missing, and that copies are correct and as fast as the model requires."""
     return (
         *missing(measured, expected),
-        *not_zero(measured, "wrong bytes", "bytes changed on the way to the card and back"),
+        *not_zero(measured, "wrong bytes", "bytes changed in a copy to the card and back"),
         *_limits(measured),
         *neighbours(measured, (*_HOST, "within the card")),
     )
@@ -99,7 +99,7 @@ def burn_in(measured: Measurements, expected: Expected) -> tuple[ProofFinding, .
     """Check that the GPUs compute correct and repeatable results under load, and keep their clocks."""
     return (
         *missing(measured, expected),
-        *not_zero(measured, "wrong results", "the same product gave different results under load"),
+        *not_zero(measured, "wrong results", "repetitions of one matrix product gave different results under load"),
         *not_zero(measured, "differs from the processor", "the card's results differ from the processor's"),
         *_slowed_down(measured),
         *_lost(measured),
@@ -151,7 +151,7 @@ def _limits(measured: Measurements) -> Iterator[ProofFinding]:
 
 def _below(one: Measurement, limit: float, why: str) -> Iterator[ProofFinding]:
     if one.number is not None and one.number < limit:
-        sentence = f"{one.name}: {_shown(one)}, less than {why}, {limit:g} {one.unit}"
+        sentence = f"{one.name}: {_shown(one)} is too slow. The limit is {limit:g} {one.unit}: {why}"
         yield ProofFinding(sentence, one.device, "failed", _shown(one), f"{limit:g} {one.unit} at least")
 
 
@@ -174,7 +174,8 @@ def _slower(name: str, cards: list[Measurement]) -> Iterator[ProofFinding]:
         if one.number < (1 - SLOWER_THAN_NEIGHBOURS) * middle:
             part = 1 - one.number / middle
             sentence = (
-                f"{name}: {part:.0%} slower than the same model in this host: {_shown(one)}, the others {middle:.4g}"
+                f"{name}: {_shown(one)}. This is {part:.0%} slower than the host's other cards of this model "
+                f"(median: {middle:.4g})"
             )
             yield ProofFinding(sentence, one.device, "outlier", _shown(one), f"{middle:.4g} {one.unit}")
 
@@ -185,19 +186,22 @@ def _slowed_down(measured: Measurements) -> Iterator[ProofFinding]:
     As in Azure's check (azure_gpu_clock_throttling.nhc), only idle GPUs and the software's power cap may lower clocks.
     """
     for name, cause in (
-        ("slowed down by heat", "heat lowers its clocks under load"),
-        ("slowed down by the hardware", "its hardware lowers its clocks under load (power supply, or heat)"),
+        ("slowed down by heat", "heat lowered the card's clocks under load"),
+        (
+            "slowed down by the hardware",
+            "the hardware lowered the card's clocks under load (because of power supply or heat)",
+        ),
     ):
         for one in measured.named(name):
             if one.number:
-                sentence = f"{cause}: in {one.number:.0f} % of the samples{_heat(measured, one.device)}"
+                sentence = f"{cause}: in {one.number:.0f} % of the measurements{_heat(measured, one.device)}"
                 yield ProofFinding(sentence, one.device, "failed", f"{one.number:.0f} %", "0 %")
 
 
 def _heat(measured: Measurements, device: str) -> str:
     hottest = measured.number("temperature", device)
     clock = measured.number("lowest clock", device)
-    return f", at up to {hottest:g} °C and down to {clock:g} MHz" if hottest is not None and clock is not None else ""
+    return f" (up to {hottest:g} °C, down to {clock:g} MHz)" if hottest is not None and clock is not None else ""
 
 
 def _lost(measured: Measurements) -> Iterator[ProofFinding]:
@@ -207,7 +211,9 @@ def _lost(measured: Measurements) -> Iterator[ProofFinding]:
             continue
         lost = 1 - one.number / first
         if lost > LOST_UNDER_LOAD:
-            sentence = f"the card lost {lost:.0%} of its throughput under load: {_shown(one)}, at first {first:.4g}"
+            sentence = (
+                f"the card lost {lost:.0%} of its throughput under load: from {first:.4g} at the start to {_shown(one)}"
+            )
             yield ProofFinding(
                 sentence, one.device, "failed", _shown(one), f"{(1 - LOST_UNDER_LOAD) * first:.4g} {one.unit}"
             )

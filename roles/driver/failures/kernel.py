@@ -170,11 +170,11 @@ def lacks_driver(kernel: Kernel, versions: Collection[str], tree: DkmsTree, driv
     reasons = [
         *([] if kernel.headers else ["no headers"]),
         *([] if driver.version in tree.versions else ["the driver is not in DKMS's tree"]),
-        *([f"driver {driver.version} builds on kernels {limit}"]
+        *([f"the module of driver {driver.version} supports kernels {limit}"]
           if limit and version and not SpecifierSet(limit).contains(version) else []),
     ]  # fmt: skip
     if not reasons and not kernel.service:
-        reasons = ["nothing builds it at the boot"]
+        reasons = ["no service builds the module at boot"]
     return f"no module; {', '.join(reasons)}" if reasons else ""
 
 
@@ -192,7 +192,7 @@ def next_without_driver(ctx: AuditContext) -> Iterator[str]:
     why = lacks_driver(kernel, library_versions(state), tree, ctx.section(DriverSection)) if kernel else ""
     if not kernel or not why:
         return
-    line = f"{kernel.version}, beside the running {running}: {why}"
+    line = f"kernel {kernel.version}, not the running {running}: {why}"
     if boot.unknown:
         raise Unread(f"{boot.unknown}; {line}")
     yield from (line, boot.why)
@@ -420,7 +420,7 @@ KERNEL_RULES = (
         "start a kernel that has the module: GRUB_DEFAULT in /etc/default/grub, or grub-set-default, then "
         "update-grub; for systemd-boot, bootctl set-default, or default in its loader.conf",
         "GoogleCloudPlatform/compute-gpu-installation#18; dkms(8); GNU GRUB manual, default and saved_entry",
-        names=(r"^(?P<kernel>[\w.+-]{1,80}), beside the running ",),
+        names=(r"^kernel (?P<kernel>[\w.+-]{1,80}), not the running ",),
         sign=Sign("driver", next_without_driver, (KERNELS, BOOT_LOADER, DKMS_TREE, DPKG, UNAME), grave=False),
     ),
     FailureRule(

@@ -92,7 +92,7 @@ def running_kernel(ctx: AuditContext) -> str:
     """Return the running kernel's release. Raises ``Unread`` if the output is not a kernel version."""
     kernel = ctx.text(UNAME).strip().partition(" ")[0]
     if not Pattern(r"[0-9][\w.+~-]{0,99}").fullmatch(kernel):
-        raise Unread("uname -r does not print a kernel version")
+        raise Unread("the command uname -r printed no kernel version")
     return kernel
 
 

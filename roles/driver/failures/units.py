@@ -19,7 +19,7 @@ def driver_units_failed(ctx: AuditContext) -> Iterator[str]:
     try:
         switches = fabric_of(ctx.facts) in MANAGED
     except ValueError:
-        raise Unread("the PCI bus cannot be read") from None
+        raise Unread("the list of PCI devices cannot be read") from None
     for name in (PERSISTENCED, FABRIC_MANAGER) if switches else (PERSISTENCED,):
         unit = UNITS.unit(ctx, name)
         if unit.failed:

@@ -135,7 +135,7 @@ def _open(text: str) -> tuple[Element, tuple[str, ...]]:
     notices = [" ".join(line[: 10 * MAX_CHARACTERS].split())[:MAX_CHARACTERS] for line in around if line.strip()]
     # otherwise the document's last end tag would not be the root's
     if any(line.startswith("<") for line in notices):
-        raise ValueError("the report is inside other XML")
+        raise ValueError("the report is inside another XML element")
     return _parsed(text[begin.start() : end]), tuple(notices[:_MAX_NOTICES])
 
 
@@ -145,7 +145,7 @@ def _parsed(xml: str) -> Element:
     try:
         return fromstring(sound, forbid_dtd=False, forbid_entities=True, forbid_external=True)
     except DefusedXmlException:
-        raise ValueError("the report declares entities, which nvidia-smi never does") from None
+        raise ValueError("the report has XML entity declarations, which nvidia-smi never writes") from None
     except ParseError as error:
         raise ValueError(f"the report is not well-formed XML (line {error.position[0]})") from None
 

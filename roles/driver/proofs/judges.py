@@ -37,7 +37,7 @@ def placement(measured: Measurements, expected: Expected) -> tuple[ProofFinding,
 def _others(expected: Expected) -> Iterator[ProofFinding]:
     for card in expected.cards or ():
         if card.model and expected.models and not any(same_model(card.model, model) for model in expected.models):
-            sentence = f"the card at {card.bus} has another model than the inventory ({MODEL})"
+            sentence = f"the model of the card at {card.bus} differs from the inventory ({MODEL})"
             device = f"{card.uuid} ({card.model})"
             yield ProofFinding(sentence, device, "failed", card.model, " or ".join(expected.models))
 

@@ -158,9 +158,9 @@ class SubnetManagerNamed(Resource):
 
     def plan(self, _facts: Facts) -> Refusal:
         sentence = (
-            "the host has an NVLink 5 board (HGX B200 or B300), and the stack names no subnet manager; choose a "
-            "stack with driver.fabric_manager.subnet_manager (package nvlsm), such as hgx-b200, or add it for driver "
-            f"{self.driver}"
+            "the host has an NVLink 5 board (HGX B200 or B300), but the stack has no NVLink subnet manager; "
+            "choose a stack with driver.fabric_manager.subnet_manager (package nvlsm), such as hgx-b200, or "
+            f"add it for driver {self.driver}"
         )
         return Refusal("NVLink subnet manager", "none in the stack", "nvlsm", "subnet-manager", sentence)
 

@@ -177,8 +177,9 @@ class GpuPresent(Resource):
         if gpu_ids(facts):
             return None
         sentence = (
-            "no NVIDIA GPU on the PCI bus; run lspci -d 10de: on the host, check the GPU's seat and power, the "
-            "firmware's settings and the host name, or remove driver from its hostwright_roles"
+            "the PCI bus has no NVIDIA GPU; run lspci -d 10de: on the host, check the GPU's seat and power, "
+            "the firmware's settings and the host name, or remove the role driver from the host's "
+            "hostwright_roles"
         )
         return Refusal("NVIDIA GPU", "none", "one or more", "gpu-present", sentence)
 

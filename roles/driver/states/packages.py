@@ -155,7 +155,10 @@ class NvidiaPackages(Resource):
         others = [path for path in state.libraries if path and not path.endswith(f".{self.version}")]
         want = f"libraries of {self.version}"
         if others:
-            sentence = f"{few(others)} takes precedence over the packages' library; remove that file and run ldconfig"
+            sentence = (
+                f"{few(others)} takes precedence over the library from the driver packages; remove that file and "
+                "run ldconfig"
+            )
             return Refusal("NVIDIA driver", str(state), want, "other-library", sentence)
         return Change("NVIDIA driver", str(state), want, (self._again(facts, module=False),))
 
@@ -166,8 +169,9 @@ class NvidiaPackages(Resource):
         want = f"{self.version}, of its package"
         if state.module and (modules := self._modules(facts)):
             sentence = (
-                f"{modules[0]} has the module of driver {state.module}, and the stack has driver {self.version}; name "
-                "that version and its packages in the stack, or boot a kernel whose package has it"
+                f"{modules[0]} has the module of driver {state.module}, but the stack has driver {self.version}; "
+                "set that driver and its packages in the stack, or boot a kernel with the module of the stack's "
+                "driver"
             )
             return Refusal("NVIDIA kernel module", str(state), want, "precompiled-module", sentence)
         if boots_first(facts):
@@ -227,8 +231,8 @@ class NvidiaPackages(Resource):
 def _shown(facts: Facts, what: str) -> str:
     """Return the refusal for a host with a display; empty without one."""
     shown = display(facts)
-    sentence = f"the driver must be {what} and the GPU drives a display ({shown}): "
-    return f"{sentence}stop it first, or set driver_force: true to stop it" if shown else ""
+    sentence = f"the driver must be {what}, but the GPU drives a display ({shown}); "
+    return f"{sentence}stop the display first, or set driver_force: true to stop it" if shown else ""
 
 
 LOADED = Probe('read -r version </sys/module/nvidia/version; echo "$version"')
@@ -252,7 +256,7 @@ class DriverPackagesGone(Resource):
         loaded = facts[LOADED].strip()
         if change is None or not loaded or ABSENT not in change.want:
             return change
-        if sentence := _shown(facts, "taken away") if not self.force else "":
+        if sentence := _shown(facts, "removed") if not self.force else "":
             return Refusal("NVIDIA driver", loaded, ABSENT, "display", sentence)
         unload = Step(steps.unload(force=self.force, build=False), timeout_s=300)
         returned = Step(steps.returned(start=False))

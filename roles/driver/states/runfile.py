@@ -86,10 +86,12 @@ class Shadow:
 
     def __str__(self) -> str:
         if self._by_line:
-            return f"{self.named_by} names the directory of {self.path}, which takes precedence over the driver's"
+            return (
+                f"{self.named_by} names the directory of {self.path}, which takes precedence over the driver's library"
+            )
         package = f" of the package {self.package}" if self.package else ""
         leads = f", which leads to {self.file}{package}," if self._leads else package
-        return f"{self.path}{leads} takes precedence over the driver's"
+        return f"{self.path}{leads} takes precedence over the driver's library"
 
     @property
     def cure(self) -> str:
@@ -341,8 +343,9 @@ class NvidiaRunfile(Resource):
             return Refusal(what, have, want, "display", sentence)
         if state.holders:
             sentence = (
-                f"the foreign kernel module {few([*state.holders])} uses the loaded driver, which cannot be replaced "
-                f"before; stop its users, then run modprobe -r {' '.join(state.holders)} on the host"
+                f"the kernel module {few([*state.holders])}, which is not part of the driver, uses the loaded driver, "
+                "so the driver cannot be replaced; stop the programs that use that module, then run modprobe -r "
+                f"{' '.join(state.holders)} on the host"
             )
             return Refusal(what, have, want, "module-held", sentence)
         signing = signing_flags(self.version, *signing_key(facts))
@@ -363,7 +366,7 @@ class NvidiaRunfile(Resource):
         if not state.shadows or driver_packages(facts):
             return None
         by_cure = {shadow.cure: str(shadow) for shadow in reversed(state.shadows)}
-        sentence = f"{'; '.join(by_cure.values())}: {', and '.join(by_cure)}, then run ldconfig"
+        sentence = f"{'; '.join(by_cure.values())}; {', and '.join(by_cure)}, then run ldconfig"
         return Refusal("NVIDIA driver", str(state), f"links to {self.version}", "other-library", sentence)
 
     def _links(self, state: DriverState) -> Change | None:
@@ -429,8 +432,8 @@ class NvidiaRunfile(Resource):
         if not shown:
             return ""
         return (
-            f"the driver must be replaced and the GPU drives a display ({shown}): stop it first, or set driver_force: "
-            "true to stop it"
+            f"the driver must be replaced, but the GPU drives a display ({shown}); stop the display first, or "
+            "set driver_force: true to stop it"
         )
 
 

@@ -58,7 +58,7 @@ def another_library(ctx: AuditContext) -> Iterator[str]:
     """A link named as a library of CUDA, cuDNN or the driver points to another library, or a file's soname differs."""
     answer = ctx.answer(NAMES)
     if answer.truncated:
-        raise Unread("the list of the host's libraries is too long")
+        raise Unread("the host has too many libraries to list")
     file = ""
     for line in answer.text.splitlines():
         kind, _, rest = line.partition("\t")

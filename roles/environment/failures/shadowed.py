@@ -55,7 +55,7 @@ def mixed(ctx: AuditContext, layer: str) -> Iterator[str]:
     venv = wanted(ctx, layer, Venv)
     answer = ctx.answer(venv.probes()[1])
     if answer.truncated:
-        raise Unread("the environment has too many packages")
+        raise Unread("the Python environment has too many packages to list")
     audit = parse_audit(answer.text)
     dists = audit.homes[audit.link].dists if audit.link in audit.homes else ()
     found = cuda_of({canonicalize_name(dist.name): dist.version for dist in dists})
@@ -119,6 +119,6 @@ def _rows(ctx: AuditContext) -> list[list[str]]:
 def _own(ctx: AuditContext, layer: str) -> Mapping[str, str]:
     path = wanted(ctx, layer, Venv).path
     if PurePosixPath(path).parent != PurePosixPath("/opt"):
-        raise Unread(f"libraries of environments are only checked in /opt, and {path} is elsewhere")
+        raise Unread(f"Hostwright checks only environments in /opt, but this environment is {path}")
     paths = (row[1] for row in _rows(ctx) if len(row) == 2 and row[0] == "library")
     return {each.rpartition("/")[2]: each for each in paths if each.startswith(f"{path}/")}

@@ -36,15 +36,16 @@ class HubCards(Resource):
             if not uuid:
                 return _refused(want, f"jupyterhub_gpus names GPU {gpu}, but the host has only {has}")
             if uuid in uuids:
-                return _refused(want, f"jupyterhub_gpus names one GPU twice: {uuids[uuid]} and {gpu} are {uuid}")
+                return _refused(want, f"jupyterhub_gpus names one GPU twice: {uuids[uuid]} and {gpu} are both {uuid}")
             uuids[uuid] = gpu
         for held in read_workspaces(facts).containers:
             both = clash(tuple(uuids), held.uuids, {})
             if both:
                 return _refused(
                     want,
-                    f"jupyterhub_gpus names GPU {uuids[both[0]]} ({both[0]}), but the workspace {held.workspace} of "
-                    f"{held.user} uses it; remove it from jupyterhub_gpus, or give the workspace another GPU first",
+                    f"jupyterhub_gpus names GPU {uuids[both[0]]} ({both[0]}). The workspace {held.workspace} of "
+                    f"{held.user} uses that GPU; remove it from jupyterhub_gpus, or give the workspace another GPU "
+                    "first",
                 )
         return None
 

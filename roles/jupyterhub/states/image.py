@@ -57,7 +57,7 @@ class HubImage(Resource):
             return Deferred(what, f"Docker is {found.docker}", want, "Docker answers")
         if not found.image(self.base) and not self.pull:
             sentence = (
-                f"JupyterHub needs the image {self.base}, {absent_because(self.base)}, or let the host pull it "
+                f"JupyterHub needs the image {self.base}: {absent_because(self.base)}, or let the host pull it "
                 "(jupyterhub_pull: true)"
             )
             return Refusal(what, ABSENT, want, "jupyterhub-image", sentence)

@@ -28,8 +28,8 @@ class HubNetwork(Resource):
         running = [server.user for server in found.servers if server.running]
         if found.subnet and running:
             sentence = (
-                f"jupyterhub_network changed to {self.subnet}, but the servers of {', '.join(running)} run in"
-                f" {found.subnet}; stop them on the hub's page, or restore the old value"
+                f"jupyterhub_network changed to {self.subnet}, but the servers of {', '.join(running)} still use "
+                f"{found.subnet}; stop these servers on the hub's page, or restore the old value"
             )
             return Refusal(what, found.subnet, self.subnet, "jupyterhub-network", sentence)
         script = sh_file(__file__, "sh/network.sh", network=NETWORK, subnet=self.subnet)

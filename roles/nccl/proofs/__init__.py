@@ -23,7 +23,12 @@ def proofs(_variables: Nccl, ctx: RoleContext) -> tuple[Proof, ...]:
 def judge(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
     """Check that all GPUs took part and have the right sums. A slower transport than GPU to GPU is a note."""
     ways = tuple(
-        ProofFinding(f"NCCL moves data between cards {AROUND[str(one.value)]}", one.device, "note", str(one.value))
+        ProofFinding(
+            f"NCCL does not use a direct path between cards: it moves data {AROUND[str(one.value)]}",
+            one.device,
+            "note",
+            str(one.value),
+        )
         for one in measured.named("way")
         if one.value in AROUND
     )

@@ -26,9 +26,9 @@ TITLE = "PyTorch"
 def products(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
     """Return findings for wrong products, and for GPUs slower than their data sheet or the host's other GPUs."""
     formats = [name for name in FORMATS if name == "fp32" or measured.named(f"product in {name}")]
-    wrong = (within(measured, f"product in {name}", 0.0, f"a product in {name}") for name in formats)
+    wrong = (within(measured, f"product in {name}", 0.0, f"the matrix product in {name}") for name in formats)
     untimed = (
-        ProofFinding(f"products in {name} could not be timed: {one.value}", one.device)
+        ProofFinding(f"matrix products in {name} could not be timed: {one.value}", one.device)
         for name in formats
         for one in measured.named(name)
         if one.number is None
@@ -49,8 +49,8 @@ def _shares(measured: Measurements) -> Iterator[ProofFinding]:
             if one.number is None or one.number < least:
                 reached = f"{one.number:.0f} %" if one.number is not None else str(one.value)
                 sentence = (
-                    f"{name} reaches {reached} of the GPU's data sheet; check clocks, throttling reasons and power"
-                    " limit with nvidia-smi -q -d CLOCK,PERFORMANCE,POWER"
+                    f"{name} reaches {reached} of the rate in the GPU's data sheet; check clocks, "
+                    "throttling reasons and power limit with nvidia-smi -q -d CLOCK,PERFORMANCE,POWER"
                 )
                 yield ProofFinding(sentence, one.device, "failed", reached, f"{least:.0f} % at least")
 
@@ -73,7 +73,7 @@ def training(measured: Measurements, expected: Expected) -> tuple[ProofFinding, 
 def workers(measured: Measurements, _expected: Expected) -> tuple[ProofFinding, ...]:
     """Return findings for wrong sums, and for devices that together compute other weights than one alone."""
     return (
-        *not_zero(measured, "wrong sums", "what was added up over all devices is wrong"),
-        *within(measured, "loss beside one device", LEARNED, "the loss of the training together"),
+        *not_zero(measured, "wrong sums", "the sum over all devices is wrong"),
+        *within(measured, "loss beside one device", LEARNED, "the loss of joint training"),
         *agreement(measured),
     )

@@ -101,8 +101,8 @@ def _place(folder: Path, version: int | None) -> Path:
         if with_model:
             numbers = ", ".join(map(str, sorted(with_model)))
             raise InputError(
-                f"is a model and also has the versions {numbers}; name the directory of one version, or move the"
-                " versions away",
+                f"is a model itself and also contains the versions {numbers}; name the directory of one version, "
+                "or move the versions away",
                 str(folder),
             )
         return folder
@@ -124,11 +124,13 @@ def _names(folder: Path) -> Iterator[str]:
         name = path.relative_to(folder).as_posix()
         kind = path.lstat().st_mode
         if stat.S_ISLNK(kind):
-            raise InputError("symbolic link; replace it with the file", str(path))
+            raise InputError("is a symbolic link; replace it with the file", str(path))
         if stat.S_ISDIR(kind):
             continue
         if not stat.S_ISREG(kind) or not _NAME.fullmatch(name):
-            raise InputError("not a regular file with a plain name; remove it from the model", str(path))
+            raise InputError(
+                "not a regular file, or its name has unusual characters; remove it from the model", str(path)
+            )
         count += 1
         if count > MOST_FILES:
             raise InputError(f"has more than {MOST_FILES} files; name the directory of one version", str(folder))
@@ -175,7 +177,9 @@ def _check_graph(file: Path, signature: str) -> bool:
     if served is None:
         tags = "; ".join("+".join(graph.tags) or "no tag" for graph in graphs) or "no graph at all"
         raise InputError(
-            f"no graph for serving (expected tag {TAG!r}, found {tags}); export it with tf.saved_model.save", str(file)
+            f"the model has no graph for serving (expected tag {TAG!r}, found {tags}); export it with "
+            "tf.saved_model.save",
+            str(file),
         )
     wanted = signature or DEFAULT
     if wanted in served.signatures:

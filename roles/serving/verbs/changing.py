@@ -184,8 +184,8 @@ def _version_of(model: SavedModel, wish: Wish, entry: Mapping[str, Any] | None) 
     version = wish.version or model.number or same or max(known, default=0) + 1
     if known.get(version, model.digest) != model.digest:
         raise InputError(
-            f"version {version} has other files in the inventory; files of a version never change, so give another"
-            f" number, such as --version {max(known) + 1}",
+            f"the inventory has version {version} with other files, and the files of a version never change; "
+            f"give another number, such as --version {max(known) + 1}",
             "--version",
         )
     return version
@@ -218,7 +218,9 @@ def _known(fleet: Fleet, host: str, name: str, version: int) -> dict[str, Any]:
     """Return the model's inventory entry. Raises ``InputError`` if it does not have this version."""
     entry = declared_entry(fleet.path, host, name)
     if entry is None:
-        raise InputError(f"{name} is declared in another file; change it there", str(place(fleet.path)))
+        raise InputError(
+            f"{name} is not declared in this file; change the file that declares it", str(place(fleet.path))
+        )
     versions = entry.get("versions") or {}
     if version not in versions:
         known = ", ".join(map(str, sorted(versions)))

@@ -47,7 +47,7 @@ def used(ctx: AuditContext) -> Used | None:
     venv = wanted(ctx, "tensorflow", Venv)
     answer = ctx.answer(venv.probes()[1])
     if answer.truncated:
-        raise Unread("the environment has too many packages")
+        raise Unread("the Python environment has too many packages to list")
     audit = parse_audit(answer.text)
     for recipe in venv.recipes:
         if recipe.home == audit.link and recipe.home in audit.homes:
@@ -60,7 +60,7 @@ def used(ctx: AuditContext) -> Used | None:
 
 def _by_hand(ctx: AuditContext, path: str) -> Used | None:
     if PurePosixPath(path).parent != PurePosixPath("/opt"):
-        raise Unread(f"handmade environments are only checked in /opt, and {path} is elsewhere")
+        raise Unread(f"Hostwright checks only environments in /opt, but this environment is {path}")
     answer = ctx.answer(VENVS)
     if not answer.ok or answer.truncated:
         raise Unread("the environments in /opt could not be listed")

@@ -37,8 +37,8 @@ class TensorflowJudge:
 
     def _judge(self, measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
         yield from self._versions(measured)
-        yield from within(measured, "product", 0.0, "a product of whole numbers")
-        yield from within(measured, "convolution", CONVOLVED, "a convolution")
+        yield from within(measured, "product", 0.0, "the test product of integer matrices")
+        yield from within(measured, "convolution", CONVOLVED, "the test convolution")
         yield from cards(measured, expected, "TensorFlow")
         yield from models(measured, expected)
         yield from capabilities(measured)
@@ -68,7 +68,7 @@ class TensorflowJudge:
         found = next((str(each.value) for each in measured.named("ptxas")), "")
         wanted = f"{self.toolkit}/bin/ptxas"
         if not found:
-            sentence = "ptxas is missing, so that XLA cannot compile for a GPU; install the toolkit's compiler"
+            sentence = "ptxas is missing, so XLA cannot compile for a GPU; install the toolkit's compiler"
             yield ProofFinding(sentence, CPU, "failed", "none", wanted)
         elif found.partition(" ")[0] != wanted:
             yield ProofFinding("the first ptxas on PATH is not the toolkit's", CPU, "failed", found, wanted)
@@ -80,4 +80,10 @@ def _growth(measured: Measurements) -> Iterator[ProofFinding]:
         total = measured.number("memory", each.device)
         if each.number is not None and total and each.number > GROWTH * total:
             limit = f"at most {GROWTH * total:.0f} MiB"
-            yield ProofFinding("memory growth has no effect", each.device, "failed", f"{each.number:.0f} MiB", limit)
+            yield ProofFinding(
+                "TensorFlow's memory growth has no effect: a small program reserves most of the card's memory",
+                each.device,
+                "failed",
+                f"{each.number:.0f} MiB",
+                limit,
+            )

@@ -32,7 +32,7 @@ def _benchmark(measured: Measurements, expected: Expected) -> Iterator[ProofFind
     if measured.named("prediction"):
         yield from within(measured, "prediction", SAME, "the trained network's prediction")
     if not measured.named("samples per second"):
-        yield ProofFinding("no epoch was timed: the program ended without one", CPU)
+        yield ProofFinding("no epoch was timed: the test program ended too early", CPU)
     for each in measured.named("loss"):
         if each.number is None or not 0 <= each.number < DIVERGED:
             limit = f"below {DIVERGED:g}"
@@ -40,7 +40,7 @@ def _benchmark(measured: Measurements, expected: Expected) -> Iterator[ProofFind
     for each in measured.named("times the processor"):
         if each.number is not None and each.number < 1:
             yield ProofFinding(
-                "the GPU trains this network slower than the processor", each.device, "note", _text(each)
+                "the GPU trains the test network more slowly than the processor", each.device, "note", _text(each)
             )
     yield from on_every_card(measured, "samples per second", expected)
 
@@ -65,7 +65,11 @@ def _gains(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]
         for each in measured.named(f"gain of {name}"):
             if each.number is not None and each.number < LOSING:
                 yield ProofFinding(
-                    f"{setting} makes a step slower here", each.device, "note", _text(each), "1 × or more"
+                    f"{setting} makes a training step slower on this GPU",
+                    each.device,
+                    "note",
+                    _text(each),
+                    "1 × or more",
                 )
     yield from on_every_card(measured, "step", expected)
 
@@ -80,7 +84,11 @@ def _formats(measured: Measurements, expected: Expected) -> Iterator[ProofFindin
         if each.number is None or each.number < ACCURACY:
             limit = f"{ACCURACY:g} or more"
             yield ProofFinding(
-                "the network did not learn to separate four groups", each.device, "failed", _text(each), limit
+                "the test network did not learn to separate four groups of points",
+                each.device,
+                "failed",
+                _text(each),
+                limit,
             )
     for name, what in (
         ("trained", "the trained network's prediction"),
@@ -102,10 +110,10 @@ def feeding(measured: Measurements, expected: Expected) -> tuple[ProofFinding, .
 
 
 def _feeding(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]:
-    yield from within(measured, "records changed", 0, "what was read from the disk")
+    yield from within(measured, "records changed", 0, "the data read from the disk")
     prepared = measured.number("images prepared")
     if prepared is None:
-        yield ProofFinding("no image was prepared: the program ended without one", CPU)
+        yield ProofFinding("no image was prepared: the test program ended too early", CPU)
     from_disk = {each.device: each.number for each in measured.named("images trained from disk")}
     taken = {
         each.device: each.number
@@ -154,7 +162,9 @@ def utilisation(measured: Measurements) -> Iterator[ProofFinding]:
     for device, percent in used.items():
         if most - percent > BALANCE:
             limit = f"within {BALANCE:g} points of {most:.0f} %"
-            yield ProofFinding("this GPU was used less than others", device, "outlier", f"{percent:.0f} %", limit)
+            yield ProofFinding(
+                "this GPU was used less than the host's other GPUs", device, "outlier", f"{percent:.0f} %", limit
+            )
     if used and most < STARVED:
         sentence = "the GPUs wait for their input; check the input pipeline, the CPU and the link between the GPUs"
         yield ProofFinding(sentence, next(iter(used)), "note", f"{most:.0f} %", f"{STARVED:g} % or more")

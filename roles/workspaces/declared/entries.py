@@ -121,7 +121,7 @@ class WorkspaceEntry:
                 raise ValueError(problem)
         targets = [mount.split(":")[1] for mount in self.mounts]
         if len(set(targets)) < len(targets):
-            raise ValueError("two mounts have the same directory in the workspace")
+            raise ValueError("two mounts have the same container directory; give each mount its own")
 
     def _batch(self) -> str:
         given = [name for name in ("command", "script") if getattr(self, name)]

@@ -105,9 +105,7 @@ def _mount(text: str) -> str:
     for side, path in (("host", source), ("workspace", target)):
         system = next((directory for directory in _SYSTEM if is_below(path, directory)), "/" if path == "/" else None)
         if system:
-            raise ValueError(
-                f"{text}: {path} belongs to the {side}'s system; workspaces cannot mount paths in {system}"
-            )
+            raise ValueError(f"{text}: {path} is a system path of the {side}; choose a path outside {system}")
     if is_below(HOME, target):
         raise ValueError(f"{text}: {HOME} has the workspace's own files; mount below it, such as {HOME}/data")
     return text
@@ -119,16 +117,18 @@ def _keys(text: str) -> str:
     if not re.fullmatch(r"(ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+ [A-Za-z0-9+/]{16,}={0,3}( [^\n\r]*)?", line):
         raise ValueError(f"found {text[:40]!r}, {expected}")
     if not line.replace("\t", " ").isprintable():
-        raise ValueError(f"found {text[-40:]!r} at its end, which has a non-printable character; copy the line again")
+        raise ValueError(
+            f"the public key has a non-printable character (it ends in {text[-40:]!r}); copy the line again"
+        )
     kind, blob = line.split(" ")[:2]
     fields = _fields(blob)
     if fields and fields[0] != kind.encode():
         raise ValueError(
-            f"found {text[:40]!r}, whose type differs from the key's own type"
-            f" ({fields[0][:40].decode(errors='replace')!r}), {expected}; copy the whole line again"
+            f"found {text[:40]!r}, but the data of the key has the type "
+            f"{fields[0][:40].decode(errors='replace')!r}; {expected}; copy the whole line again"
         )
     if not fields or len(fields) != _KEY_FIELDS.get(kind, len(fields)):
-        raise ValueError(f"found {text[:40]!r}, which is incomplete or changed, {expected}; copy the whole line again")
+        raise ValueError(f"found {text[:40]!r}, an incomplete or changed key; {expected}; copy the whole line again")
     return line
 
 
@@ -183,9 +183,11 @@ def _variable(name: Any, value: Any) -> str:
     text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
     if isinstance(value, bool):
         found = "true" if value else "false"
-        raise ValueError(f"{name}: YAML reads this as {found}, like yes, no, on and off; put it in quotes")
+        raise ValueError(
+            f"{name}: YAML reads the value as {found}, not as text (also yes, no, on and off); put it in quotes"
+        )
     if value is None:
-        raise ValueError(f'{name}: YAML reads this as null; put it in quotes, such as "" for an empty text')
+        raise ValueError(f'{name}: YAML reads the value as null; put it in quotes, such as "" for an empty text')
     if not isinstance(text, str):
         raise ValueError(f"{name}: found {describe(value)}, expected text or a number; put it in quotes")
     if len(text) > 4096 or not text.isprintable():
@@ -229,7 +231,10 @@ def _peoples_directory(path: str) -> str:
     """Check the directory of users' files, which root will own."""
     system = next((each for each in (*_SYSTEM, *_TEMPORARY) if each != "/var" and is_below(path, each)), None)
     if system or path in _SHARED or any(is_below(path, each) for each in _STATES):
-        raise ValueError(f"{path} has files of others; name a directory only for users' files, such as /srv/workspaces")
+        raise ValueError(
+            f"{path} has system files or other programs' files; choose a directory that is only for users' "
+            "files, such as /srv/workspaces"
+        )
     return path
 
 

@@ -75,7 +75,7 @@ def _each_once(values: tuple[str, ...]) -> tuple[str, ...]:
     for place, value in enumerate(values):
         both = clash((value,), values[:place], {})
         if both is not None:
-            kin = "one of the two is a MIG device on the other" if both[0] != both[1] else "it is named twice"
+            kin = "one is a MIG device of the other" if both[0] != both[1] else "it is named twice"
             raise ValueError(f"{' and '.join(dict.fromkeys(both))}: {kin}")
     return values
 

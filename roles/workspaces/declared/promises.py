@@ -53,7 +53,9 @@ def ports_of(entries: Entries, ports: PortRange) -> dict[str, int]:
         order = (ports.first + (first + step) % len(ports) for step in range(len(ports)))
         port = next((port for port in order if port not in taken), None)
         if port is None:
-            raise ValueError(f"the ports {ports.first}-{ports.last} are too few for {len(entries)} workspaces")
+            raise ValueError(
+                f"the ports {ports.first}-{ports.last} are too few for {len(entries)} workspaces; set a wider range"
+            )
         given[name] = port
         taken.add(port)
     return given
@@ -109,7 +111,7 @@ def wrong_together(entries: Entries, users: Mapping[str, WorkspaceUser]) -> Iter
         both = not_shared(other, other.gpus, one, one.gpus, {})
         if both is not None:
             shared = "to share it, set share: true for both"
-            has = "it too" if both[0] == both[1] else f"{both[1]}, and one of the two is a MIG device on the other"
+            has = "it too" if both[0] == both[1] else f"{both[1]}, and one is a MIG device of the other"
             yield second, f"GPU {both[0]} is given twice: {first} has {has}; {shared}"
 
 

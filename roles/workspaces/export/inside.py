@@ -25,8 +25,9 @@ def command_inside(workspace: Workspace) -> tuple[str, ...]:
         return ("tensorboard", f"--logdir={entry.log_directory}", "--host=0.0.0.0", f"--port={port}")
     if (size := len(entry.script.encode())) > MOST_WORD_BYTES:
         raise InputError(
-            f"{workspace.name} has a script of {size:,} bytes, but an export passes it as one argument, which Linux"
-            f" limits to {MOST_WORD_BYTES:,}; put it into the workspace's files, and start it from there"
+            f"{workspace.name} has a script of {size:,} bytes. An export passes the script as one argument, "
+            f"which Linux limits to {MOST_WORD_BYTES:,} bytes; put the script into the workspace's files, and "
+            "start it from there"
         )
     return entry.command or _script(entry.script)
 
@@ -46,15 +47,15 @@ def hosts_checked(workspace: Workspace, hosts: int) -> None:
             f"{workspace.name} is a model server, whose versions are managed on its host; it cannot be exported"
         )
     if hosts < 1:
-        raise InputError(f"a workspace runs on at least one host, found {hosts}")
+        raise InputError(f"expected at least one host for the workspace, found {hosts}")
     if hosts > 1 and workspace.entry.kind != "batch":
         raise InputError(
             f"{workspace.name} has the kind {workspace.entry.kind}; only batch workspaces run on several hosts"
         )
     if hosts > 1 and "TF_CONFIG" in workspace.entry.environment:
         raise InputError(
-            f"{workspace.name} has a TF_CONFIG in its environment, but the export sets TF_CONFIG for each of several"
-            " hosts; remove it from the environment, then export"
+            f"the environment of {workspace.name} sets TF_CONFIG, which an export for several hosts sets for "
+            "each host; remove it from the environment, then export"
         )
 
 
@@ -63,6 +64,7 @@ def cards_checked(workspace: Workspace) -> None:
     part = next(filter(is_mig, workspace.entry.gpus), None)
     if part is not None:
         raise InputError(
-            f"{workspace.name} has the MIG device {part}, but clusters assign MIG devices by profile, such as 3g.20gb,"
-            " which is not in the inventory; export it with a whole GPU, and set the profile there"
+            f"{workspace.name} uses the MIG device {part}. Clusters assign MIG devices by profile, such as "
+            "3g.20gb, but the inventory has no profile; export the workspace with a whole GPU, and set the "
+            "profile in the exported file"
         )

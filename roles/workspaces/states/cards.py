@@ -148,7 +148,7 @@ def _taken(
     wants = f"workspace {space.name} wants GPU {', '.join(space.entry.gpus)}"
     own = next((both for n, uuid in enumerate(uuids) if (both := clash((uuid,), uuids[:n], cards.parts))), None)
     if own is not None:
-        return f"{wants}: {own[0]} is {own[1]}, or one of the two is a MIG device on the other; name each once"
+        return f"{wants}: {own[0]} is {own[1]}, or one is a MIG device of the other; name each once"
     for other, theirs in given.items():
         both = not_shared(space.entry, uuids, spaces[other].entry, theirs.uuids, cards.parts)
         if both is not None:

@@ -52,7 +52,7 @@ class ImageBuilt(Resource):
         if found.docker:
             return Deferred(what, found.trouble, want, "Docker answers")
         if not found.image(self.base) and not self.pull:
-            sentence = f"{self.tag} is built from the image {self.base}, {absent_because(self.base)}"
+            sentence = f"{self.tag} is built from the image {self.base}: {absent_because(self.base)}"
             return Refusal(what, ABSENT, want, "workspace-image", sentence, alone=True)
         files = [part for file in self.files for part in file]
         script = NAME_SERVERS_SH + sh_file(

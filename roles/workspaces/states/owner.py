@@ -36,8 +36,8 @@ def owner_of(space: Workspace, facts: Facts) -> tuple[int, int] | str:
         return _sound(space, uid, gid)
     if name and name != space.owner:
         return (
-            f"uid {space.user.uid}, which workspaces_users gives to {space.owner}, belongs to {name} on this host, who"
-            " would own the files; give another uid"
+            f"workspaces_users gives uid {space.user.uid} to {space.owner}, but on this host it belongs to "
+            f"{name}, who would own the files; give another uid"
         )
     return _sound(space, space.user.uid, space.user.gid if space.user.gid is not None else gid or space.user.uid)
 
@@ -47,8 +47,9 @@ def _sound(space: Workspace, uid: int, gid: int) -> tuple[int, int] | str:
     if max(uid, gid) <= LAST:
         return uid, gid
     return (
-        f"{space.owner} has uid {uid} and gid {gid} on this host, but no container runs with an ID above {LAST};"
-        f" change the account's IDs, or set both in workspaces_users ({space.owner}: {{uid: 2001, gid: 2001}})"
+        f"{space.owner} has uid {uid} and gid {gid} on this host, but a container cannot use an ID above "
+        f"{LAST}; change the account's IDs, or set both in workspaces_users ({space.owner}: {{uid: 2001, "
+        "gid: 2001})"
     )
 
 
@@ -80,8 +81,8 @@ class PeoplesFiles(Resource):
         if not held:
             return None
         sentence = (
-            f"workspaces_directory: {self.directory} has {held!r} but no workspaces; name a directory only for users'"
-            f" files, such as {self.directory}/workspaces"
+            f"workspaces_directory: {self.directory} has {held!r} but no workspaces; choose a directory that "
+            f"is only for users' files, such as {self.directory}/workspaces"
         )
         return Refusal(f"directory {self.directory}", f"has {held}", "only users' files", "workspace-files", sentence)
 

@@ -247,15 +247,15 @@ class WorkspaceRuns(Resource):
         if port not in found.ports or holder is not None:
             return None
         sentence = (
-            f"workspace {self.name} wants port {port}, on which another program of the host listens (find it with ss"
-            " -ltnp); give the workspace another port (port: …)"
+            f"another program on the host listens on port {port} of workspace {self.name} (find it with ss "
+            "-ltnp); give the workspace another port (port: …)"
         )
         return Refusal(self.what, UNABLE, self._want(), "workspace-port", sentence, alone=True)
 
     def _in_use(self, held: SpaceContainer, why: str) -> Refusal | None:
         if self.force or not held.at_work:
             return None
-        sentence = f"{held.at_work} would be ended, as {why}; wait until nobody works in it, or pass --force"
+        sentence = f"{held.at_work} would be ended: {why}; wait until nobody works in it, or pass --force"
         return Refusal(self.what, UNABLE, self._want(), "workspace-in-use", sentence, alone=True)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
@@ -292,8 +292,8 @@ def image_of(reference: str, found: WorkspaceFacts, held: SpaceContainer | None)
 
 def _no_image(space: Workspace) -> str:
     return (
-        f"workspace {space.name} wants the image {space.entry.image}, {absent_because(space.entry.image)}, or let the "
-        "host pull it (pull: true)"
+        f"workspace {space.name} wants the image {space.entry.image}: "
+        f"{absent_because(space.entry.image)}, or let the host pull it (pull: true)"
     )
 
 

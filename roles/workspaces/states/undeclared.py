@@ -44,8 +44,8 @@ class Undeclared(Resource):
         working = [held.at_work for held in found.containers if held.workspace in gone and held.at_work]
         if working and not self.force:
             sentence = (
-                f"{', '.join(working)} would be ended, as nobody declares it any more; wait until nobody works in it,"
-                " or pass --force"
+                f"{', '.join(working)} would be ended: the inventory no longer declares it; wait until nobody "
+                "works in it, or pass --force"
             )
             return Refusal(
                 "undeclared workspaces", have, "absent", "workspace-in-use", sentence, alone=not self.removes

@@ -195,7 +195,7 @@ def _say_host_key(request: Request, name: str, *, quiet: bool) -> None:
         for line in key_lines(space, host_key_of(target, space)):
             _say(line, quiet=quiet)
     except HostError as error:  # the box is provisioned, even if its host key cannot be read
-        warn(f"the host key of {name} cannot be read now: {error}")
+        warn(f"the SSH host key of workspace {name} cannot be read: {error}")
 
 
 def _say(sentence: str, *, quiet: bool) -> None:

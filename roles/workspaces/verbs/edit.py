@@ -146,7 +146,7 @@ def _elsewhere(host: Host, folder: Path, key: str, what: str) -> None:
         file = definition.origin.file
         if Path(file).name != FILE or Path(file).parent != folder:
             here = str(definition.origin).replace(f"{folder}/", "")
-            raise InputError(f"{here} also sets {what}; move the setting to {FILE}, or edit it there")
+            raise InputError(f"{here} also sets {what}; move the setting to {FILE}, or edit it in that file")
 
 
 @contextmanager
@@ -174,7 +174,9 @@ def written(inventory: Path, before: str, after: str) -> None:
     path = place(inventory)
     now = path.read_text("utf-8") if path.exists() else ""
     if now != before:
-        raise InputError("changed by someone else meanwhile; nothing was written; try again", str(path))
+        raise InputError(
+            "the file changed during this command, so nothing was written; run the command again", str(path)
+        )
     try:
         write_whole(path, after.encode(), mode=path.stat().st_mode & 0o777 if path.exists() else 0o644)
     except OSError as error:

@@ -27,7 +27,7 @@ def export(request: Request, name: str, form: str, *, nodes: int = 1, storage: s
         "kubernetes": lambda space: kubernetes(space, nodes, storage),
     }
     if form not in forms:
-        raise InputError(f"no form {form!r}; {suggestion(form, forms)}", "--format")
+        raise InputError(f"unknown format {form!r}; {suggestion(form, forms)}", "--format")
     _, space = one_workspace(request, name)
     if nodes != 1 and form.startswith("compose"):
         raise InputError("a Compose file is for one host; remove --nodes", "--nodes")

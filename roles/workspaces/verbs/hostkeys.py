@@ -18,7 +18,7 @@ def host_key_of(target: TargetHost, space: Workspace) -> HostKey:
     try:
         return HostKey.parse(output.stdout.decode("utf-8", "replace"))
     except ValueError:
-        sentence = f"the box {space.name} has no SSH host key yet; provision its host to create it"
+        sentence = f"workspace {space.name} has no SSH host key yet; provision its host to create it"
         raise HostError(target.name, sentence) from None
 
 

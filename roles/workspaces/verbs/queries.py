@@ -252,7 +252,7 @@ def show_url(request: Request, name: str, *, token: bool) -> int:
         try:
             lines += key_lines(space, host_key_of(target, space))
         except HostError as error:
-            warn(f"the host key of {name} cannot be read now: {error}")
+            warn(f"the SSH host key of workspace {name} cannot be read: {error}")
     if request.json:
         print_document("url", {"host": target.name, "workspace": space.name, "lines": lines})
     else:
@@ -270,6 +270,8 @@ def _token(shell: RootShell, space: Workspace) -> str:
     text = shell.run(read, timeout_s=30, failure="cannot read the token").stdout.decode("utf-8", "replace").strip()
     if not _TOKEN.fullmatch(text):  # the user can change the file
         raise HostError(
-            shell.host, f"the token of {space.name} is not valid; run workspace.down and workspace.up to create another"
+            shell.host,
+            f"the access token of workspace {space.name} is not valid; run workspace.down, then workspace.up "
+            "to create a new one",
         )
     return text

@@ -136,8 +136,8 @@ def with_boxes(targets: Targets) -> list[TargetHost]:
     boxed = [target for target in targets if _has_box(target)]
     if not boxed:
         sentence = (
-            "none of these hosts has a workspace of the kind ssh, and Hostwright builds no other images; load a newer"
-            " image with images.push, and set it in the workspace"
+            "none of these hosts has a workspace of the kind ssh, the only kind whose image Hostwright "
+            "builds; for another kind, load a newer image with images.push, and set it in the workspace"
         )
         raise InputError(sentence, "--hosts")
     return boxed
@@ -168,7 +168,7 @@ def _looked_at(targets: list[TargetHost], password: Secret | None) -> dict[str, 
         with connections.connect(by_name[name]) as shell:
             seen = read_workspaces(ask(shell, (WORKSPACES_PROBE,)))
             if seen.docker:
-                raise HostError(name, f"Docker is {seen.docker}, so that the packages of its images cannot be read")
+                raise HostError(name, f"Docker is {seen.docker}, so the packages in its images cannot be read")
             images = {held.workspace: held.image for held in seen.containers if held.kind == "ssh"}
             if not images:
                 return name, BoxImages()

@@ -240,7 +240,9 @@ def test_a_firewall_that_was_flushed_is_told_and_closed_again_while_work_goes_on
         assert "other hosts" in audited.stdout
         done = busy("provision", "--hosts", HOST, "--roles", "container,workspaces")
         assert done.returncode == 1
-        assert "only a restart of Docker, which ends" in " ".join((done.stdout + done.stderr).split())
+        assert "Only a restart of Docker restores them, and it would end" in " ".join(
+            (done.stdout + done.stderr).split()
+        )
         assert exec_in(neighbour, ["sh", "-c", ask]).stdout == "000"
         assert busy.inspect("alice-lab", ".State.StartedAt") == started
         assert "918273" in busy.well("alice-lab", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")

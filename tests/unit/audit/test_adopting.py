@@ -344,4 +344,4 @@ def test_what_is_no_stack_is_an_error_of_its_hosts(tmp_path: Path, monkeypatch: 
     site = Site(tmp_path, monkeypatch, {"gpu01": answered("driver\tloaded\t535.183.01\n", mixed)})
     adoption = site.adopt()
     assert adoption.stacks == ()
-    assert "use one version for all parts" in adoption.errors[0].sentence
+    assert "use the same version for all packages" in adoption.errors[0].sentence

@@ -89,11 +89,11 @@ def test_a_seed_never_shows_its_secrets() -> None:
         (user_data(**{"late-commands": [{"a": "b"}]}), "late-commands"),
         (user_data(ssh={"install-server": True, "authorized-keys": ["not a key"]}), "authorized"),
         (user_data(ssh={"install-server": True, "authorized-keys": LOGIN}), "authorized"),
-        (user_data(**{"user-data": {"ssh_keys": {"ed25519_private": PRIVATE}}}), "two texts"),
+        (user_data(**{"user-data": {"ssh_keys": {"ed25519_private": PRIVATE}}}), "a pair of strings"),
         (user_data(**{"user-data": {"ssh_keys": {"ed25519_private": "no key", "ed25519_public": "x"}}}), "OpenSSH"),
         (
             user_data(**{"user-data": {"ssh_keys": {"ed25519_private": PRIVATE, "ed25519_public": LOGIN}}}),
-            "not the one",
+            "does not belong to its private",
         ),
     ],
 )

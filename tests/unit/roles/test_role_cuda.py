@@ -401,7 +401,7 @@ def test_each_toolkit_of_a_host_has_code_for_its_cards(tmp_path: Path) -> None:
     stack = extensions(tmp_path, "12.6.3")
     assert refused(stack, T4) == []
     (sentence,) = refused(stack, RTX5090)
-    assert "Blackwell GPUs (GB202) need CUDA 12.8 or newer, not 12.6.3" in sentence
+    assert "Blackwell GPUs (GB202) need CUDA 12.8 or newer, but the stack has 12.6.3" in sentence
     assert sentence.endswith("what works: CUDA 12.8.1 as cuda.beside.older, or null")
     assert refused(extensions(tmp_path, "12.9.1"), RTX5090) == []
     (sentence,) = refused(extensions(tmp_path, "11.2.2"), H100)
@@ -413,7 +413,7 @@ def test_a_toolkit_beside_another_is_known_and_runs_on_the_driver(tmp_path: Path
     (unknown,) = check_stack(stack, rules_of(role for role in discover() if role.name in stack.roles))
     assert (unknown.rule, unknown.nearest) == ("cuda", "one of these as cuda.beside.older")
     (old_driver,) = check_stack(SEVERAL, RULES)
-    assert old_driver.sentence == "CUDA 13.0.2 needs driver 580.65.06 or newer, not 470.182.03"
+    assert old_driver.sentence == "CUDA 13.0.2 needs driver 580.65.06 or newer, but the stack has 470.182.03"
     assert old_driver.nearest.startswith("driver 580.178.04 instead of 470.182.03 (with ")
 
 
@@ -442,5 +442,5 @@ def test_the_ages_of_toolkits_beside_are_known(tmp_path: Path) -> None:
 
 def test_two_toolkits_of_one_series_are_refused() -> None:
     section = STACK.section(CudaSection)
-    with pytest.raises(ValidationError, match=r"two toolkits of 11.2 would share one directory; name only one of each"):
+    with pytest.raises(ValidationError, match=r"two toolkits of CUDA 11.2 would share one directory; keep one toolkit"):
         CudaSection.model_validate({**dict(section), "beside": {"again": section}})

@@ -92,7 +92,7 @@ def test_it_fits_its_cuda_alone() -> None:
     assert misfit.sentence == "NCCL 2.15.5 is built for CUDA 11.0 and 11.8, not for 11.2.2"
     assert misfit.nearest.startswith("NCCL 2.8.4 instead of 2.15.5 (with ")
     (misfit,) = check_stack(with_values(STACK, nccl={"cuda": "11.8"}))
-    assert "nccl.cuda is 11.8, and the stack's CUDA is 11.2.2" in misfit.sentence
+    assert "nccl.cuda is 11.8, but the stack's CUDA is 11.2.2" in misfit.sentence
     assert "nccl" in {misfit.rule for misfit in check_stack(with_values(STACK, nccl={"version": "2.30.1"}))}
 
 

@@ -168,7 +168,7 @@ def test_older_driver_runs_binaries_and_no_ptx(release: str) -> None:
     assert check_host(stack, replace(old, gpus=nvidia(T4))) == []
     (refusal,) = check_host(stack, replace(old, gpus=nvidia(T4, 0x20B0)))
     assert refusal.rule == "cuda-driver"
-    assert "on Ampere (GA100) CUDA 11.2.2 needs driver 460.32.03 or newer" in refusal.sentence
+    assert "on Ampere (GA100), CUDA 11.2.2 needs driver 460.32.03 or newer" in refusal.sentence
     assert "driver 470.182.03 instead of" in refusal.nearest
 
 

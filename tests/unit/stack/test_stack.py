@@ -201,7 +201,10 @@ def test_a_toolkit_from_the_network_takes_the_place_of_the_local_repository(tmp_
             [NETWORK.replace("repository: null, ", "")],
             r"cuda: both repository \(a .deb\) and network are set; set one to null",
         ),
-        (["cuda: {repository: null}"], r"cuda: no source of packages; set repository \(a .deb\), or network with"),
+        (
+            ["cuda: {repository: null}"],
+            r"cuda: no source of the CUDA packages is set; set repository \(a .deb\), or network with",
+        ),
         (
             [NETWORK.replace("key: docker-key", "kee: docker-key")],
             r"mine.yml:2:\d+: cuda.network.kee: 'kee' is unknown here; did you mean 'key'",

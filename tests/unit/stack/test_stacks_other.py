@@ -119,7 +119,7 @@ def test_cuda_11_8_on_r470_runs_binaries_and_refuses_ptx() -> None:
     assert check_host(one, facts) == []
     (refusal,) = check_host(one, replace(facts, gpus=(T4, A100)))
     assert refusal.rule == "cuda-driver"
-    assert "CUDA 11.8.0 needs driver 520.61.05 or newer, not 470.182.03" in refusal.sentence
+    assert "CUDA 11.8.0 needs driver 520.61.05 or newer, but the stack has 470.182.03" in refusal.sentence
     assert "driver 520.61.05 instead of 470.182.03" in refusal.nearest
 
 

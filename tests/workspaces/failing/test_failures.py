@@ -45,7 +45,7 @@ def test_a_wrong_definition_is_refused_before_the_host_is_asked(
 def test_an_image_that_is_not_there(bench: Bench) -> None:
     status, text = bench.up("alice", "lab/other:1")
     assert status == 1, text
-    assert f"{HOST}: workspace alice-jupyter wants the image lab/other:1, which is not on this host" in text
+    assert f"{HOST}: workspace alice-jupyter wants the image lab/other:1: it is not on this host" in text
     assert "images.push" in text
     assert "still declares alice-jupyter" in text and "workspace.down --host ws01 --name alice-jupyter" in text
     assert bench.has() == []
@@ -67,7 +67,7 @@ def test_a_port_that_another_program_has(bench: Bench) -> None:
     with bench.broken(listener, "kill $(cat /run/listener)"):
         status, text = bench.up("alice", "lab/jupyter:1", "--port", "25999")
         assert status == 1, text
-        assert "workspace alice-jupyter wants port 25999, on which another program of the host listens" in text
+        assert "another program on the host listens on port 25999 of workspace alice-jupyter" in text
         assert "ss -ltnp" in text
         assert bench.has() == []
     assert bench.up("alice", "lab/jupyter:1", "--port", "25999")[0] == 0

@@ -46,7 +46,7 @@ def lost_gpus(ctx: AuditContext) -> Mapping[str, str]:
     by_smi = _told(ctx, report)
     by_bus |= {bus: f"nvidia-smi: {text}" for bus, text in by_smi.items() if bus not in by_bus}
     if not by_bus and log is None and report is None:
-        raise Unread("neither the kernel log nor nvidia-smi can be read")
+        raise Unread("neither the kernel log nor the output of nvidia-smi can be read")
     return {bus: text for bus, text in by_bus.items() if bus or len(by_bus) == 1}
 
 

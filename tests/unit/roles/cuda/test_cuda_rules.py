@@ -37,15 +37,19 @@ def test_a_driver_runs_the_compiled_code_of_its_major_version(cuda: str, driver:
 @pytest.mark.parametrize(
     ("cuda", "card", "words"),
     [
-        ("12.6.3", B200, "Blackwell GPUs (GB100) need CUDA 12.8 or newer, not 12.6.3"),
+        ("12.6.3", B200, "Blackwell GPUs (GB100) need CUDA 12.8 or newer, but the stack has 12.6.3"),
         ("12.6.3", RTX5090, "need CUDA 12.8"),
         ("12.8.1", B300, "Blackwell GPUs (GB110) need CUDA 12.9"),
         ("12.8.1", GB10, "Blackwell GPUs (GB10) need CUDA 12.9"),
         ("11.4.4", L40S, "need CUDA 11.8"),
         ("11.4.4", H100, "need CUDA 11.8"),
-        ("13.0.2", V100, "CUDA 12.9 is the last with code for Volta GPUs (GV100), and the stack has 13.0.2"),
-        ("13.2.1", P100, "CUDA 12.9 is the last with code for Pascal"),
-        ("12.0.0", K80, "CUDA 11.8 is the last with code for Kepler"),
+        (
+            "13.0.2",
+            V100,
+            "CUDA 12.9 is the last release with code for Volta GPUs (GV100), but the stack has CUDA 13.0.2",
+        ),
+        ("13.2.1", P100, "CUDA 12.9 is the last release with code for Pascal"),
+        ("12.0.0", K80, "CUDA 11.8 is the last release with code for Kepler"),
     ],
 )
 def test_a_toolkit_without_code_for_a_card_is_refused(cuda: str, card: int, words: str) -> None:

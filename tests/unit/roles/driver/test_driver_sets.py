@@ -171,7 +171,7 @@ def test_a_module_of_another_driver_in_the_kernels_package_is_refused() -> None:
     (refusal,) = planned({"dpkg-query -W": HELD + MODULE_ROWS, "modinfo -k": other})
     assert isinstance(refusal, Refusal)
     assert refusal.sentence.startswith(
-        f"{STEM}-{KERNEL} has the module of driver 580.126.09, and the stack has driver {V}"
+        f"{STEM}-{KERNEL} has the module of driver 580.126.09, but the stack has driver {V}"
     )
 
 

@@ -214,7 +214,7 @@ def test_without_it_nothing_of_it_is_left_at_work() -> None:
         ({"acme": "https://a.example/d", "names": ["192.0.2.7"]}, "remove the address 192.0.2.7 from names"),
         (
             {"acme": "https://a.example/d", "names": ["a.example"], "certificate": "/c", "key": "/k"},
-            "certificate and acme exclude each other",
+            "both certificate and acme are set",
         ),
         ({"acme": "http://a.example/d", "names": ["a.example"]}, "pattern"),
         ({"acme": 'https://a.example/"; rm -rf /', "names": ["a.example"]}, "pattern"),

@@ -97,7 +97,7 @@ def test_a_plan_says_who_share_a_name() -> None:
         (
             "gpu01",
             "proxy_people_domain: 'gpu01.example.org' is the name of both the host and gpu01's pages; "
-            "change the domain or names",
+            "change people_domain or names",
         ),
         ("bob_x", "proxy_people_domain: 'bob_x.example.org' is not a valid host name; rename bob_x in"),
         ("bob-", "proxy_people_domain: 'bob-.example.org' is not a valid host name; rename bob- in"),
@@ -160,7 +160,7 @@ def test_a_given_certificate_is_used_with_hsts_and_none_is_made() -> None:
 
 
 def test_certificate_and_key_belong_together() -> None:
-    with pytest.raises(ValidationError, match="belong together"):
+    with pytest.raises(ValidationError, match="only one of certificate and key is set"):
         TypeAdapter(Proxy).validate_python({"certificate": "/etc/ssl/site.crt"})
 
 

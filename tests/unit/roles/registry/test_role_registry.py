@@ -104,7 +104,7 @@ def test_what_docker_would_read_as_something_else_is_refused(at: str) -> None:
 def test_variables_that_make_no_sense_are_refused(certificates: dict[str, str]) -> None:
     for wrong, sentence in (
         ({"serve": True}, "at is missing"),
-        ({"at": "a:1", "key": "/x"}, "certificate and key belong together"),
+        ({"at": "a:1", "key": "/x"}, "only one of certificate and key is set"),
         ({"at": "a:1", "authority": "nonsense"}, "expected one certificate"),
         ({"at": "a:1", "authority": certificates["leaf"]}, "not a CA certificate"),
         ({"at": "a:1", "authority": certificates["authority"] * 2}, "found 2"),
@@ -199,7 +199,7 @@ def test_it_is_not_written_over_what_somebody_else_wrote(site: Path) -> None:
 
 @pytest.mark.parametrize(
     ("host", "sentence"),
-    [("gpu01", "gpu01 has no registry"), ("", "expected exactly one host"), ("all", "expected exactly one host")],
+    [("gpu01", "gpu01: it has no registry"), ("", "expected exactly one host"), ("all", "expected exactly one host")],
 )
 def test_only_a_host_with_a_registry_can_be_asked(site: Path, host: str, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):

@@ -79,7 +79,7 @@ def test_versions_below_a_directory(model: Path) -> None:
     assert read_model(above, 10).number == 10
     assert "has the versions 2, 10" in refused(above, 3)
     shutil.copy(model / "saved_model.pb", above)
-    assert "is a model and also has the versions 2, 10" in refused(above)
+    assert "is a model itself and also contains the versions 2, 10" in refused(above)
 
 
 def test_a_directory_of_another_name_has_no_number(model: Path) -> None:
@@ -172,7 +172,7 @@ def test_links_and_odd_names_are_refused(model: Path) -> None:
     assert "symbolic link" in refused(model)
     link.unlink()
     (model / "a\nb").touch()
-    assert "plain name" in refused(model)
+    assert "unusual characters" in refused(model)
 
 
 def test_a_directory_may_be_deeper_than_python_calls_itself(model: Path) -> None:

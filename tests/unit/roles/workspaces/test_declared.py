@@ -77,14 +77,14 @@ def test_a_file_beside_the_hosts_gives_a_host_its_workspaces(tmp_path: Path) -> 
         ("{user: alice, kind: jupyter, cpus: 0}", "greater than 0"),
         ("{user: alice, kind: jupyter, port: '0-0'}", "expected a port from 1024 on, or auto"),
         ("{user: alice, kind: jupyter, port: 22}", "is reserved"),
-        ("{user: alice, kind: jupyter, mounts: ['/:/host']}", "belongs to the host's system"),
-        ("{user: alice, kind: jupyter, mounts: ['/var/run/docker.sock:/d']}", "belongs to the host's system"),
+        ("{user: alice, kind: jupyter, mounts: ['/:/host']}", "is a system path of the host"),
+        ("{user: alice, kind: jupyter, mounts: ['/var/run/docker.sock:/d']}", "is a system path of the host"),
         ("{user: alice, kind: jupyter, mounts: ['/data/../etc:/data']}", "not a plain absolute path"),
         ("{user: alice, kind: jupyter, mounts: ['data:/data']}", "not a plain absolute path"),
         ("{user: alice, kind: jupyter, mounts: ['/data/a,b:/data']}", "only letters, digits and . _ + @ = -"),
-        ("{user: alice, kind: jupyter, mounts: ['/data:/usr/lib']}", "belongs to the workspace's system"),
+        ("{user: alice, kind: jupyter, mounts: ['/data:/usr/lib']}", "is a system path of the workspace"),
         ("{user: alice, kind: jupyter, mounts: ['/data:/workspace']}", "has the workspace's own files"),
-        ("{user: alice, kind: jupyter, mounts: ['/a:/d', '/b:/d']}", "the same directory"),
+        ("{user: alice, kind: jupyter, mounts: ['/a:/d', '/b:/d']}", "the same container directory"),
         ("{user: alice, kind: jupyter, command: [python3]}", "command is only for the kind batch"),
         ("{user: alice, kind: batch}", "either a command or a script"),
         ("{user: alice, kind: batch, command: [a], script: b}", "either a command or a script"),
@@ -98,9 +98,9 @@ def test_a_file_beside_the_hosts_gives_a_host_its_workspaces(tmp_path: Path) -> 
         ("{user: alice, kind: jupyter, environment: {HOME: /}}", "HOME is set by Hostwright"),
         ("{user: alice, kind: jupyter, environment: {NVIDIA_VISIBLE_DEVICES: all}}", "select GPUs with gpus: [0]"),
         ("{user: alice, kind: jupyter, environment: {CUDA_VISIBLE_DEVICES: 7}}", "select GPUs with gpus: [0]"),
-        ("{user: alice, kind: jupyter, environment: {A: true}}", "A: YAML reads this as true"),
-        ("{user: alice, kind: jupyter, environment: {A: yes}}", "yes, no, on and off; put it in quotes"),
-        ("{user: alice, kind: jupyter, environment: {A: null}}", "A: YAML reads this as null; put it in quotes"),
+        ("{user: alice, kind: jupyter, environment: {A: true}}", "A: YAML reads the value as true"),
+        ("{user: alice, kind: jupyter, environment: {A: yes}}", "yes, no, on and off); put it in quotes"),
+        ("{user: alice, kind: jupyter, environment: {A: null}}", "A: YAML reads the value as null; put it in quotes"),
         ("{user: alice, kind: jupyter, environment: {A: }}", 'such as "" for an empty text'),
         ("{user: alice, kind: jupyter, environment: {A: [1]}}", "A: found a list, expected text or a number"),
         ("{user: alice, kind: jupyter, port: 22:22}", "found '22:22', expected a port"),
@@ -275,8 +275,8 @@ def test_every_kind_of_public_key_is_taken(tmp_path: Path, key: str) -> None:
         (public_key("ssh-rsa", b"\1\0\1"), "incomplete"),
         (public_key("sk-ssh-ed25519@openssh.com", b"k" * 32), "incomplete"),
         (public_key("ssh-ed25519", b"k" * 32, b"x"), "changed"),
-        (public_key("ssh-ed25519", b"k" * 32, says="ssh-rsa"), "whose type differs from the key's own type"),
-        (public_key("ecdsa-sha2-nistp256", *CURVE, says="ecdsa-sha2-nistp384"), "('ecdsa-sha2-nistp256')"),
+        (public_key("ssh-ed25519", b"k" * 32, says="ssh-rsa"), "but the data of the key has the type"),
+        (public_key("ecdsa-sha2-nistp256", *CURVE, says="ecdsa-sha2-nistp384"), "the type 'ecdsa-sha2-nistp256'"),
         (f"{ED25519}\n{ED25519}", "expected a public key"),
         (f'from="10.0.0.0/8" {ED25519}', "expected a public key"),
     ],
@@ -383,7 +383,7 @@ KEY_WITH = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAID0Fl7l3eLK+d4Ez/PEEPGzn7MBQubH1
 
 @pytest.mark.parametrize("character", ["\0", "\x1b", "\x7f", "\u202e", "\u2028"])
 def test_a_key_with_a_character_that_is_not_printed_is_refused(character: str) -> None:
-    with pytest.raises(ValidationError, match="which has a non-printable character"):
+    with pytest.raises(ValidationError, match="has a non-printable character"):
         TypeAdapter(Workspaces).validate_python({"users": {"alice": {"keys": [KEY_WITH.format(character)]}}})
 
 
@@ -409,7 +409,7 @@ OTHERS = (
 @pytest.mark.parametrize("directory", OTHERS.split())
 def test_a_directory_that_holds_what_belongs_to_others_is_not_for_peoples_files(directory: str) -> None:
     """Users' directories in it become root's; in ``/home``, these would be home directories."""
-    with pytest.raises(ValidationError, match=f"{directory} has files of others"):
+    with pytest.raises(ValidationError, match=f"{directory} has system files or"):
         TypeAdapter(Workspaces).validate_python({"directory": directory})
 
 
@@ -442,4 +442,4 @@ def test_a_directory_with_other_things_is_refused(tmp_path: Path, made: str, hel
     assert said.strip() == held
     assert (planned is None) == (held == "")
     if isinstance(planned, Refusal):
-        assert planned.sentence.startswith(f"workspaces_directory: {folder} has {held!r} but no workspaces; name a")
+        assert planned.sentence.startswith(f"workspaces_directory: {folder} has {held!r} but no workspaces; choose a")

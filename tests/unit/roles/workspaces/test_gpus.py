@@ -94,7 +94,7 @@ def test_batch_runs_wait_for_the_same_gpu_alone() -> None:
 def test_a_card_and_its_part_in_one_workspace_are_one_too_many() -> None:
     plan = plans(CARDS, FOUR, a=jupyter("0", PARTS[0]))["a"]
     assert isinstance(plan, Refusal)
-    assert "one of the two is a MIG device on the other; name each once" in plan.sentence
+    assert "one is a MIG device of the other; name each once" in plan.sentence
 
 
 def test_a_mig_device_that_is_gone_is_refused_with_those_that_are_there() -> None:
@@ -133,7 +133,7 @@ def test_what_a_workspace_sees_is_its_mig_device_and_not_the_card() -> None:
     [
         ("['0:1']", "numbers of MIG devices change"),
         ("[MIG-1]", "or MIG-… of a MIG device"),
-        (f"[{OLD}, {A100}]", "one of the two is a MIG device on the other"),
+        (f"[{OLD}, {A100}]", "one is a MIG device of the other"),
         (f"[{PART}, {PART}]", "it is named twice"),
     ],
 )
@@ -145,7 +145,7 @@ def test_names_of_mig_devices_that_are_refused_with_their_line(tmp_path: Path, g
 
 def test_the_file_alone_shows_what_older_names_clash(tmp_path: Path) -> None:
     both = f"a: {{user: alice, kind: jupyter, gpus: [{A100}]}}\nb: {{user: bob, kind: jupyter, gpus: [%s]}}"
-    sentence = f"b: GPU {OLD} is given twice: a has {A100}, and one of the two is a MIG device on the other"
+    sentence = f"b: GPU {OLD} is given twice: a has {A100}, and one is a MIG device of the other"
     assert sentence in refused(tmp_path, both % OLD)
     assert read(tmp_path, both % PART).containers  # only the host can map this part to its GPU
 

@@ -30,18 +30,18 @@ def test_an_inventory_takes_exactly_those_with_a_tag_or_a_digest() -> None:
     [
         ("1a3f5e7d9c1b3a5f7e9d1c3b5a7f9e1d3c5b7a9f1e3d5d7c9b1a3f5e7d9c1b3a", "are an image's ID, not its name"),
         ("-docker.io/docker/docker:1.0", "expected an image"),
-        ("192.168.0.1:80:1.0", "is not a tag"),
+        ("192.168.0.1:80:1.0", "is not a valid tag"),
         ("example.com/:1.0", "the path is invalid"),
         ("example.com/", "the path is invalid"),
         ("house/Tool:1.0", "the path has uppercase letters"),
         ("a" * 256 + ":1", "longer than 255 characters"),
         ("a." * 150 + "example/tool:1", "longer than 255 characters"),
         (f"house/tool@sha256:{'F' * 64}", "is not a digest"),
-        (f"house/tool:{'t' * 129}", "is not a tag"),
-        ("house/tool:1\n", "is not a tag"),
+        (f"house/tool:{'t' * 129}", "is not a valid tag"),
+        ("house/tool:1\n", "is not a valid tag"),
         ("house/töol:1", "the path is invalid"),
-        ("house/tool:١", "is not a tag"),
-        ("house/tool:1.0 --privileged", "is not a tag"),
+        ("house/tool:١", "is not a valid tag"),
+        ("house/tool:1.0 --privileged", "is not a valid tag"),
     ],
 )
 def test_an_inventory_is_told_what_is_wrong_with_a_name(image: str, sentence: str) -> None:

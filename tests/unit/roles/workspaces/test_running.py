@@ -359,7 +359,7 @@ def test_one_with_another_drivers_libraries_goes_on_while_somebody_works_in_it()
     (plan,) = planned(replies=answers(look)).values()
     assert isinstance(plan, Refusal)
     assert plan.alone
-    assert "workspace bob-lab of bob (2 processes) would be ended, as its libraries are of driver" in plan.sentence
+    assert "workspace bob-lab of bob (2 processes) would be ended: its libraries are of driver" in plan.sentence
 
 
 def test_the_port_of_a_program_that_ends_again_and_again_is_its_own() -> None:
@@ -460,7 +460,7 @@ def test_an_image_that_is_asked_for_by_its_digest() -> None:
             rule, sentence = refusal(planned(pinned, answers(look)), "bob-lab")
             assert rule == "workspace-image"
             assert "archives have no registry digests" in sentence
-            assert f"write {tag}, or let the host pull it" in sentence
+            assert f"name it by its tag, {tag}, or let the host pull it" in sentence
             assert "load it with" not in sentence
         look = RECORDED.replace(" lab/jupyter:1 lab/jupyter@<none>", f" lab/jupyter:1 lab/jupyter@{one}")
         assert f"sha256:{ident}" in script(planned(pinned, answers(look)), "workspace bob-lab")
@@ -468,7 +468,7 @@ def test_an_image_that_is_asked_for_by_its_digest() -> None:
     box = variables(alice_box=replace(ENTRIES["alice-box"], image=f"lab/jupyter:2@{one}"))
     built = next(plan for what, plan in planned(box).items() if what.startswith("image "))
     assert isinstance(built, Refusal)
-    assert "write lab/jupyter:2" in built.sentence
+    assert "name it by its tag, lab/jupyter:2" in built.sentence
 
 
 def test_a_container_that_is_gone_while_its_definition_is_there_is_told() -> None:
@@ -526,10 +526,10 @@ def test_users_of_the_host_and_of_the_inventory() -> None:
     for ids in ("2147483648:100", "1005:4294967294"):
         beyond = {"bob": f"bob:x:{ids}::/:/bin/sh\n"}
         assert (
-            "no container runs with an ID above 2147483646" in refusal(planned(more, answers(**beyond)), "bob-lab")[1]
+            "a container cannot use an ID above 2147483646" in refusal(planned(more, answers(**beyond)), "bob-lab")[1]
         )
     theirs = {**answers(), "getent passwd -- 2002": "eve:x:2002:2002::/home/eve:/bin/bash\n"}
-    assert "belongs to eve on this host" in refusal(planned(replies=theirs), "bob-lab")[1]
+    assert "on this host it belongs to eve" in refusal(planned(replies=theirs), "bob-lab")[1]
 
 
 def test_a_port_that_another_program_has_is_refused_before_anything_is_made() -> None:

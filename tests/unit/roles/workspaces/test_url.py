@@ -92,7 +92,7 @@ def test_a_token_that_its_user_wrote_is_not_printed(text: str) -> None:
     """The user owns the file and can change it with an account of the host."""
 
     shell: Any = SimpleNamespace(host="gpu01", run=lambda *_, **_limits: SimpleNamespace(stdout=text.encode()))
-    with pytest.raises(HostError, match="gpu01: the token of x is not valid"):
+    with pytest.raises(HostError, match="gpu01: the access token of workspace x is not valid"):
         queries._token(shell, space(WorkspaceEntry("bob", "jupyter")))
 
 

@@ -151,7 +151,7 @@ def test_what_is_not_there_is_not_taken_out(inventory: Path, host: str, name: st
 def test_a_file_that_somebody_else_changed_meanwhile_is_left_alone(inventory: Path) -> None:
     before, after = edited(inventory, "gpu01", "alice-lab", None)
     (inventory / "workspaces.yml").write_text(f"{OURS}# mine\n")
-    with pytest.raises(InputError, match="changed by someone else meanwhile"):
+    with pytest.raises(InputError, match="the file changed during this command"):
         written(inventory, before, after)
     assert (inventory / "workspaces.yml").read_text() == f"{OURS}# mine\n"
 

@@ -98,7 +98,7 @@ def test_an_unfinished_journal_is_seen() -> None:
 
 
 def test_a_dpkg_that_is_at_work_is_not_interrupted() -> None:
-    with pytest.raises(Unread, match="at work"):
+    with pytest.raises(Unread, match="dpkg is running"):
         evidence("dpkg-interrupted", {UPDATES: "0001\n", apt.HELD: HELD.format(5)})
     other = "/var/lib/apt/lists/lock 812 5 apt-get\n"
     assert evidence("dpkg-interrupted", {UPDATES: "0001\n", apt.HELD: other})

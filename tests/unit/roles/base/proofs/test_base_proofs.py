@@ -170,7 +170,7 @@ def test_a_limit_of_the_frequency_is_found(tmp_path: Path, limit: int, severitie
 
 def test_a_socket_without_memory_is_found(tmp_path: Path) -> None:
     (finding,) = judges.processors(looked(tmp_path, ["performance"], "intel_pstate", empty=True), EXPECTED)
-    assert finding.sentence.startswith("1 NUMA nodes have processors and no memory")
+    assert finding.sentence.startswith("1 NUMA nodes have processors but no memory")
 
 
 def test_a_machine_that_tells_nothing_has_no_finding(tmp_path: Path) -> None:

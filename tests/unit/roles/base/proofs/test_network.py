@@ -71,7 +71,7 @@ def test_what_the_inventory_asks_is_asked_of_both_ways() -> None:
     (finding,) = judge(rows(1100, 35), EXPECTED)
     assert finding.severity == "failed"
     assert finding.sentence == (
-        "from 10.0.0.1 it receives 35 MB/s, less than the inventory requires (base_network_mb_per_s)"
+        "receiving from 10.0.0.1: 35 MB/s, less than the inventory requires (base_network_mb_per_s)"
     )
     assert [one.severity for one in judge(rows(900, 35), EXPECTED)] == ["failed", "failed"]
 
@@ -81,7 +81,7 @@ def test_where_the_inventory_asks_nothing_there_are_notes_only() -> None:
     assert judge(rows(1100, 700), EXPECTED) == ()
     (finding,) = judge(rows(1100, 112), EXPECTED)
     assert finding.severity == "note"
-    assert finding.sentence.endswith("112 MB/s, less than half of its link's 1250 MB/s")
+    assert finding.sentence.endswith("112 MB/s, less than half of the link rate (1250 MB/s)")
     assert judge(rows(1, 1, "network eth0 (of an unknown speed)"), EXPECTED) == ()
 
 

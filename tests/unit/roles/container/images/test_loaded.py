@@ -173,13 +173,13 @@ def test_it_is_brought_to_a_host_that_the_stack_does_not_fit(state: ImagesLoaded
 def test_what_cannot_be_an_archive_or_a_name_is_refused_before_a_host_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(InputError, match="is a directory, but Docker loads files"):
+    with pytest.raises(InputError, match="is a directory, but `docker load` needs an archive file"):
         artifact_of(tmp_path)
     with pytest.raises(InputError, match="cannot be read: No such file"):
         artifact_of(tmp_path / "gone.tar")
     given = Request("gpu01")
     for name in ("tool", "house/Tool:1", f"house/tool:1,house/tool@{ID}", ","):
-        with pytest.raises(InputError, match=r"^--name: .* is not a name with a tag, such as house/tool:1.2"):
+        with pytest.raises(InputError, match=r"^--name: .* is not a valid image name: "):
             push(given, "tool.tar", name=name)
     with pytest.raises(InputError, match="missing; give an archive"):
         push(given, "")

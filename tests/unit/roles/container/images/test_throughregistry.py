@@ -163,7 +163,9 @@ def test_two_images_that_would_have_one_name_in_the_registry_are_refused() -> No
     state = ImagesPushed(AT, (LoadedImage(ID, "ghcr.io/tool/a:1"), LoadedImage(OTHER, "quay.io/tool/a:1")))
     refusal = state.plan(Facts({IMAGES_PROBE: Answer(0, look()), state.pushed_probe: Answer(0, "")}))
     assert isinstance(refusal, Refusal)
-    assert refusal.sentence.startswith(f"ghcr.io/tool/a:1 and quay.io/tool/a:1 would both be named {AT}/tool/a:1; ")
+    assert refusal.sentence.startswith(
+        f"ghcr.io/tool/a:1 and quay.io/tool/a:1 would have the same name in the registry, {AT}/tool/a:1; "
+    )
     one = ImagesPushed(AT, (LoadedImage(ID, "ghcr.io/tool/a:1"), LoadedImage(ID, "tool/a:1")))  # names of one image
     assert isinstance(one.plan(Facts({IMAGES_PROBE: Answer(0, look()), one.pushed_probe: Answer(0, "")})), Change)
 

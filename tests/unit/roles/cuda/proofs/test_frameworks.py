@@ -54,15 +54,15 @@ def test_a_host_as_the_stack_wants_it_has_no_finding() -> None:
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        ({("pytorch", CPU): "2.15.0"}, "version of PyTorch: 2.15.0 instead of 2.14.1"),
-        ({("cudnn", CPU): "9.10.2"}, "version of cuDNN: 9.10.2 instead of 9.24.0"),
-        ({("product", T4): 0.25}, "a product of whole numbers is wrong: it differs from its reference"),
-        ({("convolution", T4): "not a number"}, "a convolution: the result has no numbers"),
-        ({("gpu", T4): "Tesla P4"}, "CUDA and the driver have different names for this card"),
+        ({("pytorch", CPU): "2.15.0"}, "version of PyTorch: found 2.15.0, expected 2.14.1"),
+        ({("cudnn", CPU): "9.10.2"}, "version of cuDNN: found 9.10.2, expected 9.24.0"),
+        ({("product", T4): 0.25}, "the test product of integer matrices differs too much from its reference"),
+        ({("convolution", T4): "not a number"}, "the test convolution has values that are infinite or not numbers"),
+        ({("gpu", T4): "Tesla P4"}, "CUDA and the driver report different names for this card"),
         (
             {("product", T4): "AcceleratorError: CUDA error: an illegal memory access was encountered"},
-            "a product of whole numbers could not be computed: AcceleratorError: CUDA error: an illegal memory access"
-            " was encountered",
+            "the test product of integer matrices could not be computed: AcceleratorError: CUDA error: an illegal"
+            " memory access was encountered",
         ),
     ],
 )

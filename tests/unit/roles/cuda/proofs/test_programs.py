@@ -170,7 +170,7 @@ def test_a_byte_that_arrives_changed_is_found(run: Run) -> None:
     measured = run("bandwidth", GARBLED="1").measurements
     (finding,) = (one for one in failures(judges.bandwidth(measured, EXPECTED)) if "GB/s" not in one.measured)
     assert (finding.device, finding.measured) == (SECOND, "1")
-    assert finding.sentence.startswith("bytes changed on the way to the card and back")
+    assert finding.sentence.startswith("bytes changed in a copy to the card and back")
 
 
 def test_a_slow_card_is_found_beside_its_neighbour(run: Run) -> None:
@@ -193,7 +193,7 @@ def smi(folder: Path, refused: str, reasons: str, first: str = ":") -> None:
 @pytest.mark.parametrize("refused", ["clocks_event", "clocks_throttle"])
 @pytest.mark.parametrize(
     ("reasons", "cause"),
-    [("0x0000000000000040", "heat"), ("0x0000000000000020", "heat"), ("0x0000000000000080", "its hardware")],
+    [("0x0000000000000040", "heat"), ("0x0000000000000020", "heat"), ("0x0000000000000080", "the hardware")],
 )
 def test_a_throttled_card_is_found_by_old_and_new_drivers_words(
     run: Run, tmp_path: Path, refused: str, reasons: str, cause: str
@@ -203,7 +203,7 @@ def test_a_throttled_card_is_found_by_old_and_new_drivers_words(
     (finding,) = failures(judges.burn_in(measured, EXPECTED))
     assert finding.device == FIRST
     assert finding.sentence.startswith(cause)
-    assert finding.sentence.endswith("in 100 % of the samples, at up to 91 °C and down to 1095 MHz")
+    assert finding.sentence.endswith("in 100 % of the measurements (up to 91 °C, down to 1095 MHz)")
     assert measured.number("power", FIRST) == pytest.approx(248.31)
 
 
@@ -234,7 +234,7 @@ def test_rows_beside_a_warning_count_to_the_end(run: Run, tmp_path: Path) -> Non
     measured = run("burnin").measurements
     assert measured.number("temperature", FIRST) == 91
     (finding,) = failures(judges.burn_in(measured, EXPECTED))
-    assert (finding.device, finding.sentence.partition(":")[0]) == (FIRST, "heat lowers its clocks under load")
+    assert (finding.device, finding.sentence.partition(":")[0]) == (FIRST, "heat lowered the card's clocks under load")
 
 
 @pytest.mark.parametrize(

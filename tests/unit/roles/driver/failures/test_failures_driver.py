@@ -149,7 +149,7 @@ ONE = {
             + "shadow=/x/libcuda.so.1\t/x/libcuda.so\t\t/etc/y.conf:1\n"
         },
         "driver-library-shadowed",
-        "/etc/y.conf:1 names the directory of /x/libcuda.so.1, which takes precedence over the driver's",
+        "/etc/y.conf:1 names the directory of /x/libcuda.so.1, which takes precedence over the driver's library",
     ),
     "a stub that every program loads first": (
         {CONF: "/etc/ld.so.conf:/opt\n/etc/ld.so.preload:/opt/vgpu.so /x/stubs/libcuda.so\n"},

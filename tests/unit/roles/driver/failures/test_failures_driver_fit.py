@@ -39,7 +39,7 @@ def test_a_kernel_that_is_too_new_is_told_with_what_works(there: str) -> None:
     found = findings({**TOO_NEW, STATE: there, HEADERS: Answer(1, "")})
     assert list(found) == ["kernel-unsupported"]
     sentence, works = found["kernel-unsupported"]
-    assert sentence == f"the module of driver {V} builds on kernels <6.3, not on 6.8.0-40-generic"
+    assert sentence == f"driver {V} does not support kernel 6.8.0-40-generic: its module supports kernels <6.3"
     assert works.startswith("what works: driver 470.2")
 
 

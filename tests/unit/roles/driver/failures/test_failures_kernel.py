@@ -45,7 +45,7 @@ NEWER: dict[Probe, Reply | None] = {
     KERNELS: f"kernel {KERNEL} yes {V}\nkernel {NEXT} no \n",
     BOOT_LOADER: grub(NEXT, KERNEL),
 }
-BESIDE = f"{NEXT}, beside the running {KERNEL}: "
+BESIDE = f"kernel {NEXT}, not the running {KERNEL}: "
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ BESIDE = f"{NEXT}, beside the running {KERNEL}: "
         (f"kernel {NEXT} no \n", f"{BESIDE}no module; no headers"),
         (
             "kernel 6.8.0-40-generic yes \n",
-            f"{BESIDE.replace(NEXT, '6.8.0-40-generic')}no module; driver {V} builds on kernels <6.3",
+            f"{BESIDE.replace(NEXT, '6.8.0-40-generic')}no module; the module of driver {V} supports kernels <6.3",
         ),
         (f"kernel {NEXT} yes {OTHER}\n", f"{BESIDE}its module is {OTHER}"),
-        (f"kernel {NEXT} yes \n", f"{BESIDE}no module; nothing builds it at the boot"),
+        (f"kernel {NEXT} yes \n", f"{BESIDE}no module; no service builds the module at boot"),
         (f"kernel {NEXT} yes \nservice\n", None),  # dkms.service does
         (f"kernel {NEXT} no {V}\n", None),
         ("kernel 5.10.0-9-amd64 no \n", None),  # older, though its name sorts behind
@@ -148,7 +148,7 @@ def test_an_older_kernel_that_grub_has_saved_is_seen() -> None:
     }
     assert findings(older) == {
         "next-kernel-without-driver": [
-            f"5.10.0-9-amd64, beside the running {KERNEL}: no module; no headers",
+            f"kernel 5.10.0-9-amd64, not the running {KERNEL}: no module; no headers",
             "GRUB's default is '5.10.0-9-amd64' (/g)",
         ]
     }

@@ -56,7 +56,7 @@ def refusal(text: str) -> str:
         ("<html><body>proxy</body></html>", "nvidia-smi printed no report: <html><body>proxy</body></html>"),
         ("<nvidia_smi_log>\n<gpu>", "the report is truncated"),
         ("</nvidia_smi_log>\n<nvidia_smi_log>\n", "the report is truncated"),
-        ("<log>\n<nvidia_smi_log>\n</nvidia_smi_log></log>", "the report is inside other XML"),
+        ("<log>\n<nvidia_smi_log>\n</nvidia_smi_log></log>", "the report is inside another XML element"),
         ("<?xml version='1.0' ?><log><nvidia_smi_log></nvidia_smi_log>", "the report is not well-formed XML (line 1)"),
         ("<nvidia_smi_log>\n<gpu></cpu>\n</nvidia_smi_log>", "the report is not well-formed XML (line 2)"),
         (
@@ -90,7 +90,7 @@ BOMBS = {
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_entities_are_refused(bomb):
     text = BOMBS[bomb] + "<nvidia_smi_log>\n<driver_version>&d;</driver_version>\n</nvidia_smi_log>\n"
-    assert refusal(text) == "the report declares entities, which nvidia-smi never does"
+    assert refusal(text) == "the report has XML entity declarations, which nvidia-smi never writes"
 
 
 def test_the_document_type_is_never_fetched(tmp_path):

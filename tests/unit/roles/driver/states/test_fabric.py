@@ -123,7 +123,7 @@ def test_a_tray_is_refused_every_standard_stack_with_its_architecture_and_what_t
     tray = HostFacts("ubuntu", "24.04", "6.8.0-1040-nvidia-64k", "aarch64", nvidia(card) * 4)
     for fit in fits(tray, stacks(), ROLES, ADVISORIES, TODAY, suggest=False):
         (sentence,) = (str(one) for one in fit.misfits if one.rule == "rack")
-        assert f"racks are aarch64, and {fit.stack}, like all standard stacks, is for x86_64" in sentence
+        assert f"racks have aarch64 processors. {fit.stack}, like all standard stacks, is for x86_64" in sentence
         assert "NVIDIA's own image; or your own stack for aarch64" in sentence
 
 
@@ -159,7 +159,7 @@ def test_parts_of_another_version_are_refused() -> None:
 
 
 def test_a_part_without_a_source_is_refused() -> None:
-    with pytest.raises(ValidationError, match=r"imex has no artifact, but the driver comes from its \.run"):
+    with pytest.raises(ValidationError, match=r"imex has no artifact, but the driver is a \.run file"):
         DriverSection(version=V, artifact="driver", imex={"version": f"{V}-1"})
 
 

@@ -92,17 +92,29 @@ def test_sound_figures_have_no_finding() -> None:
 @pytest.mark.parametrize(
     ("rows", "severity", "words"),
     [
-        ({("share of bf16", T4): 28.0}, "failed", "bf16 reaches 28 % of the GPU's data sheet; check clocks"),
-        ({("share of memory copy", T4): 41.0}, "failed", "memory copy reaches 41 % of the GPU's data sheet"),
-        ({("share of bf16", T4): "x"}, "failed", "bf16 reaches x of the GPU's data sheet"),
-        ({("product in fp8", T4): 0.5}, "failed", "a product in fp8 is wrong: it differs from its reference"),
+        (
+            {("share of bf16", T4): 28.0},
+            "failed",
+            "bf16 reaches 28 % of the rate in the GPU's data sheet; check clocks",
+        ),
+        (
+            {("share of memory copy", T4): 41.0},
+            "failed",
+            "memory copy reaches 41 % of the rate in the GPU's data sheet",
+        ),
+        ({("share of bf16", T4): "x"}, "failed", "bf16 reaches x of the rate in the GPU's data sheet"),
+        ({("product in fp8", T4): 0.5}, "failed", "the matrix product in fp8 differs too much from its reference"),
         (
             {("product in fp8", T4): "RuntimeError: no"},
             "failed",
-            "a product in fp8 could not be computed: RuntimeError",
+            "the matrix product in fp8 could not be computed: RuntimeError",
         ),
-        ({("bf16", T4): "OutOfMemoryError: CUDA out of memory."}, "failed", "products in bf16 could not be timed: Out"),
-        ({("bf16", T4): 200.0}, "outlier", "bf16: 26% slower than the same model in this host"),
+        (
+            {("bf16", T4): "OutOfMemoryError: CUDA out of memory."},
+            "failed",
+            "matrix products in bf16 could not be timed: Out",
+        ),
+        ({("bf16", T4): 200.0}, "outlier", "bf16: 200. This is 26% slower than the host's other cards"),
     ],
 )
 def test_a_card_that_is_slow_or_wrong_is_found(rows: Rows, severity: str, words: str) -> None:
@@ -116,7 +128,7 @@ def test_a_card_that_is_missing_is_missed_by_each_proof() -> None:
     assert set(severities(judged("products", one))) == {("failed", OTHER_T4)}
     assert set(severities(judged("compile", COMPILED))) == {("failed", OTHER_T4)}
     (finding,) = judged("training", {**TOGETHER, ("devices", ALL): 1.0})
-    assert finding.sentence == "not all cards trained together"
+    assert finding.sentence == "joint training did not use all cards"
     without = {(name, CPU): value for (name, _), value in TOGETHER.items()}
     assert severities(judged("training", without)) == [("failed", CPU)]
     assert judged("training", without, WITHOUT) == ()

@@ -52,7 +52,7 @@ def test_rows_of_cards_count_whatever_the_status(
         pytest.param("NVIDIA H100 NVL", "NVIDIA H100 NVL MIG 3g.47gb", [], id="cms-sw/cmssw#51574"),
         pytest.param("NVIDIA A100-SXM4-80GB", "NVIDIA A100-SXM4-80GB MIG 1g.20gb", [], id="influxdata/telegraf#5812"),
         pytest.param("Tesla V100-SXM2-16GB", "Tesla V100-SXM2-32GB",
-                     ["CUDA and the driver have different names for this card"], id="another card"),
+                     ["CUDA and the driver report different names for this card"], id="another card"),
     ],
 )  # fmt: skip
 def test_a_part_of_a_card_has_the_cards_name(driver: str, cuda: str, named: list[str]) -> None:

@@ -84,21 +84,24 @@ def test_a_wrong_result_is_a_failure_of_its_device(name: str, value: float | str
 def test_a_result_that_was_never_compared_is_a_failure() -> None:
     rows = {key: value for key, value in WHOLE.items() if key[0] != "product"}
     assert [finding.sentence for finding in found(rows)] == [
-        "a product of whole numbers was not compared, because the program ended too early"
+        "the test product of integer matrices was not compared with its reference: the test program ended too early"
     ]
 
 
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        ({("tensorflow", CPU): "2.9.1"}, "version of TensorFlow: 2.9.1 instead of 2.9.0"),
-        ({("built with cuda", CPU): False}, "TensorFlow is built with CUDA: no instead of yes"),
-        ({("built for cuda", CPU): "11.8"}, "TensorFlow is built for CUDA: 11.8 instead of 11.2"),
+        ({("tensorflow", CPU): "2.9.1"}, "version of TensorFlow: found 2.9.1, expected 2.9.0"),
+        ({("built with cuda", CPU): False}, "TensorFlow is built with CUDA: found no, expected yes"),
+        ({("built for cuda", CPU): "11.8"}, "TensorFlow is built for CUDA: found 11.8, expected 11.2"),
         ({("cudnn", T4): "8.2.0"}, "computations use another cuDNN than the stack's"),
         ({("cudnn", T4): "not loaded"}, "computations use another cuDNN than the stack's"),
         ({("ptxas", CPU): "/usr/bin/ptxas V11.8.89"}, "the first ptxas on PATH is not the toolkit's"),
-        ({("memory with growth", T4): 14800.0}, "memory growth has no effect"),
-        ({("gpu", T4): "Tesla P4"}, "CUDA and the driver have different names for this card"),
+        (
+            {("memory with growth", T4): 14800.0},
+            "TensorFlow's memory growth has no effect: a small program reserves most of the card's memory",
+        ),
+        ({("gpu", T4): "Tesla P4"}, "CUDA and the driver report different names for this card"),
     ],
 )
 def test_what_is_not_the_stacks_is_a_failure(rows: Rows, sentence: str) -> None:
