@@ -37,7 +37,7 @@ class Recipe:
         default="", repr=False, metadata=NO_IDENTITY
     )  #: wheels with their hashes, in the format of ``sha256sum``
 
-    #: whether wheels are from the mirror, if there is no ``wheelhouse``
+    #: whether wheels come from the mirror instead of a ``wheelhouse``
     mirrored: bool = field(default=False, metadata=NO_IDENTITY)
 
     @property

@@ -130,9 +130,8 @@ def xid_line(ctx: AuditContext, event: GpuEvent) -> str:
 
 
 def _standing(ctx: AuditContext) -> Iterator[str]:
-    """Since the last load of the module, the kernel log has a fatal Xid: by NVIDIA's catalog, it
-    concerns the host, or Azure's node checks fail a node for it. Xids for which NVIDIA only recommends a restart of the
-    program do not count. An Xid 154 counts while the driver requests a reset or a reboot.
+    """Since the last load of the module, the kernel log has an Xid that NVIDIA's catalog or Azure's node checks call
+    fatal. Xids for which NVIDIA only recommends a restart of the program do not count.
     """
     standing = sorted_xids(ctx).standing
     yield from (xid_line(ctx, event) for event in standing)
