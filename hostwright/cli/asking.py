@@ -52,7 +52,7 @@ def says_yes(question: str) -> bool:
         return sys.stdin.readline().strip().lower() == YES
     except KeyboardInterrupt as error:
         sys.stderr.write("\n")
-        raise Declined("stopped at the question: nothing was changed", INTERRUPTED) from error
+        raise Declined("stopped at the prompt: nothing was changed", INTERRUPTED) from error
 
 
 def answer_to(question: str) -> str:

@@ -16,7 +16,7 @@ from hostwright.stack.store.sources import Exported, FileSource, OwnFiles
 def file_source(source: str, imported: str) -> FileSource | None:
     """Return the source of all files; ``None`` if each file is downloaded from its own URL. Raises ``InputError``."""
     if source and imported:
-        raise InputError("--from and --import cannot be combined: --from adds to the download, --import replaces it")
+        raise InputError("--from adds to the download, but --import replaces it; pass only one of them")
     if imported:
         return Exported(expanded(imported))
     return OwnFiles(expanded(source)) if source else None

@@ -91,7 +91,7 @@ def _roles(fleet: Fleet, text: str) -> list[str]:
     without = [name[1:].strip() for name in given if name.startswith("!")]
     for name in without:
         if name not in known:
-            raise InputError(f"there is no role {name!r}; {suggestion(name, known)}", "--roles")
+            raise InputError(f"unknown role {name!r}; {suggestion(name, known)}", "--roles")
     left = [name for name in named or known if name not in without] if without else named
     if without and not left:
         raise InputError(f"{text!r} excludes every role", "--roles")
@@ -107,7 +107,7 @@ def _tell_needed(targets: Targets) -> None:
             for left in (one for need in role.needs for one in providers(need, left_out)):
                 found.setdefault(left.name, {})[role.name] = None
     for need, roles in found.items():
-        warn(f"--roles leaves out {need}, needed by {', '.join(roles)}; {need} is not changed on the hosts")
+        warn(f"--roles excludes {need}, which is needed by {', '.join(roles)}; {need} is not changed on the hosts")
 
 
 def outside_of(fleet: Fleet, hosts: Iterable[Host]) -> tuple[str, ...]:
@@ -133,10 +133,10 @@ def _inside(fleet: Fleet, pattern: str) -> str:
     if named or len(outside) == len(chosen):
         who = fold(host for host in outside if not named or host in named)
         raise InputError(
-            f"hosts = {setting.value!r} of [site] does not include {who}; change hosts, or name other hosts",
+            f"the setting hosts = {setting.value!r} does not include {who}; change the setting, or name other hosts",
             setting.origin,
         )
-    warn(f"left out: {counted(outside)}, which hosts = {setting.value!r} of [site] does not include ({setting.origin})")
+    warn(f"left out: {counted(outside)}, not included in the setting hosts = {setting.value!r} ({setting.origin})")
     return f"{pattern},!{fold(outside)}"
 
 

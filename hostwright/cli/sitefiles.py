@@ -69,7 +69,7 @@ def make_site(directory: str, stack: str = "") -> None:
 def _standard_stack(name: str) -> str:
     known = stack_names([STANDARD / "stacks"])
     if name not in known:
-        raise InputError(f"there is no stack {name!r}; {suggestion(name, known)}", "--stack")
+        raise InputError(f"unknown stack {name!r}; {suggestion(name, known)}", "--stack")
     return name
 
 

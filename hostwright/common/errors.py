@@ -344,7 +344,7 @@ class NotAccepted(HostError):
     """
 
     def __init__(self, host: str, message: str, acceptance: tuple[Acceptance, ...] = (), *, exit_status: int = FAILED):
-        super().__init__(host, f"it is as desired, but {message}")
+        super().__init__(host, f"the host is as desired, but {message}")
         self.acceptance = acceptance
         self.exit_status = exit_status
 

@@ -31,7 +31,7 @@ def sh(template: str, *values: object) -> str:
     try:
         return template % tuple(words)
     except TypeError as error:
-        raise ValueError(f"{template!r} does not take {len(values)} values") from error
+        raise ValueError(f"{template!r} does not have {len(values)} placeholders") from error
 
 
 def words(values: list[str] | tuple[str, ...]) -> str:
@@ -57,11 +57,11 @@ def sh_file(module: str, file: str, /, **values: object) -> str:
     text = _read(str(Path(module).parent / file))
     declared = {name: bool(full) for name, full in _DECLARED.findall(text)}
     if declared.keys() != values.keys():
-        raise ValueError(f"{file} takes the values {sorted(declared)}, not {sorted(values)}")
+        raise ValueError(f"{file} needs the values {sorted(declared)}, but got {sorted(values)}")
     lists = {name: words(tuple(value)) if isinstance(value, tuple | list) else value for name, value in values.items()}
     empty = [name for name, full in declared.items() if full and not str(lists[name])]
     if empty:
-        raise ValueError(f"{file}: {', '.join(empty)} must not be empty")
+        raise ValueError(f"{file}: the value {', '.join(empty)} must not be empty")
     assignments = "".join(f"{name}={sh('%s', value)}\n" for name, value in lists.items())
     return assignments + _DECLARED.sub("", text)
 

@@ -48,7 +48,7 @@ def strangers(host: Host, judge: Judge) -> list[InputError]:
             continue
         why = judge(name, value)
         if why:
-            sentence = f"{why} (a variable of your own? add {name!r} to {OWN_VARIABLES})"
+            sentence = f"{why} (if it is a variable of your own, add {name!r} to {OWN_VARIABLES})"
             mistakes.append(InputError(sentence, value.origin.exact))
     return mistakes
 

@@ -154,7 +154,9 @@ def _of_layer(
             if key in seen:
                 where = part.origin.exact
                 mistakes.append(
-                    InputError(f"{role}.{key} is given twice, also at {seen[key].origin}; remove one", where)
+                    InputError(
+                        f"{role}.{key} is given twice: first at {seen[key].origin}, again here; remove one", where
+                    )
                 )
             seen[key] = part
             yield key, part
@@ -181,7 +183,7 @@ def _unknown(cls: type, role: str, given: dict[str, Value]) -> list[InputError]:
         if name not in valid:
             message = f"{role}.{name}: {unknown_name(name, valid)}"
             if value.level != COMMAND_LINE:
-                message += f" (a variable of your own? add {f'{role}_{name}'!r} to {OWN_VARIABLES})"
+                message += f" (if it is a variable of your own, add {f'{role}_{name}'!r} to {OWN_VARIABLES})"
             mistakes.append(InputError(message, value.origin.exact))
         elif isinstance(value.value, Vaulted):
             mistakes.append(InputError(f"{role}.{name}: {value.value.sentence}", value.origin.exact))

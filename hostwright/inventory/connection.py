@@ -92,7 +92,11 @@ class Connection:
         try:
             return read(value.value if read is _command else self._filled(value.value))
         except _Bad as error:
-            sentence = "has an invalid value (secret, not shown)" if isinstance(value.value, Secret) else error
+            sentence = (
+                "has an invalid value, which is not shown because it is secret"
+                if isinstance(value.value, Secret)
+                else error
+            )
             self.mistakes.append(InputError(f"{name}: {sentence}", value.origin.exact))
             return None
 
@@ -154,7 +158,7 @@ class Connection:
             fields["known_hosts"] = _one_file(value)
         elif option in _IN_SSH_CONFIG:
             if value.lower() not in ("no", "false"):
-                raise _Bad(f"{_IN_SSH_CONFIG[option]} {value} has an effect only in ~/.ssh/config; put it there")
+                raise _Bad(f"{_IN_SSH_CONFIG[option]} {value} is not supported here; put it into ~/.ssh/config")
         elif option in ("stricthostkeychecking", "userknownhostsfile"):
             self._host_keys(option, value.lower(), fields)
         elif option not in _IGNORED:
@@ -279,7 +283,7 @@ def _command(value: Any) -> str:
     # a host's name may come from a cloud's API, and must not be evaluated
     if "{{" in text or "{%" in text:
         raise _Bad(
-            'the command contains a template, which is not rendered; use "$HOSTWRIGHT_HOST" for the host\'s name'
+            'the command contains a template, which is not rendered here; use "$HOSTWRIGHT_HOST" for the host\'s name'
         )
     return text
 

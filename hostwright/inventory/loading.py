@@ -118,7 +118,7 @@ def _through_ansible(
 def _settle(draft: Draft, failed: list[InputError], *, only: bool) -> None:
     """Report files that could not be read: as errors if no other file has hosts, else as notes, as Ansible does."""
     undefined = [
-        InputError(f"there is no group {name!r}; {suggestion(name, draft.defined)}", origin.exact)
+        InputError(f"unknown group {name!r}; {suggestion(name, draft.defined)}", origin.exact)
         for name, origin in draft.mentioned.items()
         if name not in draft.defined
     ]

@@ -58,8 +58,8 @@ def select(
         raise InputError(sentence, _OPTION)
     if not chosen:
         last = next((term for term in given if term.lstrip("!& ").removeprefix("@") in sets.keys() & set(RUN_SETS)), "")
-        hint = f"; for an earlier run: '{last}:RUN' ({Command('runs')})" if last else ""
-        raise InputError(f"{pattern!r} matches no host; the inventory has {len(inventory.hosts)}{hint}", _OPTION)
+        hint = f"; to select hosts of an earlier run, pass '{last}:RUN' ({Command('runs')} lists runs)" if last else ""
+        raise InputError(f"{pattern!r} matches no host (hosts in the inventory: {len(inventory.hosts)}){hint}", _OPTION)
     hosts = [host for name, host in inventory.hosts.items() if name in chosen]
     mistakes = {str(mistake): mistake for host in hosts for mistake in host.mistakes}
     if mistakes and usable:
@@ -256,7 +256,7 @@ def _group(inventory: Inventory, name: str, sets: Mapping[str, set[str]]) -> set
         return sets[name] & set(inventory.hosts)
     groups = _alike(inventory.groups, name)
     if not groups:
-        raise InputError(f"there is no group {name!r}; {suggestion(name, [*inventory.groups, *sets])}", _OPTION)
+        raise InputError(f"unknown group {name!r}; {suggestion(name, [*inventory.groups, *sets])}", _OPTION)
     return {host for group in groups for host in inventory.groups[group].hosts}
 
 
@@ -279,7 +279,9 @@ def _refuse_ports(inventory: Inventory, given: Sequence[str]) -> None:
     """Raise ``InputError`` for ``host:port``, which would be split at the colon into two terms."""
     for host, port in pairwise(given):
         if host in inventory.hosts and port.isdecimal() and port not in inventory.hosts:
-            sentence = f"{host}:{port}: set the port in the inventory (ansible_port), and use --hosts {host}"
+            sentence = (
+                f"{host}:{port}: --hosts takes no port; set ansible_port in the inventory, and use --hosts {host}"
+            )
             raise InputError(sentence, _OPTION)
 
 
@@ -300,7 +302,7 @@ def _names(term: str) -> list[str]:
             raise InputError(f"{term!r}: the number in brackets is too long", _OPTION)
         size *= max(1, int(last) - int(first) + 1)
     if size > MAX_NAMES:
-        raise InputError(f"{term!r} expands to {size} names; at most {MAX_NAMES} are allowed", _OPTION)
+        raise InputError(f"{term!r} expands to {size} hosts; the limit is {MAX_NAMES}", _OPTION)
     try:
         return list(NodeSet(_SPAN.sub(r"\1-\2", term), resolver=RESOLVER_NOGROUP))
     except (NodeSetException, ValueError) as error:

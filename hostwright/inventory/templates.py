@@ -81,7 +81,7 @@ class _Scope:
             rendered: str = template.render({name: self._named(name, circle) for name in names if self._has(name)})
         except UndefinedError as error:
             unknown = _UNDEFINED.fullmatch(error.message or "")
-            why = f"names {unknown[1]!r}, which is not a variable" if unknown else f"cannot be evaluated: {error}"
+            why = f"refers to {unknown[1]!r}, which is not a variable" if unknown else f"cannot be evaluated: {error}"
             raise CannotRender(f"the template {why}") from error
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
             raise CannotRender(f"the template {text!r} cannot be evaluated here: {error}") from error
@@ -107,7 +107,7 @@ class _Scope:
 
     def _plain(self, value: Any, circle: tuple[str, ...]) -> Any:
         if isinstance(value, Vaulted):
-            raise CannotRender(f"the template names {circle[-1]!r}, which {value.sentence}")
+            raise CannotRender(f"the template refers to {circle[-1]!r}, which {value.sentence}")
         value = value.reveal() if isinstance(value, Secret) else value
         if isinstance(value, str):
             return self.text(value, circle) if "{{" in value else value

@@ -305,7 +305,7 @@ def _refusals(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
     try:
         fitting = read_host(facts)
     except NotAnswered as error:
-        sentence = f"the compatibility with the stack is unknown: {error}; check what hangs on the host"
+        sentence = f"cannot check whether the stack fits this host: {error}; check what hangs on the host"
         return (Refusal("host", "no answer", "an answer", NOT_ANSWERED, sentence),)
     misfits = check_host(desired.stack, fitting, desired.rules, {role.name for role in desired.roles})
     nearest = _nearest_stack(desired.stack, desired.fitting(fitting)) if misfits else ""

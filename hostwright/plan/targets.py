@@ -500,7 +500,7 @@ class Roster:
             raise InputErrors(
                 [
                     InputError(
-                        f"{error.sentence}; hosts with this role are not changed until it is readable", error.where
+                        f"{error.sentence}; hosts with this role are not changed until it can be read", error.where
                     )
                     for error in unread
                 ]

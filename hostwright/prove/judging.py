@@ -97,8 +97,8 @@ def against_baseline(host: HostProof, baseline: Baseline, max_loss: float) -> Ho
             loss = lost_part(one.number, kept.value, one.better)
             if loss > max_loss:
                 sentence = (
-                    f"{one.name} on {one.device} is {loss:.0%} worse than the baseline of {kept.at[:10]}: "
-                    f"{shown(one.number, one.unit)}, was {shown(kept.value, one.unit)}"
+                    f"{one.name} on {one.device} is {loss:.0%} worse than its baseline. Measured: "
+                    f"{shown(one.number, one.unit)}; baseline of {kept.at[:10]}: {shown(kept.value, one.unit)}"
                 )
                 was = shown(kept.value, one.unit)
                 yield ProofFinding(sentence, one.device, "failed", shown(one.number, one.unit), was, result.proof)
@@ -134,7 +134,7 @@ def _better_of(first: ProofResult, second: ProofResult) -> ProofResult:
         measurements.append(other if lost > 0 else one)
         if lost > LEAST_NOTED:
             was, now = shown(one.number or 0.0, one.unit), shown(other.number or 0.0, one.unit)
-            sentence = f"{one.name} on {one.device} was {was} at first, and {now} when measured again"
+            sentence = f"{one.name} on {one.device} is not reproducible: {was} at first, {now} when measured again"
             notes.append(ProofFinding(sentence, one.device, "note", was, now, first.proof))
     return replace(first, measurements=tuple(measurements), findings=(*first.findings, *notes))
 

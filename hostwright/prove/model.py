@@ -65,7 +65,7 @@ class Program:
         if not _FILE.fullmatch(self.file):
             raise ValueError(f"{self.file!r} is not a valid file name for a program")
         if bool(self.compiler) == bool(self.interpreter):
-            raise ValueError(f"{self.file}: a program needs either an interpreter or a compiler")
+            raise ValueError(f"{self.file}: a proof's program needs either an interpreter or a compiler")
 
     @property
     def sha256(self) -> str:
@@ -173,7 +173,9 @@ class Proof:
         if not (_NAME.fullmatch(self.name) and _NAME.fullmatch(self.layer)):
             raise ValueError(f"{self.layer}.{self.name} is not a valid name of a proof")
         if not 0 < self.time_limit_s <= 6 * 3600:
-            raise ValueError(f"{self.key}: time limit of {self.time_limit_s:g} s; a proof must end within 6 h")
+            raise ValueError(
+                f"{self.key}: the time limit {self.time_limit_s:g} s is too long; a proof must end within 6 h"
+            )
 
     @property
     def key(self) -> str:

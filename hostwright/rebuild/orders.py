@@ -92,7 +92,7 @@ class Order:
     def check(self) -> None:
         """Raise ``InputError`` for an unknown order, or an invalid combination of order, boot source and ``force``."""
         if self.name not in ORDERS:
-            raise InputError(f"there is no order {self.name!r:.40}; {suggestion(self.name, ORDERS)}", "power")
+            raise InputError(f"unknown order {self.name!r:.40}; {suggestion(self.name, ORDERS)}", "power")
         if self.boot.source and self.boot.source not in BOOTS:
             raise InputError(f"found {self.boot.source!r:.40}, expected one of {', '.join(BOOTS)}", "--boot")
         if self.boot.source and self.name not in STARTING:
@@ -210,9 +210,7 @@ def _allowed(connections: Connections, target: TargetHost, order: str) -> tuple[
 
 
 def _unseen(target: TargetHost, error: HostError, order: str) -> Refused:
-    sentence = (
-        f"use of the host cannot be determined: {error.sentence}; to {_words(order)} the host anyway, pass --force"
-    )
+    sentence = f"cannot check whether the host is in use: {error.sentence}; to {_words(order)} it anyway, pass --force"
     return Refused(target.name, sentence)
 
 

@@ -182,7 +182,7 @@ class _Rebuilds:
         try:
             self._installer(target, _ways(target)).finish()
         except HostError as error:
-            self.run.emit(Note(target.name, f"the host still uses the host key of its seed: {error.sentence}"))
+            self.run.emit(Note(target.name, f"the host still uses the host key from its seed: {error.sentence}"))
 
     def _trust(self, target: TargetHost, error: HostKeyMismatch) -> None:
         """Record the new host key if the console confirms it. The operator is not asked during a run."""

@@ -220,7 +220,9 @@ def read_advisories(file: Path) -> Advisories:
     except (FileNotFoundError, NotADirectoryError):
         return NONE
     except (OSError, ValidationError) as error:
-        raise InputError(f"the advisories cannot be read: {error}; correct or remove the file", str(file)) from error
+        raise InputError(
+            f"the security advisories cannot be read: {error}; correct or remove the file", str(file)
+        ) from error
 
 
 def advisories_text(advisories: Advisories) -> bytes:

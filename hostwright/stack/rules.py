@@ -74,7 +74,7 @@ def never_applied(rule: Rule, roles: Sequence[RoleRules], sections: Collection[s
     choices = (choice.name for role in roles for choice in role.choices)
     parts = {*_FACTS, "stack", "sections", *choices, *(f"{role}_section" for role in sections)}
     for name in sorted(names_of(rule) - parts):
-        sentence = f"this rule needs the unknown part {name!r}, so it is never applied"
+        sentence = f"this compatibility rule has the unknown parameter {name!r}, so it is never applied"
         code = inspect.unwrap(rule).__code__
         yield InputError(f"{sentence}; {suggestion(name, parts)}", f"{code.co_filename}:{code.co_firstlineno}")
 
@@ -141,7 +141,7 @@ def distribution_is_of_the_stack(distribution: str, version: str, stack: Stack) 
     if version in stack.distributions.get(distribution, ()):
         return None
     supported = ", ".join(f"{name} {release}" for name, releases in stack.distributions.items() for release in releases)
-    sentence = f"{distribution} {version} is not a distribution that the stack {stack.name} is made for"
+    sentence = f"the host has {distribution} {version}, which the stack {stack.name} does not support"
     return Misfit("distribution", sentence, "distributions of the stack", supported or "none")
 
 
@@ -150,7 +150,7 @@ def machine_is_of_the_stack(machine: str, stack: Stack) -> Misfit | None:
     want = stack.requirements.machine
     if machine == want:
         return None
-    sentence = f"the host's machine type is {machine}, and the stack is for {want}"
+    sentence = f"the host's machine type is {machine}, but the stack requires {want}"
     return Misfit("machine", sentence, "requirements of the stack", f"a host of type {want}")
 
 
@@ -170,5 +170,5 @@ def disk_is_enough(free_bytes: int, stack: Stack) -> Misfit | None:
 def _room(rule: str, what: str, have: int, want: int) -> Misfit | None:
     if have >= want:
         return None
-    sentence = f"the host has {shown_bytes(have)} of {what}, and the stack wants {shown_bytes(want)}"
+    sentence = f"the host has {shown_bytes(have)} of {what}, but the stack requires {shown_bytes(want)}"
     return Misfit(rule, sentence, "requirements of the stack", f"{shown_bytes(want)} or more")

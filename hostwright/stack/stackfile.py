@@ -91,7 +91,8 @@ def default_stack(search_dirs: Sequence[Path]) -> str:
     if file is None:
         places = ", ".join(str(directory) for directory in search_dirs)
         sentence = (
-            f"no default stack; set `stack` in the inventory, or write its name to {DEFAULT_FILE} in one of {places}"
+            "no stack is set, and no default stack exists; set `stack` in the inventory, or write the name of a stack "
+            f"to {DEFAULT_FILE} in one of {places}"
         )
         raise InputError(sentence)
     return read_text(file).strip()
@@ -240,8 +241,8 @@ def _unlike_repositories(stack: Stack, document: Document) -> Iterator[InputErro
         alike = one.name == other.name or (one.uri.rstrip("/"), one.suite) == (other.uri.rstrip("/"), other.suite)
         if alike and one != other:
             sentence = (
-                f"{second}: its repository {other.name} ({other.uri}) and {one.name} ({one.uri}) of {first} have the "
-                "same name or address, but differ otherwise; write the same name, address and key in both"
+                f"{second}: its repository {other.name} ({other.uri}) conflicts with the repository {one.name} "
+                f"({one.uri}) of {first}; write the same name, address and key in both"
             )
             yield InputError(sentence, _exact(document.at((second,))))
 

@@ -103,7 +103,7 @@ def _read(stack: dict[str, Any], kinds: Kinds, path: Path, fault: str) -> Stack:
     try:
         return read_stack(stack, kinds)
     except ValidationError as error:
-        sentence = f"this stack {fault}; set `stack` in the inventory and provision"
+        sentence = f"the stored stack cannot be used: it {fault}; set `stack` in the inventory and provision"
         raise InputError(sentence, str(path)) from error
 
 

@@ -99,7 +99,7 @@ def read_trials(file: Path) -> tuple[Trial, ...]:
     except FileNotFoundError:
         return ()
     except (OSError, ValidationError) as error:
-        raise InputError(f"the records of tests cannot be read: {error}", str(file)) from error
+        raise InputError(f"the records of stack tests cannot be read: {error}", str(file)) from error
 
 
 def trials_text(trials: Iterable[Trial]) -> str:

@@ -180,7 +180,7 @@ class ChannelSession(Session):
             return self._failure(f"the connection was lost while {name} ran")
         else:
             hint = "check whether it is a shell, and whether a start file, such as ~/.bashrc, ends it"
-            sentence = f"its login shell ended with {channel.exit_status} and ran no command; {printed}; {hint}"
+            sentence = f"its login shell ended with status {channel.exit_status} and ran no command; {printed}; {hint}"
         return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=not (in_time or text))
 
     def _failure(self, sentence: str) -> HostError:

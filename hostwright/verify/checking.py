@@ -190,7 +190,10 @@ def _refuse_others_conftest() -> None:
     """
     for folder in STANDARD_CHECKS.parents:
         if (folder / "conftest.py").exists() and (fault := fault_of(folder / "conftest.py")):
-            raise NotTrusted(f"{fault}, and pytest would run it; remove the file, or install Hostwright elsewhere")
+            raise NotTrusted(
+                f"pytest would run a file that other users may be able to change: {fault}; remove the file, or install "
+                "Hostwright elsewhere"
+            )
 
 
 def _environment() -> dict[str, str]:

@@ -134,7 +134,7 @@ def test_gently_stopped_run_ends_its_jobs_and_lists_the_rest(provisioned: FrontD
     run.send_signal(signal.SIGINT)
     out, _ = run.communicate()
     assert run.returncode == 1
-    assert "left to do" in out
+    assert "remaining changes" in out
     last = jobs_of(gpu01, "base")[-1]
     assert on(gpu01, f"cat {JOBS}/{last}/status").strip() == "0"
     plan = door.json("plan", "--hosts", "gpu01", status=3)["plans"][0]

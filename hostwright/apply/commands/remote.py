@@ -120,7 +120,7 @@ def run_command(shell: RootShell, command: RemoteCommand, lifeline: Lifeline, ca
         if time.monotonic() - began_s < timeout_s:
             raise
         sentence = (
-            f"the host has not answered for {timeout_s:g} s since the command began, so the result of the command is "
+            f"the host sent no data for {timeout_s:g} s while the command ran, so the result of the command is "
             "unknown; check the host"
         )
         raise Unreachable(shell.host, sentence) from error

@@ -220,5 +220,7 @@ class Batch:
 def _no_room(host: str, cache: str, wanted: int, files: int, free: int) -> HostError:
     of = count(files, "file")
     return HostError(
-        host, f"{cache} needs {shown_bytes(wanted)} for {of}, and {shown_bytes(free)} are free; free more disk space"
+        host,
+        f"not enough disk space in {cache}: {shown_bytes(wanted)} needed for {of}, {shown_bytes(free)} available; "
+        "free disk space",
     )

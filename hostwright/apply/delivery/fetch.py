@@ -143,7 +143,7 @@ class _Transfer:
     @property
     def _handout(self) -> Handout:
         if self._fetcher.run.handout is None:
-            raise ValueError("fetches over HTTP need a file server for the run (a handout)")
+            raise ValueError("files cannot be fetched over HTTP, because this run has no file server")
         return self._fetcher.run.handout
 
     def _await(self) -> Ticket:
@@ -195,7 +195,7 @@ class _Transfer:
         self._wrong += not self._parts
         self._parts, self._at = [], 0
         if self._wrong >= WRONG_TRIES:
-            how = f"arrived damaged {WRONG_TRIES} times (sha256 {pulled.why} instead of {self._item.sha256})"
+            how = f"arrived damaged {WRONG_TRIES} times: its sha256 is {pulled.why}, expected {self._item.sha256}"
             raise damaged(self._fetcher.host, self._item, how)
 
     def _from_peer(self, peer: str) -> Pulled:

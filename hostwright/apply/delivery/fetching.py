@@ -23,7 +23,7 @@ def fetch_script(artifact: AnyArtifact, cache: str = CACHE) -> str:
     if artifact.sha256 is None or not urls:
         missing = "checksum" if urls else "http(s) URL"
         raise ArtifactError(
-            f"{artifact.name}: {artifact.file} has no {missing}, and hosts cannot fetch it from the vendor"
+            f"{artifact.name}: {artifact.file} has no {missing}, so hosts cannot fetch it from the vendor"
         )
     folder = f"{cache}/{artifact.sha256}"
     return sh_file(__file__, "fetch.sh", folder=folder, file=artifact.file, sum=artifact.sha256, urls=urls)

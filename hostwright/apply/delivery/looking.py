@@ -38,7 +38,7 @@ class StoredFile:
     def of(cls, artifact: AnyArtifact, path: Path) -> StoredFile:
         """Return an artifact with its file. Raises ``ArtifactError`` for a missing checksum or an unreadable file."""
         if artifact.sha256 is None:
-            raise ArtifactError(f"{artifact.name}: {artifact.file} has no checksum yet; run {Command('mirror')}")
+            raise ArtifactError(f"{artifact.name}: {artifact.file} has no pinned checksum yet; run {Command('mirror')}")
         try:
             return cls(artifact, path, artifact.sha256, path.stat().st_size)
         except OSError as error:
@@ -95,7 +95,7 @@ def look(
         on_stdout=reader.feed,
     )
     if output.status != 0:
-        raise shell.failed(f"{cache} cannot be used", output)
+        raise shell.failed(f"the cache directory {cache} cannot be used", output)
     reader.finish()
 
 

@@ -64,9 +64,9 @@ def push(shell: RootShell, found: Found, *, progress: Progress, cache: str = CAC
             progress(item.size)
             return
         if verdict == "short":
-            raise ArtifactError(f"{item.path} was truncated during the transfer; run {Command('mirror')} again")
+            raise ArtifactError(f"{item.path} became shorter during its transfer; run {Command('mirror')} again")
         arrived = rest[0] if rest else "unknown"
-    raise damaged(shell.host, item, f"arrived damaged twice (sha256 {arrived} instead of {item.sha256})")
+    raise damaged(shell.host, item, f"arrived damaged twice: its sha256 is {arrived}, expected {item.sha256}")
 
 
 def damaged(host: str, item: StoredFile, how: str) -> ArtifactError | HostError:

@@ -102,7 +102,7 @@ def _wrong(name: str, value: Any) -> str:
         if not isinstance(value, str) or not value.strip() or "\0" in value:
             return f"found {describe(value)}, expected a command for /bin/sh"
         if template := _TEMPLATE.search(value):
-            return f"found the template {template[0]!r}, which Hostwright does not render; use $HOSTWRIGHT_HOST"
+            return f"found the template {template[0]!r}, which is not rendered here; use $HOSTWRIGHT_HOST"
     elif name == WHERE:
         return "" if value in PLACES else f"found {describe(value)}, expected {' or '.join(PLACES)}"
     elif name == TIMEOUT:
@@ -137,10 +137,10 @@ def decide(disturbs: str, at_work: AtWork, *, hooks: Hooks | None, drain: bool, 
     begin = _in_use(disturbs, at_work, _named(at_work.everyone))
     configured = f"{DRAIN} and {UNDRAIN} in the inventory"
     if drain:
-        return DrainDecision(refusal=f"{begin}, and --drain has no commands; set {configured}, or pass --force")
+        return DrainDecision(refusal=f"{begin}. --drain needs commands: set {configured}, or pass --force")
     first = "--drain" if hooks is not None else f"--drain (with {configured})"
     how = f"pass {first} to drain the host first, or --force to disturb the work"
-    return DrainDecision(refusal=f"{begin}; wait for its end, {how}")
+    return DrainDecision(refusal=f"{begin}; wait until this work has ended, {how}")
 
 
 def overruled(disturbs: str, at_work: AtWork) -> str:
@@ -177,7 +177,7 @@ def drain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
     text = json.dumps({"schema": SCHEMA, **asdict(mark)}) + "\n"
     script = write_script(PATH, text, mode="644", owner="root:root", check="", backup=False)
     _mark(shell, f"{script}\n{_sync_folder()}", f"{PATH} cannot be written, so the host was not drained")
-    _run(shell, hooks, "drain", context, "nothing was disturbed, and the host counts as drained")
+    _run(shell, hooks, "drain", context, "nothing was changed, and the host is treated as drained")
 
 
 def undrain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
@@ -206,8 +206,8 @@ def wait_until_idle(
         if clock.now_s() >= deadline_s:
             raise HostError(
                 name,
-                f"the host is still in use by {_named(users)}, {shown_limit(timeout_s)} after the drain; nothing was "
-                f"disturbed, and the host stays drained; end that work or increase {TIMEOUT}, and provision again",
+                f"still in use by {_named(users)}, although the host was drained {shown_limit(timeout_s)} ago. Nothing "
+                f"was changed, and the host stays drained; end that work or increase {TIMEOUT}, and provision again",
             )
         if users != shown:
             emit(Waiting(name, f"an idle host: in use by {_named(users)}"))

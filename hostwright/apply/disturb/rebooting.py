@@ -226,7 +226,7 @@ class _Watch:
         if seen.state == _STUCK:
             raise HostError(
                 self._host,
-                f"the host came back from {self._after} in maintenance mode, because a required unit failed; check "
+                f"the host is in maintenance mode after {self._after}, because a required systemd unit failed; check "
                 "its console and journalctl -b -p err",
             )
         if seen.state in _UNSETTLED:

@@ -265,9 +265,9 @@ class HostApply:
             if after.reboot:
                 after = self._reboot(after)
             if after == plan and self._lost == lost_before:
-                raise NotConverged(self.name, f"every step succeeded, but these still differ: {_names(after)}")
+                raise NotConverged(self.name, f"every step succeeded, but some states still differ: {_names(after)}")
             plan = after
-        raise NotConverged(self.name, f"after {MAX_ROUNDS} rounds, these still differ: {_names(plan)}")
+        raise NotConverged(self.name, f"after {MAX_ROUNDS} rounds of steps, some states still differ: {_names(plan)}")
 
     def _done(self, first: Plan, left: Plan) -> Outcome:
         """Finish a host that is as desired: write its records, run additional checks, and undrain it."""
@@ -278,7 +278,7 @@ class HostApply:
             self._lock_host()  # While the records are removed, no other run may provision the host.
             self._records.note_removal(self._facts, depart=self._job.departs)
             if drained:
-                self._emit(events.Note(self.name, "the host stays drained, because it has nothing installed for work"))
+                self._emit(events.Note(self.name, "the host stays drained, because its software for jobs was removed"))
             return self._outcome(first, left)
         if trouble := self._records.note_release(self._facts, lambda: self._run.keep(self._desired.stack)):
             self._emit(events.Note(self.name, trouble))
@@ -332,7 +332,7 @@ class HostApply:
         """Raise ``Stopped`` if the run must not start the work of this plan."""
         if self._run.stopping.is_set():
             left = ", ".join(role.role for role in plan.roles)
-            raise Stopped(self.name, f"stopped by the operator; left to do: {left}")
+            raise Stopped(self.name, f"stopped by the operator; remaining changes: {left}")
 
     def _due(self, plan: Plan) -> Plan:
         """Return the plan. If the run must not reboot the host, the reboots are left out."""
@@ -409,7 +409,7 @@ class HostApply:
             {name: busy[name].needs for name in urgency.roles},
             lambda name: self._run_role(plan, busy[name], urgency.left_s[name]),
             skipped=lambda name, after: self._emit(
-                events.Note(self.name, f"the role {name} was not tried: {after} failed")
+                events.Note(self.name, f"the role {name} was skipped, because {after} failed")
             ),
         )
         # Roles that waited for the same file have the same error.
@@ -429,7 +429,7 @@ class HostApply:
         self._lost += 1
         if self._lost > MAX_LOST:
             raise lost[0]
-        self._emit(events.Note(self.name, f"{lost[0].sentence}; checking what is left to do"))
+        self._emit(events.Note(self.name, f"{lost[0].sentence}; determining the remaining steps"))
 
     def _run_role(self, whole: Plan, plan: RolePlan, left_s: tuple[float, ...]) -> None:
         self._go_on(whole)

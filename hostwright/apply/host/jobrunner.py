@@ -96,7 +96,7 @@ class JobRunner:
             self.run.emit(events.RoleProgress(self.host, role, progress))
             if progress.waits and progress.waits not in told:
                 told.add(progress.waits)
-                self.run.emit(events.Note(self.host, f"{role}: waits for {progress.waits}"))
+                self.run.emit(events.Note(self.host, f"{role}: the job waits for {progress.waits}"))
 
         cap_bytes = WATCH_CAP_BYTES + STEP_MORE_BYTES * min(len(steps), scripting.MOST_STEPS)
         status = self.connection.use(
@@ -108,7 +108,7 @@ class JobRunner:
             self.run.emit(events.Note(self.host, f"{role}: {note}"))
         self.run.emit(events.RoleFinished(self.host, role, result))
         if status is None:
-            raise JobLost(self.host, f"{role}: the host went down, or the job was killed, during {job_id}")
+            raise JobLost(self.host, f"{role}: the job {job_id} disappeared: the host went down, or the job was killed")
         return result
 
     def _watch(

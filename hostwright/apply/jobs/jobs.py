@@ -106,7 +106,7 @@ def status_in(stderr: bytes, nonce: str) -> int | None:
 
 def _require_id(name: str) -> None:
     if not is_job_id(name):
-        raise ValueError(f"not a job id: {name!r}")
+        raise ValueError(f"not a job ID: {name!r}")
 
 
 def _archive(contents: dict[str, str]) -> bytes:

@@ -78,7 +78,7 @@ class Runs:
         matches = runs[:1] if name == LAST else [run for run in runs if name and _is(run.run, name)]
         if len(matches) > 1:
             ids = ", ".join(run.run for run in matches[:4]) + (", …" if len(matches) > 4 else "")
-            raise InputError(f"{len(matches)} runs begin or end with {name!r}: {ids}", where)
+            raise InputError(f"{len(matches)} run IDs begin or end with {name!r}: {ids}", where)
         if not matches:
             like = nearest(name, [run.run for run in runs])
             hint = f"did you mean {like!r}?" if like else f"the latest is {runs[0].run}; {Command('runs')} lists all"

@@ -82,7 +82,7 @@ def record_of_header(header: RunHeader, redactor: Redactor) -> dict[str, Any]:
 def header_of(record: Mapping[str, Any]) -> RunHeader:
     """Return the header in a run's first record. Raises ``ValueError`` if the record is damaged or of another kind."""
     if record.get("kind") != RUN_BEGAN:
-        raise ValueError("the record is not the first of a run")
+        raise ValueError("the record of the run's beginning is missing")
     return adapter(RunHeader).validate_python(record)
 
 

@@ -92,15 +92,16 @@ def resumable(root: Path, inventory: str | Path, name: str = "", known: Collecti
     place = place_of(inventory)
     runs = [run for run in Runs(root).list() if run.header.place == place and run.header.verb == "provision"]
     if not runs:
-        raise InputError(f"nothing to resume: no provision run on {inventory} is recorded", "--resume")
+        raise InputError(f"nothing to resume: no provision run on the inventory {inventory} is recorded", "--resume")
     last, stopped = _left_and_stopped(runs, known)
     if last is None:
         raise InputError(f"nothing to resume: the run {runs[0].run} left every host as desired", "--resume")
     if stopped is None or stopped.run == last.run:
         return _unless_running(last)
     raise InputError(
-        f"two runs are unfinished: {stopped.run} was stopped, and {last.run} left {fold(_left(last)) or 'none yet'}; "
-        f"name one: {Command('provision', resume=stopped.run)} or {Command('provision', resume=last.run)}",
+        f"two runs are unfinished: {stopped.run} was stopped; {last.run} left these hosts to do: "
+        f"{fold(_left(last)) or 'none'}. Resume one of them: {Command('provision', resume=stopped.run)} or "
+        f"{Command('provision', resume=last.run)}",
         "--resume",
     )
 

@@ -318,7 +318,7 @@ def _claim(runs: Path, run: str) -> Path:
         with suppress(FileExistsError):
             make_folder(folder, exist_ok=False)
             return folder
-    raise AssertionError("internal error: itertools.count() ended")
+    raise AssertionError("internal error: an endless loop ended")
 
 
 def _now() -> str:

@@ -33,8 +33,8 @@ class Ask(Protocol):
 
 
 def unasked(what: str) -> InputError:
-    """Return the error for an action (``what``) that was not approved, because no terminal exists to ask on."""
-    sentence = f"{what}, and nobody can be asked here; no host was touched; pass --yes or set {YES_VARIABLE}=1 to agree"
+    """Return the error for an action that was not approved, if no terminal exists to ask on. ``what`` names it."""
+    sentence = f"{what}, and no terminal exists to confirm it; nothing was changed; pass --yes or set {YES_VARIABLE}=1"
     return InputError(sentence, "--yes")
 
 

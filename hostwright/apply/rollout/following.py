@@ -80,7 +80,8 @@ class _Following:
             self._run, self._operator = (holder.run, holder.owner) if holder else (running[0].run, running[0].operator)
             self._emit(
                 events.Note(
-                    self._connection.host, str(holder or f"a job of the run {self._run} continues without its run")
+                    self._connection.host,
+                    str(holder or f"the run {self._run} has ended, but its job continues on the host"),
                 )
             )
         ours = [job for job in running if job.run == self._run and job.nonce]

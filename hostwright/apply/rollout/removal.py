@@ -111,8 +111,8 @@ def _former(target: TargetHost, records: Sequence[Mapping[str, Any]]) -> Former:
         raise Refused(target.name, str(error)) from error
     unknown = [digest for digest, stack in stacks.items() if stack is None]
     notes = tuple(
-        f"{target.name} had the stack {printable(str(digests[digest].get('stack', '')))[:80]}, and this machine has no "
-        "copy of that stack: what only that stack installed stays, and so do Hostwright's own files"
+        f"{target.name} had the stack {printable(str(digests[digest].get('stack', '')))[:80]}, of which this machine "
+        "has no copy; software that only this stack installs stays on the host, and so do Hostwright's own files"
         for digest in unknown
     )
     desired = tuple(
@@ -128,4 +128,4 @@ def what_stays(roles: Sequence[Role], going: Sequence[Role]) -> Iterator[str]:
     for role in roles:
         needed = ", ".join(one.name for need in role.needs for one in providers(need, roles) if one in going)
         if needed and role not in going:
-            yield f"{role.name} stays, but needs {needed}, and so will differ from its stack; add it to --roles"
+            yield f"{role.name} stays, but will differ from its stack, because it needs {needed}; add it to --roles"

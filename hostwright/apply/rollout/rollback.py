@@ -78,8 +78,8 @@ def _stack_of(target: TargetHost, record: Mapping[str, Any]) -> Stack:
     if stack is None:
         raise Refused(
             target.name,
-            f"its record of {_said(record)} names a stack that this machine does not have; roll back from the machine "
-            "that provisioned that stack, or set `stack` in the inventory and provision",
+            f"the host's release record of {_said(record)} names a stack that this machine does not have; roll back "
+            "from the machine that provisioned that stack, or set `stack` in the inventory and provision",
         )
     refusals = check_stack(stack, target.having(stack, stack.roles).desired.rules)
     if refusals:

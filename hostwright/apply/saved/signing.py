@@ -50,7 +50,7 @@ def signing_of(hosts: Iterable[Host], root: Path) -> Signing:
     if len(keys) > 1:
         several = " and ".join(map(str, keys))
         raise InputError(
-            f"{KEY}: these hosts have several keys, and a file of plans has one signature; set only one of {several}"
+            f"{KEY}: these hosts have several keys, but a plan file has one signature; set one key for all: {several}"
         )
     for path, place in signers.items():
         if not path.is_file():
@@ -131,7 +131,7 @@ def _keygen(arguments: Sequence[str], content: bytes = b"") -> subprocess.Comple
     try:
         return subprocess.run(command, input=content, capture_output=True, timeout=TIMEOUT_S, check=False)
     except FileNotFoundError as error:
-        raise InputError("signed plans need ssh-keygen on this machine; install the OpenSSH client") from error
+        raise InputError("signed plans need ssh-keygen, which is missing on this machine; install OpenSSH") from error
     except subprocess.TimeoutExpired as error:
         raise InputError(f"ssh-keygen -Y {arguments[0]} did not end within {shown_limit(TIMEOUT_S)}") from error
 

@@ -68,7 +68,7 @@ def log_cause(ctx: AuditContext, role: str, texts: Texts = last_job) -> tuple[st
     """
     ctx.require(jobs.RUNNING)
     if jobs.running(ctx.facts):
-        raise Unread("a job is running on the host")
+        raise Unread("a job of a run is still running on the host")
     if not ctx.differs(role):
         return "", ""
     for text, otherwise in texts(ctx, role):

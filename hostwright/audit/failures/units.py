@@ -94,7 +94,7 @@ class Units:
                 load, active, sub, result = (shown.get(key, "") for key in _STATES)
                 queued, restarts = shown.get("Job", "") not in {"", "0"}, _count(shown.get("NRestarts", ""))
                 return Unit(name, load, active, sub, result, queued, restarts)
-        raise Unread(f"systemd reports nothing about {name}")
+        raise Unread(f"systemd reports no state of the unit {name}")
 
     def journal(self, ctx: AuditContext, name: str) -> tuple[str, ...]:
         """The last journal lines of a failed unit; empty if the journal was not probed (without sudo)."""

@@ -87,7 +87,7 @@ class AuditContext:
         """The output of a probe. Raises ``Unread`` if the probe was not run, timed out or failed."""
         answer = self.answer(probe)
         if not answer.ok:
-            raise Unread(f"the probe ended with status {answer.status}")
+            raise Unread(f"the command of this check ended with status {answer.status}")
         return answer.text
 
     def differs(self, role: str) -> bool:

@@ -69,9 +69,7 @@ def _places(places: Iterable[ReadPlace]) -> tuple[ReadPlace, ...]:
     lines: dict[str, ReadPlace] = {}
     for place in places:
         if lines.setdefault(place.line, place) != place:
-            raise ValueError(
-                f"two places of audit values have the same name {place.line!r}: {place} and {lines[place.line]}"
-            )
+            raise ValueError(f"two audit values have the same name {place.line!r}: {place} and {lines[place.line]}")
     return tuple(lines.values())
 
 

@@ -47,7 +47,7 @@ def unknown_verb(word: str, verbs: Sequence[str]) -> str:
     if not verb and (found := nearest(word, known, _SIMILAR)):
         verb = known[found]
     meant = f"did you mean {verb!r}?" if verb else "`hostwright --help` lists all verbs"
-    return f"there is no verb {word!r}; {meant}"
+    return f"unknown verb {word!r}; {meant}"
 
 
 def no_group(word: str, groups: Sequence[str], verbs: Sequence[str]) -> str:
@@ -56,7 +56,7 @@ def no_group(word: str, groups: Sequence[str], verbs: Sequence[str]) -> str:
         return f"{word} is a verb by itself; `hostwright --help {word}` explains it"
     near = nearest(word, groups)
     meant = f"did you mean {near!r}?" if near else "`hostwright --list` lists them all"
-    return f"there are no verbs {word}.…; {meant}"
+    return f"unknown group of verbs {word}.…; {meant}"
 
 
 def no_verb(typed: str, word: str, verbs: Sequence[str]) -> str:
@@ -87,7 +87,7 @@ def unknown_option(typed: str, name: str, verb: ParserContext | None, verbs: Map
         if having:
             return f"{name} must follow its verb, as in `hostwright {having[0]} {name} …`"
         meant = nearest(name, [f"--{each}" for each in CORE])
-        return f"there is no option {name}; " + (f"did you mean {meant}?" if meant else "see `hostwright --help`")
+        return f"unknown option {name}; " + (f"did you mean {meant}?" if meant else "see `hostwright --help`")
     flags, without = verb.flag_names(), f"{typed} has no option {name}"
     meant, instead = elsewhere.option_for(name, flags), elsewhere.instead_of(name)
     if instead and not meant:

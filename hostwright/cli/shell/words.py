@@ -2,7 +2,7 @@
 
 hostwright plan gpu01 gpu02      as  hostwright plan --hosts gpu01,gpu02
 hostwright runs.show 20261124    as  hostwright runs.show --run 20261124
-hostwright provison              there is no verb 'provison'; did you mean 'provision'?
+hostwright provison              unknown verb 'provison'; did you mean 'provision'?
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ class _Walk:
             return
         below = f"{self.typed}.{word}"
         if below in self.verbs:
-            self._refuse(f"there is no verb '{self.typed} {word}'; did you mean {below!r}?")
+            self._refuse(f"unknown verb '{self.typed} {word}'; did you mean {below!r}?")
         option = bare_option(self.verb)
         if option is None:
             self._refuse(suggestions.no_verb(self.typed, word, names_of(self.verbs)))

@@ -35,6 +35,6 @@ def completion(_: Request, shell: str) -> int:
     from hostwright.common.input.nearest import suggestion
 
     if shell not in SHELLS:
-        raise InputError(f"there is no completion for {shell!r}; {suggestion(shell, SHELLS)}", "completion")
+        raise InputError(f"unknown shell {shell!r}; {suggestion(shell, SHELLS)}", "completion")
     print(script(shell), end="")
     return 0

@@ -209,7 +209,7 @@ def power(request: Request, order: str, boot: str = "", image: str = "") -> int:
     targets = targets_of(fleet, request, outside=True)
     password = None
     if order in DISTURBING:
-        what = f"`power {order}` ends all that runs on hosts"
+        what = f"`power {order}` ends all work on the hosts"
         refuse_unasked(what, yes=request.yes, as_json=request.json)
         read_bmcs(targets)  # report mistakes before the password prompt
         password = ask_password(request)

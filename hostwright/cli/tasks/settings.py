@@ -194,7 +194,10 @@ def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
     if len(text) > LARGEST:
         raise InputError(f"is longer than {LARGEST // 1024} KiB, the limit for settings", str(file))
     if line := _overlong_key(text):
-        raise InputError(f"has a key with more than {MOST_PARTS} parts; expected one part", f"{file}:{line}")
+        raise InputError(
+            f"has a key with more than {MOST_PARTS} names joined by dots; write a single name before =",
+            f"{file}:{line}",
+        )
     import tomllib  # only where a site has settings: 3 ms
 
     try:
@@ -210,7 +213,7 @@ def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
     ]
     tables = {name: content.get(name, {}) for name in (SITE, TABLE)}
     wrong += [
-        InputError(f"expected the table [{name}]", _at(file, text, (name,)))
+        InputError(f"expected a table; write its keys below the line [{name}]", _at(file, text, (name,)))
         for name, table in tables.items()
         if not isinstance(table, dict)
     ]
@@ -258,15 +261,15 @@ def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
         if content is not None or number >= len(lines):
             return f"{file}:{begins}"
         begins = number + 1
-    raise AssertionError("internal error: itertools.count() ended")
+    raise AssertionError("internal error: an endless loop ended")
 
 
 def _checked(name: str, value: Any, origin: str) -> Any:
     """Convert a value of the file to the option's type. Raises ``InputError`` with ``origin``."""
     if name in TYPED:
         raise InputError(
-            f"{name}: cannot be set in this file; pass --{name} in each call (hosts below [{SITE}] limits "
-            "which hosts get a stack)",
+            f"{name}: cannot be set in this file; pass --{name} in each call. To limit the hosts of the site, set "
+            f"hosts below [{SITE}]",
             origin,
         )
     if name in _KNOWN and _KNOWN[name].settable == "environment":
@@ -295,7 +298,7 @@ def _in_site(name: str, value: Any, origin: str) -> Any:
     if not path.exists():
         return value
     if path.is_relative_to(root) and not in_named_site(root) and (fault := fault_of(path)):
-        raise InputError(f"{name}: {fault}, and Hostwright could run the file as a program", origin)
+        raise InputError(f"{name}: Hostwright could run a file that other users may be able to change: {fault}", origin)
     return str(path)
 
 

@@ -137,7 +137,7 @@ def schema(_: Request, schema: str = "", write: bool = False) -> int:
     elif schema in of_documents:
         print(of_documents[schema].read_text("utf-8"), end="")
     elif schema:
-        raise InputError(f"there is no schema {schema!r}; {suggestion(schema, [*of_files, *of_documents])}", "schema")
+        raise InputError(f"unknown schema {schema!r}; {suggestion(schema, [*of_files, *of_documents])}", "schema")
     else:
         show_schemas(of_files, of_documents)
     return 0

@@ -80,7 +80,7 @@ def explain_rule(name: str) -> None:
     rules = catalogue(roles_here())
     by_name = {rule.name: rule for rule in rules.rules}
     if name not in by_name:
-        raise InputError(f"there is no known problem {name!r:.60}; {suggestion(name, by_name)}", "--explain")
+        raise InputError(f"{name!r:.60} is not the name of a known problem; {suggestion(name, by_name)}", "--explain")
     out, text = console.make_console(), section(by_name[name], rules.commands)
     out.print(Markdown(text) if console.on_terminal(out) else Text(text.rstrip()))
 

@@ -20,7 +20,7 @@ def clean_path(path: str) -> str:
     if not _PATH.fullmatch(path) or posixpath.normpath(path) != path or path.startswith("//"):
         raise ValueError(
             f"{path!r} is not a plain absolute path; use only letters, digits and . _ + @ = -, "
-            "without ., .. or a slash at the end"
+            "no part . or .., and no slash at the end"
         )
     return path
 

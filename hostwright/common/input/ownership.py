@@ -99,7 +99,7 @@ def _way(path: Path) -> Iterator[tuple[str, os.stat_result]]:
             continue
         links += 1
         if links > _MOST_LINKS:
-            raise OSError(0, "too many symbolic links")
+            raise OSError(0, "the path has too many symbolic links")
         target = Path(os.readlink(place))  # noqa: PTH115
         if target.is_absolute():
             here = "/"

@@ -102,7 +102,7 @@ def first_line(command: str, host: str, timeout_s: float = TIMEOUT_S) -> str:
         status, out, err = _run(command, host, timeout_s)
     line = out.partition("\n")[0].removesuffix("\r")
     if status is None:
-        raise ValueError("the command did not end in time")
+        raise ValueError("the command did not end within its time limit")
     if status != 0:
         last = (err.strip().splitlines() or [""])[-1]
         hint = short(last.replace(line, MASK) if line else last)

@@ -54,7 +54,7 @@ def beside(source: Path) -> Path | None:
     there = [folder / name for name in _BESIDE if (folder / name).exists()]
     for place in there:
         if fault := open_to_others or fault_below(place):
-            sentence = f"{fault}, and {place.name}/ beside the inventory would be read"
+            sentence = f"other users may be able to change {place.name}/ beside the inventory: {fault}"
             raise NotTrusted(f"{sentence}; move the inventory to a directory of its own, or name its directory")
     return None if open_to_others else source.parent
 

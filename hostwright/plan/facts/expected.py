@@ -21,7 +21,7 @@ def read_expected_models(host: Host) -> tuple[str, ...]:
     names = value if isinstance(value, list) else [value]
     if not names or not all(isinstance(name, str) and name.strip() for name in names):
         raise InputError(
-            f"{MODEL}: found {value!r:.40}, expected the name of its GPUs as the driver reports it, "
+            f"{MODEL}: found {value!r:.40}, expected the name of the host's GPUs as the driver reports it, "
             "such as A100-SXM4-80GB, or a list of names",
             host.vars[MODEL].origin.exact,
         )

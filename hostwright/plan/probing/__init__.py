@@ -167,7 +167,7 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alon
     if missing and not cut:
         raise ProtocolError(
             host,
-            f"the host answered {len(answered)} of {len(probes)} probes; the first unanswered probe is "
+            f"the host answered only {len(answered)} of {len(probes)} probes. The first probe without an answer is "
             f"{probes[missing[0]].script.splitlines()[0][:80]!r}",
         )
     return Facts({probes[number]: answer for number, answer in answered.items()})

@@ -123,8 +123,8 @@ def _check_trust(root: Path) -> None:
     if root.resolve() != _CHECKOUT and (fault := fault_below(root, _FOLDERS)):
         name = shlex.quote(one_line(str(root)))
         raise NotTrusted(
-            f"{fault}, so the site {name} is not used; if you trust it, pass "
-            f"--site {name}, or run `export {VARIABLE}={name}`"
+            f"the site {name} is not used, because other users may be able to change it: {fault}; if you trust it, "
+            f"pass --site {name}, or run `export {VARIABLE}={name}`"
         )
 
 
@@ -135,7 +135,8 @@ def _around(folder: Path) -> Site:
         fault = (open_to_others or fault_below(folder / name)) if (folder / name).is_dir() else ""
         if fault:
             raise NotTrusted(
-                f"{fault}, and {name}/ next to the inventory would be used; move the inventory to its own directory"
+                f"other users may be able to change {name}/ beside the inventory: {fault}; move the inventory to a "
+                "directory of its own"
             )
     return Site(STANDARD if open_to_others else folder)
 

@@ -25,5 +25,7 @@ def keep_bulletins(roster: Roster, folder: Path) -> Read:
         make_folder(file.parent)
         write_whole(file, advisories_text(read.advisories))
     except OSError as error:
-        raise InputError(f"the advisories cannot be stored: {refused(error, ANOTHER_STATE)}", str(file)) from error
+        raise InputError(
+            f"the security advisories cannot be stored: {refused(error, ANOTHER_STATE)}", str(file)
+        ) from error
     return read

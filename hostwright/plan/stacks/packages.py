@@ -94,7 +94,7 @@ def system(text: str) -> Facts:
         known = ", ".join(CODENAMES)
         raise InputError(
             f"found {printable(text)!r}, expected a distribution and its running kernel (`uname -r`), such as "
-            f"{EXAMPLE}; distributions are {known}",
+            f"{EXAMPLE}; known distributions: {known}",
             "--systems",
         )
     release = f"ID={identity}\nVERSION_ID={version}\nVERSION_CODENAME={CODENAMES[name]}\n"
@@ -177,8 +177,8 @@ def wanted_packages(
     if unknown:
         names = fold(unknown)
         raise ArtifactError(
-            f"{names}: packages come from the mirror, but no audit has found a release for {ARCHITECTURE} there; "
-            f"run {Command('audit', hosts=names)} (which needs only a connection to the hosts), or pass the "
+            f"{names}: packages come from the mirror, but no audit has recorded a distribution for {ARCHITECTURE} on "
+            f"these hosts. Run {Command('audit', hosts=names)} (which needs only a connection to them), or pass the "
             f"distribution and kernel of all hosts (`mirror --systems {EXAMPLE}`)"
         )
     return wanted

@@ -182,8 +182,8 @@ def _alike(
         return None
     now, theirs = shown(own.number, own.unit), shown(middle, own.unit)
     sentence = (
-        f"{own.name} on {own.device} is {outlier.part:.0%} worse than the median of {outlier.peers} hosts; "
-        f"measured again with {len(others)} of them, its value was {now} and their median {theirs}"
+        f"{own.name} on {own.device} is {outlier.part:.0%} worse than the median of {outlier.peers} hosts. "
+        f"Measured again: {now}; median of {len(others)} of these hosts: {theirs}"
     )
     return ProofFinding(sentence, own.device, "note", now, theirs, key[0])
 
@@ -204,7 +204,7 @@ def _outlier(key: _Key, one: Measurement, outlier: Outlier) -> ProofFinding:
     proof, _, model, _ = key
     sentence = (
         f"{one.name} on {one.device} is {outlier.part:.0%} worse than the median of {outlier.peers} hosts with "
-        f"{model}: {shown(outlier.value, one.unit)}, median {shown(outlier.median, one.unit)}"
+        f"{model}. Measured: {shown(outlier.value, one.unit)}; median: {shown(outlier.median, one.unit)}"
     )
     expected = f"{shown(outlier.median, one.unit)} ± {outlier.sigma:.0%}"
     return ProofFinding(sentence, one.device, "outlier", shown(outlier.value, one.unit), expected, proof)

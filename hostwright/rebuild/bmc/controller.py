@@ -130,12 +130,14 @@ class Controller:
             self._override("the network", sushy.BootSource.PXE, sushy.BootSource.UEFI_HTTP)
             return
         if not image_url.startswith(("http://", "https://")):
-            raise BmcError(self.bmc.host, "booting from an image needs its URL, starting with http:// or https://")
+            raise BmcError(
+                self.bmc.host, "booting from an image needs the image's URL, starting with http:// or https://"
+            )
         drive = self._drive()
         self._eject(drive)
         with self._asking("insert the image"):
             drive.insert(image_url)
-        self._await_state(lambda: drive.inserted is not False, "accepted the image but reports that none is inserted")
+        self._await_state(lambda: drive.inserted is not False, "accepted the image, but reports that none is inserted")
         try:
             self._override("the image", sushy.BootSource.CD, sushy.BootSource.USB_CD)
         except BmcError:
@@ -153,7 +155,7 @@ class Controller:
                 self._system.set_system_boot_options(target, enabled=sushy.BootSourceOverrideEnabled.DISABLED)
                 self._system.refresh()
                 if self._overridden:
-                    raise self._error(f"accepted the order to boot from the disk but reports {self._boot_override()!r}")
+                    raise self._error(f"accepted the order to boot from disk, but reports {self._boot_override()!r}")
         for drive in self._drives():
             self._eject(drive)
 
@@ -191,7 +193,7 @@ class Controller:
             kind = next((kind for kind in kinds if kind in known), None)
             if kind is None:
                 names = ", ".join(sorted(kind.value for kind in known))
-                raise BmcRefused(self.bmc.host, f"the BMC at {self.bmc.url} cannot {order}: it supports {names}")
+                raise BmcRefused(self.bmc.host, f"the BMC at {self.bmc.url} cannot {order}: it supports only {names}")
             self._system.reset_system(kind)
 
     def _await(self, wanted: Power, order: str) -> None:
@@ -204,7 +206,7 @@ class Controller:
             look = f"its console ({self.console_hint})" if self.console_hint else otherwise
             raise BmcStuck(
                 self.bmc.host,
-                f"the BMC at {self.bmc.url} accepted the order to {order} but reports {says.value} after "
+                f"the BMC at {self.bmc.url} accepted the order to {order}, but still reports {says.value} after "
                 f"{shown_limit(self.bmc.timeout_s)}: check {look}",
             ) from None
 
@@ -234,7 +236,7 @@ class Controller:
             target = next((target for target in targets if target in offered), None)
             if target is None:
                 names = ", ".join(sorted(source.value for source in offered)[:NAMED]) or "nothing"
-                raise self._error(f"offers no boot from {what}: it offers {names}")
+                raise self._error(f"cannot boot the host from {what}: it supports only {names}")
             self._system.set_system_boot_options(target, enabled=sushy.BootSourceOverrideEnabled.ONCE)
 
         def taken() -> bool:
@@ -242,7 +244,7 @@ class Controller:
             # A pending setting is visible only after the restart. For Supermicro, sushy orders UsbCd.
             return bool(self._system._settings) or self._system.boot.target in targets
 
-        self._await_state(taken, f"accepted the order to boot from {what} once but does not report it")
+        self._await_state(taken, f"accepted the order to boot from {what} once, but does not report it")
 
     def _drives(self) -> tuple[Drive, ...]:
         with self._asking("show its virtual media"):
@@ -259,7 +261,7 @@ class Controller:
             if not drive.inserted:
                 return
             drive.eject()
-        self._await_state(lambda: not drive.inserted, "accepted the order to eject the image but still reports it")
+        self._await_state(lambda: not drive.inserted, "accepted the order to eject the image, but still reports it")
 
     def _error(self, sentence: str) -> BmcError:
         return BmcError(self.bmc.host, f"the BMC at {self.bmc.url} {sentence}")

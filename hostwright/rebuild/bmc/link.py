@@ -93,7 +93,7 @@ class BmcLink:
             where = bmc_text(link) or "an empty link"
             raise BmcError(
                 self._bmc.host,
-                f"the BMC at {self._bmc.url} returned a link to another server or an invalid path: {where}",
+                f"the BMC at {self._bmc.url} returned a link that leads to another server or is invalid: {where}",
             )
         return self._bmc.url + path
 
@@ -110,7 +110,7 @@ class BmcLink:
         if answer.status_code == _FORBIDDEN:
             raise BmcDenied(
                 self._bmc.host,
-                f"the user {self._bmc.user!r} of the BMC at {self._bmc.url} is not permitted to do that "
+                f"the user {self._bmc.user!r} of the BMC at {self._bmc.url} lacks the permission for this request "
                 f"({self._words(answer)}); give the user the role Operator or Administrator, and change its "
                 "password if the BMC requires that",
             )
@@ -260,8 +260,8 @@ class BmcLink:
         return BmcDenied(
             self._bmc.host,
             f"the BMC at {self._bmc.url} refuses the user {self._bmc.user!r}{f' ({words})' if words else ''}: the "
-            "password is wrong, or the account is locked or not allowed over Redfish. It was tried only once, because "
-            f"BMCs lock accounts: see {USER} and {where}",
+            "password is wrong, or the account is locked or not allowed over Redfish. No second login was tried, so "
+            f"that the BMC does not lock the account; check {USER} and {where}",
         )
 
     def _said_in(self, answer: requests.Response) -> str:

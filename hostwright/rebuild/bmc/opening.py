@@ -96,5 +96,5 @@ def _system(bmc: Bmc, root: Any) -> Any:
     names = ", ".join(bmc_text(name) for name in list(ids)[:NAMED]) + (" and more" if len(ids) > NAMED else "")
     problem = f"no system {bmc.system!r}" if bmc.system else "several systems"
     if not ids:
-        raise BmcError(bmc.host, f"the BMC at {bmc.url} reports no system")
+        raise BmcError(bmc.host, f"the BMC at {bmc.url} lists no system in Redfish")
     raise BmcError(bmc.host, f"the BMC at {bmc.url} has {problem}: name one of {names} in {SYSTEM}")

@@ -114,10 +114,10 @@ class _Variables:
         if self._host.get(ADDRESS) is None:
             return
         if self._host.get(USER) is None:
-            self._fail(ADDRESS, f"is set, but {USER} is not")
+            self._fail(ADDRESS, f"is set, but {USER} is not; set both")
         secrets = [name for name in (PASSWORD, PASSWORD_COMMAND) if self._host.get(name) is not None]
         if not secrets:
-            self._fail(ADDRESS, f"is set, but neither {PASSWORD} nor {PASSWORD_COMMAND} is")
+            self._fail(ADDRESS, f"is set without a password; set {PASSWORD} or {PASSWORD_COMMAND}")
         elif len(secrets) > 1:
             self._fail(PASSWORD_COMMAND, f"is set, but {PASSWORD} is set as well; set one of them to null")
         if values.get(ADDRESS, "").startswith("http://") and not values.get(INSECURE):
@@ -144,10 +144,10 @@ class _Variables:
             return name if match[1] == "inventory_hostname" else name.partition(".")[0]
         value = self._host.get(match[1])
         if isinstance(value, Secret) and not secret:
-            raise _Bad(f"the template names {match[1]!r}, a secret, which is not allowed here")
+            raise _Bad(f"the template refers to {match[1]!r}, a secret, which is not allowed here")
         plain = value.reveal() if isinstance(value, Secret) else value
         if isinstance(plain, bool) or not isinstance(plain, (str, int)):
-            raise _Bad(f"the template names {match[1]!r}, which is not a variable with text or a number")
+            raise _Bad(f"the template refers to {match[1]!r}, which is not a variable with text or a number")
         return str(plain)
 
 
@@ -174,7 +174,7 @@ def _user(value: Any) -> str:
 
 def _password(value: Any) -> Secret:
     if not isinstance(value, Secret) or not value or _CONTROL.search(value.reveal()):
-        raise _Bad("the password is empty, not text, or contains a line break or another control character")
+        raise _Bad("the password is empty, is not text, or contains a line break or another control character")
     return value
 
 
@@ -208,7 +208,7 @@ def _url(value: Any) -> str:
     if parts.scheme not in ("https", "http"):
         raise _Bad(f"found {describe(text)}, expected a URL that begins with https://")
     if parts.query or parts.fragment or parts.path.rstrip("/") not in _PATHS:
-        raise _Bad(f"found {describe(text)}, expected nothing after the address: the Redfish service is at /redfish/v1")
+        raise _Bad(f"found {describe(text)}, expected only the address; the Redfish service is at /redfish/v1")
     if not (_HOST.fullmatch(name) or _is_ipv6(name)):
         raise _Bad(f"found {describe(text)}, which contains no valid name or address")
     return f"{parts.scheme}://{f'[{name}]' if ':' in name else name}{f':{port}' if port is not None else ''}"

@@ -40,7 +40,7 @@ class Phases:
         Raises ``ValueError`` for an unknown name, and if another phase has not ended.
         """
         if name not in PHASES or self._open is not None:
-            raise ValueError(f"the phase {name!r} cannot begin: {self._open or 'it is none of ' + ', '.join(PHASES)}")
+            raise ValueError(f"the phase {name!r} cannot begin; open: {self._open or 'none of ' + ', '.join(PHASES)}")
         self._open = name
         begun_s = self._clock.now_s()
         try:

@@ -44,7 +44,7 @@ def free(tools: Tools, phases: Phases, effect: str, *, boots: bool) -> None:
     facts, request, name = probe_again(tools, phases), tools.run.request, tools.target.name
     left = usage.jobs_left(facts)
     if left and not request.force:
-        raise Refused(name, f"{left}, and this rebuild {effect}; wait, or pass --force")
+        raise Refused(name, f"{left}, and this rebuild {effect}; wait until this work has ended, or pass --force")
     hit = tools.target.occupancy.at_work(facts, boots=boots)
     decision = draining.decide(effect, hit, hooks=tools.hooks, drain=request.drain, force=request.force)
     if decision.refusal:
@@ -84,7 +84,7 @@ def _everyone(tools: Tools, *, boots: bool) -> tuple[str, ...]:
     if tools.run.stopping.is_set():
         raise Stopped(
             tools.target.name,
-            "stopped by the operator during the wait for the end of work on the host; the host is still drained",
+            "stopped by the operator while waiting for work on the host to end; the host is still drained",
         )
     occupancy = tools.target.occupancy
     with tools.connect() as shell:

@@ -129,7 +129,7 @@ class HostRebuild:
             return replace(now, escalation=shown.escalation)
         if now.way == "nothing" and not now.refusal:
             return now
-        was = f"the way to rebuild was {shown.way} at first, but is {now.way} now ({'; '.join(now.reasons)})"
+        was = f"the announced rebuild was: {shown.way}; the host now needs: {now.way} ({'; '.join(now.reasons)})"
         raise Refused(self.name, f"{was}; run the same command again")
 
     def _require_free(self, way: Way) -> None:
@@ -224,7 +224,7 @@ class HostRebuild:
             known = next((check.finding for check in bad if check.finding), None)
             because = f": {known.cause}. {known.cure}" if known else ""
             self._rules += [known.rule] if known and known.rule not in self._rules else []
-            how = "fails" if first.checked else f"could not be made ({first.why})"
+            how = "fails" if first.checked else f"could not run ({first.why})"
             what = f"a check of {first.role} {how}: {first.sentence}{more}{because}"
             raise HostError(self.name, f"the host matches its stack, but {what}")
 

@@ -74,7 +74,7 @@ class Installer:
         elif reinstall := self.means.reinstall:
             self._by_command(reinstall, reason, phases, begun)
         else:
-            raise HostError(self.target.name, "no way to reinstall the host is configured; set hostwright_install")
+            raise HostError(self.target.name, "no reinstall is configured for the host; set hostwright_install")
 
     def finish(self) -> None:
         """Complete an interrupted installation: if the host still uses the seed's key, replace it by a new one."""
@@ -94,7 +94,7 @@ class Installer:
             seed = render_seed(install, host=name, keys=keys, url=place.url)
             pending.remember(name, keys.public)
             place.publish(seed)
-            self.run.emit(Note(name, f"start its installer with: {seed.command_line}"))
+            self.run.emit(Note(name, f"start its installer with these kernel arguments: {seed.command_line}"))
             self.run.emit(Note(name, place.on_the_wire(seed)))
             began_s = self._start_installer(install, place, seed, phases, begun)
             with phases.phase("install"):
@@ -262,7 +262,7 @@ class Installer:
         try:
             made = rotate(shell, self.target.host, self.target.options, seeded, self.clock)
         except HostError as error:
-            self.run.emit(Note(name, f"the host still uses the host key of its seed: {error.sentence}"))
+            self.run.emit(Note(name, f"the host still uses the host key from its seed: {error.sentence}"))
         else:
             pending.forget(name)
             self.run.emit(Note(name, f"the host generated the host key {made}, which is now the only recorded key"))

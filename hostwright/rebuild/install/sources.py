@@ -82,7 +82,7 @@ def _wrong(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or "\0" in value:
         return f"found {describe(value)}, expected a command for /bin/sh that prints the host's public keys"
     if template := _TEMPLATE.search(value):
-        return f"found the template {template[0]!r}, which is not filled in: the host's name is in $HOSTWRIGHT_HOST"
+        return f"found the template {template[0]!r}, which is not rendered here; use $HOSTWRIGHT_HOST"
     return ""
 
 
@@ -96,8 +96,8 @@ def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: 
             raise Refused(
                 host.name,
                 f"you gave the fingerprint {sources.fingerprint}, but the host presents {offered}; "
-                f"{_written(before)}. Compare the fingerprint of its {offered.key_type} key on the console: if "
-                "the two differ, someone may be between you and the host. Nothing was changed",
+                f"{_written(before)}. Read the fingerprint of its {offered.key_type} key on its console: if it is not "
+                "the presented one, someone may be between you and the host. Nothing was changed",
             )
         return Confirmed((offered,), GIVEN)
     if sources.console:

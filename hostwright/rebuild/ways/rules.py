@@ -175,7 +175,7 @@ def _failed_before(diagnosis: Diagnosis) -> Iterator[Reason]:
     if last is None or last.outcome != "failed" or "relayer" in diagnosis.tried or not diagnosis.differs:
         return
     if "repair" in last.ways and "relayer" not in last.ways:
-        yield Reason(f"the rebuild of {last.at:%Y-%m-%d %H:%M} (run {last.run}) repaired the host but failed")
+        yield Reason(f"the rebuild of {last.at:%Y-%m-%d %H:%M} (run {last.run}) tried to repair the host and failed")
 
 
 def _stuck(diagnosis: Diagnosis) -> Iterator[Reason]:
@@ -212,7 +212,7 @@ def _not_verified(diagnosis: Diagnosis) -> Iterator[Reason]:
 
 
 def _as_desired(diagnosis: Diagnosis) -> Iterator[Reason]:  # noqa: ARG001 - same signature as the other rules
-    yield Reason("it is as desired")
+    yield Reason("the host is as desired")
 
 
 def _wrong(diagnosis: Diagnosis) -> Iterator[Reason]:
@@ -234,7 +234,7 @@ def _treated(diagnosis: Diagnosis, kind: type[Kind]) -> Iterator[tuple[Finding, 
 
 
 def _silent(diagnosis: Diagnosis) -> str:
-    return f"it does not answer ({diagnosis.sentence})" if diagnosis.sentence else "it does not answer"
+    return f"the host does not answer ({diagnosis.sentence})" if diagnosis.sentence else "the host does not answer"
 
 
 ISSUE, SAFE = "the purpose of a rebuild: the least invasive way that can work", "nothing is done to an unseen host"

@@ -217,7 +217,7 @@ class JsonMerged(Resource):
         have = json_object(content.text) if stat.ok and content.strip() else {}
         if stat.ok and content.truncated:
             sentence = (
-                f"{self.path} is larger than {PROBE_CAP_BYTES} bytes, too large for a configuration file; inspect it "
+                f"{self.path} is larger than {PROBE_CAP_BYTES} bytes, the limit for a configuration file; inspect it "
                 "and remove it"
             )
             return Refusal(f"file {self.path}", "too large to read", "a JSON object", TOO_LARGE, sentence)

@@ -41,7 +41,7 @@ class KeysGone(RemovalState):
             return None
         if now.truncated:
             sentence = (
-                f"{self.path} is larger than {PROBE_CAP_BYTES} bytes, too large for a configuration file; inspect it "
+                f"{self.path} is larger than {PROBE_CAP_BYTES} bytes, the limit for a configuration file; inspect it "
                 "and remove it"
             )
             return Refusal(f"file {self.path}", "too large to read", "without the stack's keys", TOO_LARGE, sentence)

@@ -31,7 +31,7 @@ def fingerprints(ring: bytes) -> tuple[str, ...]:
     for tag, body in _packets(ring):
         if tag == _KEY:
             if body[:1] != b"\x04":
-                raise ValueError("unsupported OpenPGP key version")
+                raise ValueError("the OpenPGP key version is not supported")
             named = hashlib.sha1(b"\x99" + len(body).to_bytes(2, "big") + body, usedforsecurity=False)
             found.append(named.hexdigest().upper())
     return tuple(found)
@@ -48,7 +48,7 @@ def expired_on(ring: bytes, now: datetime) -> datetime | None:
             return None
         last = datetime.fromtimestamp(max(end for end in ends if end is not None), UTC)
     except (IndexError, OverflowError) as error:  # a field is too short or out of range
-        raise ValueError("damaged OpenPGP packet") from error
+        raise ValueError("the OpenPGP packet is damaged") from error
     return last if last <= now else None
 
 
@@ -66,7 +66,7 @@ def _ends(ring: bytes) -> Iterator[int | None]:
             subkey = tag == _SUBKEY
             made, newest, end, signs = int.from_bytes(body[1:5], "big"), -1, None, not subkey
             if body and body[0] not in (4, 6):
-                raise ValueError("unsupported OpenPGP key version")
+                raise ValueError("the OpenPGP key version is not supported")
         elif tag == _SIGNATURE and made and body[:1] in (b"\x04", b"\x06") and body[1] in _BINDING:
             parts = dict(_subpackets(body))
             at = int.from_bytes(parts.get(_MADE, b""), "big")
@@ -88,16 +88,16 @@ def _packets(data: bytes) -> Iterator[tuple[int, bytes]]:
     while at < len(data):
         head = data[at]
         if not head & 0x80:
-            raise ValueError("not an OpenPGP packet")
+            raise ValueError("the data is not an OpenPGP packet")
         if head & 0x40:
             tag, (size, at) = head & 0x3F, _length(data, at + 1)
         else:
             tag, octets = head >> 2 & 0x0F, (1, 2, 4, 0)[head & 3]
             size, at = int.from_bytes(data[at + 1 : at + 1 + octets], "big"), at + 1 + octets
             if not octets:
-                raise ValueError("OpenPGP packet of indeterminate length")
+                raise ValueError("the OpenPGP packet has an indeterminate length")
         if at + size > len(data):
-            raise ValueError("truncated OpenPGP packet")
+            raise ValueError("the OpenPGP packet is truncated")
         yield tag, data[at : at + size]
         at += size
 
@@ -110,7 +110,7 @@ def _length(data: bytes, at: int) -> tuple[int, int]:
     if first < 224:
         return (first - 192 << 8) + int.from_bytes(data[at + 1 : at + 2], "big") + 192, at + 2
     if first < 255:
-        raise ValueError("OpenPGP packet with a partial length")
+        raise ValueError("the OpenPGP packet has a partial length")
     return int.from_bytes(data[at + 1 : at + 5], "big"), at + 5
 
 

@@ -50,7 +50,7 @@ def deb_version(file: str) -> str:
     """
     parts = file.removesuffix(".deb").split("_")
     if len(parts) != 3 or not file.endswith(".deb"):
-        raise InputError(f"{file}: not the name of a Debian package file; rename it to NAME_VERSION_ARCHITECTURE.deb")
+        raise InputError(f"{file} is not the name of a Debian package file; rename it to NAME_VERSION_ARCHITECTURE.deb")
     return parts[1]
 
 

@@ -182,10 +182,10 @@ def host_has_a_python(
     usable = sorted(section.pythons, key=Version)
     if section.interpreter or set(usable) & set(pythons):
         return None
-    have = f"the host has Python {', '.join(interpreters or pythons)} only"
+    have = f"the host has only Python {', '.join(interpreters or pythons)}"
     return Misfit(
         "host-python",
-        f"{have}, and {section.title} {section.version} has wheels for {', '.join(usable)}",
+        f"{have}, but {section.title} {section.version} has wheels only for {', '.join(usable)}",
         f"{section.stem}.pythons of the stack",
         f"Python {usable[-1]} in addition, a stack with an interpreter ({section.stem}.interpreter), or a distribution "
         "with one of these versions",
@@ -219,7 +219,7 @@ def wheels_run_on_the_c_library(distribution: str, version: str, section: Enviro
         return None
     return Misfit(
         "glibc",
-        f"{needed[1]} needs glibc 2.{needed[0]}, but {distribution} {version} has 2.{have}",
+        f"{needed[1]} needs glibc 2.{needed[0]}, but {distribution} {version} has glibc 2.{have}",
         "PEP 600, the names of wheels",
         f"a distribution with glibc 2.{needed[0]} or newer",
     )

@@ -50,7 +50,7 @@ def pinned(requirements: Sequence[str], python: str, glibc: int) -> str:
     """
     report = _resolved(requirements, python, glibc)
     if report.get("environment", {}).get("python_version") != python:
-        raise InputError(f"{sys.executable}: its pip resolves only for its own Python; upgrade pip")
+        raise InputError(f"{sys.executable}: its pip cannot resolve requirements for another Python; upgrade pip")
     lines = sorted(map(_line, report["install"]), key=lambda line: line.partition("=")[0])
     asked = " ".join(requirements)
     head = f"# What {asked} needs on Python {python} (x86_64, glibc 2.{glibc} or newer), by `hostwright pins`.\n"
@@ -65,7 +65,7 @@ def _line(package: Mapping[str, Any]) -> str:
         parse_wheel_filename(file)
     except InvalidWheelFilename:
         raise InputError(
-            f"pip reports {printable(file)!r} for {printable(metadata['name'])}, which is not a wheel"
+            f"pip chose {printable(file)!r} for {printable(metadata['name'])}, but only wheels can be pinned"
         ) from None
     if not _SHA256.fullmatch(digest):
         raise InputError(f"the package index has no sha256 of {file}; configure an index that has it (pip config set)")

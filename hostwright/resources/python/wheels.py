@@ -70,8 +70,8 @@ class Wheel(IndexFile):
     def _failure(self, output: str) -> ArtifactError:
         if other := _OTHER.search(output):
             return ArtifactError(
-                f"{INDEX} has another file of {self.package} {self.version}: its sha256 is {other[1]}, and the pinned "
-                f"wheel {self.file} has {self.sha256}; the download was deleted"
+                f"{INDEX} has another wheel of {self.package} {self.version} than the stack pins ({self.file}). Its "
+                f"sha256 is {other[1]}, expected {self.sha256}; the download was deleted"
             )
         if _AWAY.search(output):
             why = _CAUSE.search(output)

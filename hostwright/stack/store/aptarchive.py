@@ -52,7 +52,7 @@ def resolve(
         now = debs.get(deb.package)
         if now is not None and now.version == deb.version and now.sha256 != deb.sha256:
             raise ArtifactError(
-                f"the archive has another file of {deb.package} {deb.version} for {distribution}: its sha256 is "
+                f"the archive of {distribution} has replaced the file of {deb.package} {deb.version}. Its sha256 is "
                 f"{now.sha256}, but the lock file has {deb.sha256}; `mirror --renew` accepts the new file"
             )
     unknown = {word for words in wanted for word in words} - known
@@ -79,7 +79,7 @@ def _still(before: LockedPackages, words: Iterable[str]) -> dict[str, LockedDeb]
 def _locked(row: Mapping[str, str], url: str, needs: set[str]) -> LockedDeb:
     name, version = row["Package"], row["Version"]
     if not row.get("SHA256") or not row.get("Size"):
-        raise ArtifactError(f"the archive has no sha256 of {name} {version}, so it cannot be pinned")
+        raise ArtifactError(f"the archive has no sha256 of {name} {version}, so the package cannot be pinned")
     return LockedDeb(name, version, url, row["SHA256"], int(row["Size"]), tuple(sorted(needs)))
 
 

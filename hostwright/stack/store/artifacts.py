@@ -115,8 +115,7 @@ class Store:
             ) from None
         if artifact.size is not None and size != artifact.size:
             raise ArtifactError(
-                f"{artifact.name}: {path} has {size:,} bytes instead of {artifact.size:,}; "
-                f"run {Command('mirror')} again"
+                f"{artifact.name}: {path} has {size:,} bytes, expected {artifact.size:,}; run {Command('mirror')} again"
             )
         return path
 

@@ -175,8 +175,8 @@ def _check_room(part: Path, wanted: int) -> None:
     free = shutil.disk_usage(part.parent).free
     if wanted > free:
         raise ArtifactError(
-            f"{part.name} needs {wanted:,} more bytes in {part.parent}, but only {free:,} are free; free disk space, "
-            "or set HOSTWRIGHT_ARTIFACTS to another directory"
+            f"not enough disk space in {part.parent}: {part.name} needs {wanted:,} more bytes, and {free:,} are "
+            "available; free disk space, or set HOSTWRIGHT_ARTIFACTS to another directory"
         )
 
 

@@ -80,7 +80,7 @@ def _in_krl(path: Path, line: str) -> bool:
                 "the file is a KRL, which needs ssh-keygen on this machine; run: apt install openssh-client"
             ) from None
         except subprocess.TimeoutExpired:
-            raise ValueError("ssh-keygen did not read the file in time") from None
+            raise ValueError("ssh-keygen did not read the file within its time limit") from None
     if ran.returncode not in (0, _REVOKED):
         raise ValueError(f"ssh-keygen cannot read the file: {(ran.stderr.strip().splitlines() or ['no reason'])[-1]}")
     return ran.returncode == _REVOKED
@@ -183,7 +183,7 @@ class Judgement:
             )
 
     def _revoked(self, where: str) -> HostKeyMismatch:
-        signed = f" (or the authority that signed it, {self.certificate.authority})" if self.certificate else ""
+        signed = f" (this key, or its authority {self.certificate.authority})" if self.certificate else ""
         sentence = f"{self.place} presents the key {self.key}, which {where} revokes{signed}"
         return HostKeyMismatch(self.host, sentence, offered=self.key, known=self.known.entries)
 

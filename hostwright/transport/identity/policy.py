@@ -131,7 +131,7 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         if expected and not hostkeys.has(known.entries, shown.blob):
             raise HostKeyMismatch(
                 self._host,
-                f"the key of {self._endpoint.address} is known, but {expected.where} has a different key for its "
+                f"the key of {self._endpoint.address} is known, but {expected.where} has a different key for its IP "
                 f"address {peer} (CheckHostIP); compare the fingerprint on its console, and remove an outdated line",
                 offered=shown,
                 known=known.entries,
@@ -183,9 +183,9 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         if other:
             raise HostKeyMismatch(
                 self._host,
-                f"{self._endpoint.address}:{self._endpoint.port} presents the key {key}, but another connection "
-                f"recorded {other.key_type} {other.fingerprint} in {other.where} at the same time; compare both with "
-                "the key on its console",
+                f"{self._endpoint.address}:{self._endpoint.port} presents the key {key}, but another connection has "
+                f"just recorded {other.key_type} {other.fingerprint} in {other.where}. Compare both keys with the one "
+                "on the host's console",
                 offered=key,
                 known=(other,),
             )

@@ -140,12 +140,12 @@ def _refuse_what_would_stay(server: _Server, keys: Sequence[HostKey], portless: 
             raise _stays(server, stays, server.name, "you do not own this file; edit the line yourself")
     for entry in portless:
         if not lines.is_for(entry, server.name):
-            raise _stays(server, entry, server.portless, f"the key also counts for {server.name}; remove the line")
+            raise _stays(server, entry, server.portless, f"this key is also valid for {server.name}; remove the line")
 
 
 def _stays(server: _Server, entry: KnownHost, whom: str, what: str) -> Refused:
     key = f"{entry.key_type} {entry.fingerprint}"
-    return Refused(server.host, f"{entry.where} has the key {key} for {whom}, and {what}; nothing was changed")
+    return Refused(server.host, f"{entry.where} has the key {key} for {whom}. Nothing was changed, because {what}")
 
 
 def _edit(server: _Server, path: Path, content: bytes, keys: Sequence[HostKey]) -> lines.Edit:
@@ -156,7 +156,7 @@ def _edit(server: _Server, path: Path, content: bytes, keys: Sequence[HostKey]) 
             server,
             first,
             f"{server.name} and others ({first.names})",
-            "a line for several hosts is not changed for one; edit the line yourself",
+            "the line is for several hosts; edit it yourself",
         )
     return edit
 

@@ -39,7 +39,7 @@ def dial(address: str, port: int, deadline: Deadline, keepalive_s: float) -> soc
     Raises the last ``OSError`` (``socket.gaierror``, ``TimeoutError`` and so on) if every address fails.
     """
     addresses = _resolve(address, port, deadline)
-    failure: OSError = TimeoutError("the time limit of the connection is over")
+    failure: OSError = TimeoutError("the connection exceeded its time limit")
     for position, (family, kind, protocol, _, peer) in enumerate(addresses):
         sock = (_PromptSocket if _QUICKACK else socket.socket)(family, kind, protocol)
         try:

@@ -111,10 +111,10 @@ def listen(what: str, address: str, port: int, served: Served, tls: ssl.SSLConte
     except OSError as error:
         if error.errno == errno.EADDRNOTAVAIL:
             raise InputError(
-                f"{what} cannot be served at {where}: this machine does not have this address; set another"
+                f"{what} cannot be served at {where}: this machine does not have this address; set another address"
             ) from error
         reason = "another program uses this port" if error.errno == errno.EADDRINUSE else str(error.strerror or error)
-        raise HostwrightError(f"{what} cannot be served at {where}: {reason}; free the port, or set another") from error
+        raise HostwrightError(f"{what} cannot be served at {where}: {reason}; free the port, or change it") from error
 
 
 class Server(ThreadingMixIn, TCPServer):

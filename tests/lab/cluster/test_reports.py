@@ -70,7 +70,7 @@ def test_a_host_that_ends_every_worker_which_takes_it(hosts: Hosts, bare: Cluste
         assert set(ended) == set(NAMES)
         failed = [host for host in NAMES if ended[host]["result"] == "failed"]
         assert "gpu1" in failed
-        assert all("workers with this host were lost" in ended[host]["sentence"] for host in failed)
+        assert all("workers were lost while they worked on this host" in ended[host]["sentence"] for host in failed)
         assert not FOREIGN.search(run.out), run.out
         deadly.write_text("slow_word: live\n")
         resumed = Typed(typed(hosts.root, state, "provision", "--hosts", "all", *bare.options))

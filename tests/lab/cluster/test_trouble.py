@@ -61,8 +61,9 @@ def test_all_workers_that_do_not_fit_are_told_at_once(hosts: Hosts, bare: Cluste
     bare.start_worker("fits")
     sentences = refused(hosts, bare.address).splitlines()
     assert sorted(re.sub(r"tcp://\S+:\d+", "W", sentence) for sentence in sentences) == [
-        f"the worker W has Hostwright 0.0.1, but this machine has {__version__}; install the same version there",
-        "the worker W has no Hostwright, or another version; install the same version there",
+        f"the worker W cannot be used: it has Hostwright 0.0.1, but this machine has {__version__}; install the same "
+        "version there",
+        "the worker W cannot be used: it has no Hostwright, or another version; install the same version there",
     ]
     assert bare.address_of("fits") not in "".join(sentences)
     assert not (state / "runs").exists()

@@ -103,7 +103,7 @@ def test_audit_and_doctor_find_nothing(provisioned: Site):
 
 def test_rebuild_has_nothing_to_do(provisioned: Site):
     found = provisioned.json("rebuild", *ON, "--check")["decisions"][PLAIN]
-    assert (found["way"], found["reasons"]) == ("nothing", ["it is as desired"])
+    assert (found["way"], found["reasons"]) == ("nothing", ["the host is as desired"])
 
 
 def test_the_other_verbs_work(provisioned: Site):

@@ -132,7 +132,7 @@ def decided(self: Any) -> Any:
 
     kind = KINDS[self.name]
     way, reason = {
-        "as desired": ("nothing", "it is as desired"),
+        "as desired": ("nothing", "the host is as desired"),
         "changed": ("repair", "the layers cuda and driver differ from its stack"),
         "bare": ("repair", "it was never provisioned"),
         "pending": ("power cycle", "it hangs: its sshd accepts and says nothing"),

@@ -130,8 +130,8 @@ WIPE = {"from_": "reinstall"}
 
 @pytest.mark.parametrize(
     ("task", "words", "what"),
-    [(change.remove, {}, "`remove` removes layers from hosts"), (restore.power, OFF, "`power off` ends all that runs"),
-     (restore.power, CYCLE, "`power cycle` ends all that runs"), (restore.rebuild, WIPE, "overwrites disks")],
+    [(change.remove, {}, "`remove` removes layers from hosts"), (restore.power, OFF, "`power off` ends all work"),
+     (restore.power, CYCLE, "`power cycle` ends all work"), (restore.rebuild, WIPE, "overwrites disks")],
     ids=["remove", "power off", "power cycle", "rebuild"],
 )  # fmt: skip
 def test_what_destroys_is_refused_where_nobody_can_be_asked(
@@ -139,7 +139,7 @@ def test_what_destroys_is_refused_where_nobody_can_be_asked(
 ) -> None:
     assert stage.run(task, **words) == 2
     assert what in stage.screen
-    assert "no host was touched; pass --yes or set HOSTWRIGHT_YES=1" in stage.screen
+    assert "nothing was changed; pass --yes or set HOSTWRIGHT_YES=1" in stage.screen
     assert (stage.done, stage.looks) == ([], 0)
     assert stage.run(task, yes=True, **words) == 0
     assert len(stage.done) == 1 and stage.looks == 0
@@ -293,7 +293,7 @@ def test_ctrl_c_at_the_question_changes_nothing(stage: Stage) -> None:
 
     stage.patch.setattr("sys.stdin", Interrupted())
     assert stage.run(restore.power, **OFF) == 130
-    assert "stopped at the question: nothing was changed" in stage.screen
+    assert "stopped at the prompt: nothing was changed" in stage.screen
     assert "keep running" not in stage.screen
     assert stage.done == []
 

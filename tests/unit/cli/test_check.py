@@ -260,7 +260,7 @@ def test_a_rule_that_would_never_be_applied_is_a_mistake(site: MadeSite) -> None
     site.write("roles/motd/rules.py", "def known(toolkti: str, kernel: str):\n    return None\n\n\nRULES = (known,)\n")
     ((file, line, sentence),) = site.check().mistakes
     assert (file, line) == ("roles/motd/rules.py", 1)
-    assert "needs the unknown part 'toolkti', so it is never applied" in sentence
+    assert "has the unknown parameter 'toolkti', so it is never applied" in sentence
 
 
 def test_a_pattern_that_cannot_be_read_is_named(site: MadeSite) -> None:

@@ -85,14 +85,14 @@ def test_roles_are_left_out_by_a_sign(site: Path, call: Call) -> None:
 def test_a_role_that_others_need_is_named_where_it_is_left_out(site: Path, call: Call) -> None:
     without, err = planned_roles(call, "!driver")
     assert "driver" not in without and "container" in without
-    assert "--roles leaves out driver, needed by " in err
+    assert "--roles excludes driver, which is needed by " in err
     assert "; driver is not changed on the hosts" in err
 
 
 @pytest.mark.parametrize(
     ("roles", "sentence"),
     [
-        ("!tensorflov", "--roles: there is no role 'tensorflov'; did you mean 'tensorflow'?"),
+        ("!tensorflov", "--roles: unknown role 'tensorflov'; did you mean 'tensorflow'?"),
         ("base,!base", "--roles: 'base,!base' excludes every role"),
     ],
 )

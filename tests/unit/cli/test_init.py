@@ -102,7 +102,7 @@ def test_a_site_has_the_stack_that_was_named(tmp_path: Path) -> None:
 
 
 def test_a_stack_that_there_is_not_makes_no_site(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"there is no stack 'tensorflow-2\.99'; did you mean"):
+    with pytest.raises(InputError, match=r"unknown stack 'tensorflow-2\.99'; did you mean"):
         init(Request(), str(tmp_path / "ours"), "tensorflow-2.99")
     assert not (tmp_path / "ours").exists()
 

@@ -128,7 +128,7 @@ def test_tasks_of_one_site_are_unknown_in_another(
     monkeypatch.chdir(tmp_path / "other")
     status, _, err = run(capfd, "racks")
     assert status == 2
-    assert "there is no verb 'racks'" in err
+    assert "unknown verb 'racks'" in err
 
 
 def test_a_sites_own_file_of_settings_is_read(made: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -153,7 +153,7 @@ def test_rollback_uses_stacks_kept_by_an_earlier_version(target: TargetHost, sta
     [
         (
             '{"name": "old", "layers": []}',
-            "this stack was stored by an earlier Hostwright in an unsupported form; set `stack`",
+            "it was stored by an earlier Hostwright in an unsupported form; set `stack`",
         ),
         ('{"schema": 3, "packed": "x"}', "a newer Hostwright stored this stack; upgrade Hostwright on this machine"),
     ],

@@ -16,7 +16,7 @@ __all__ = ["call", "site"]
 
 HOSTS = "all: {children: {gpu: {hosts: {gpu01: {}, gpu02: {}}}, other: {hosts: {mgmt01: {}, mgmt02: {}}}}}\n"
 ONLY = '[site]\nhosts = "@gpu"\n'
-REFUSED = "hostwright.toml:2: hosts = '@gpu' of [site] does not include {}; change hosts, or name other hosts\n"
+REFUSED = "hostwright.toml:2: the setting hosts = '@gpu' does not include {}; change the setting, or name other hosts\n"
 CHANGING = ("plan", "provision", "remove", "rollback", "rebuild", "verify", "doctor")
 
 
@@ -46,7 +46,7 @@ def test_it_is_left_out_of_what_chooses_many(site: Path, call: Call, hosts: str)
     status, out, err = call("plan", hosts, "--json")
     assert {error["host"] for error in json.loads(out)["errors"]} == {"gpu01", "gpu02"}
     assert status == 1
-    assert "left out: mgmt" in err and "which hosts = '@gpu' of [site] does not include" in err
+    assert "left out: mgmt" in err and "not included in the setting hosts = '@gpu'" in err
 
 
 def test_hosts_shows_what_is_outside(call: Call) -> None:
@@ -61,12 +61,12 @@ def test_hosts_shows_what_is_outside(call: Call) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('[site]\nhosts = "@gpus"\n', "2: hosts: there is no group 'gpus'; did you mean 'gpu'?"),
+        ('[site]\nhosts = "@gpus"\n', "2: hosts: unknown group 'gpus'; did you mean 'gpu'?"),
         ("[site]\nhosts = 3\n", "2: hosts: found 3, expected text"),
         ('[site]\n\nhost = "all"\n', "3: host: is not a setting of a site; did you mean 'hosts'?"),
-        ('site = "x"\n', "1: expected the table [site]"),
+        ('site = "x"\n', "1: expected a table; write its keys below the line [site]"),
         ('[options]\nhosts = "all"\n', "2: hosts: cannot be set in this file; pass --hosts in each "
-         "call (hosts below [site] limits which hosts get a stack)"),
+         "call. To limit the hosts of the site, set hosts below [site]"),
     ],
 )  # fmt: skip
 def test_a_mistake_changes_no_host(site: Path, call: Call, text: str, sentence: str) -> None:

@@ -111,8 +111,8 @@ def test_ini(tmp_path: Path) -> None:
         ("gpu01 n", "hosts:2: found 'n' after the host's name, expected name=value"),
         ("gpu01 n='x", "hosts:2: no closing quotation"),
         ("gpu[1:", "hosts:2: 'gpu.1:' cannot be a host's name"),
-        ("[a:children]\nrakc", "hosts:3: there is no group 'rakc'; did you mean 'rack'"),
-        ("[rakc:vars]\nn=1", "hosts:2: there is no group 'rakc'; did you mean 'rack'"),
+        ("[a:children]\nrakc", "hosts:3: unknown group 'rakc'; did you mean 'rack'"),
+        ("[rakc:vars]\nn=1", "hosts:2: unknown group 'rakc'; did you mean 'rack'"),
         ("[gpu:vars]\nn", "expected name=value"),
     ],
 )

@@ -78,7 +78,7 @@ def test_text_of_the_command_line_becomes_what_the_field_wants(tmp_path: Path) -
         ("cuda: {extras: [a, 7]}", "hosts.yml:1:33: cuda.extras.1: found number 7, expected text"),
         ("cuda: {mirror: {urk: x}}", "hosts.yml:1:30: cuda.mirror.urk: 'urk' is unknown here; did you mean 'url'"),
         ("cuda: {mirror: here}", "cuda.mirror: found 'here', expected a mapping"),
-        ("cuda: {jobs: 1}, cuda_jobs: 2", "hosts.yml:1:31: cuda.jobs is given twice, also at"),
+        ("cuda: {jobs: 1}, cuda_jobs: 2", "hosts.yml:1:31: cuda.jobs is given twice: first at"),
         ("cuda_version: !vault x", "cuda.version: is encrypted with Ansible Vault"),
         ("cuda_jobs: 0", "jobs must be at least 1"),
     ],

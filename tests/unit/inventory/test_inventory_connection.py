@@ -154,9 +154,9 @@ def test_ssh_by_all_its_names(tmp_path: Path, name: str) -> None:
         (
             "ansible_ssh_common_args",
             "-o CheckHostIP=yes",
-            "CheckHostIP yes has an effect only in ~/.ssh/config; put it there",
+            "CheckHostIP yes is not supported here; put it into ~/.ssh/config",
         ),
-        ("ansible_ssh_extra_args", "-oHashKnownHosts=yes", "HashKnownHosts yes has an effect only in ~/.ssh/config"),
+        ("ansible_ssh_extra_args", "-oHashKnownHosts=yes", "HashKnownHosts yes is not supported here"),
         ("ansible_ssh_common_args", "-o StrictHostKeyChecking=maybe", "expected one of yes, true, accept-new, ask"),
         ("ansible_ssh_common_args", "-o UserKnownHostsFile='/a /b'", "expected one file"),
         ("ansible_ssh_common_args", "-o UserKnownHostsFile=none", "expected one file"),
@@ -174,7 +174,7 @@ def test_ssh_by_all_its_names(tmp_path: Path, name: str) -> None:
         ("ansible_ssh_common_args", "-J 'a b'", "expected a jump host"),
         ("ansible_ssh_common_args", "-o 'x", "no closing quotation"),
         ("ansible_host", "{{ lookup('dig', 'x') }}", "only Ansible itself can evaluate lookup('dig', …)"),
-        ("ansible_host", "{{ nothing }}", "names 'nothing', which is not a variable"),
+        ("ansible_host", "{{ nothing }}", "refers to 'nothing', which is not a variable"),
     ],
 )
 def test_what_cannot_be_used_is_a_mistake_of_that_host(tmp_path: Path, name: str, value: object, sentence: str) -> None:

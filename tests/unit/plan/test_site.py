@@ -260,7 +260,7 @@ def test_default_stack_is_the_sites_then_the_standard_one(site: Site) -> None:
 
 
 def test_missing_default_stack_says_where_to_name_one(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=f"no default stack; set `stack` .* default.txt in one of {tmp_path}"):
+    with pytest.raises(InputError, match=f"no default stack exists; set `stack` .* default.txt in one of {tmp_path}"):
         default_stack([tmp_path])
 
 

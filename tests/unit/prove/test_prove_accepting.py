@@ -150,7 +150,7 @@ def test_a_proof_that_fails_fails_its_host_alone_and_ends_the_run_with_3(world: 
     world.shown["gpu03"] = (GOOD, BAD)
     ended = provision()
     first, second = ended.results.errors
-    assert second.sentence == "it is as desired, but its proof clock.bad failed: a wrong value"
+    assert second.sentence == "the host is as desired, but its proof clock.bad failed: a wrong value"
     assert (second.exit_status, [one.outcome for one in second.acceptance]) == (3, ["passed", "failed"])
     assert first.sentence.endswith("clock.bad failed: a wrong value (and 1 more)")
     assert (first.exit_status, ended.status) == (1, 1), "what was not run may be as bad: as prove has it"
@@ -205,7 +205,7 @@ def test_a_proof_that_failed_is_told_with_its_host(world: World, provision: Prov
     show_outcomes("provision", (), ended, proved=True, as_json=False)
     told = capsys.readouterr()
     assert "1 failed, 1 passed" in told.out
-    assert "gpu01: it is as desired, but its proof clock.bad failed: a wrong value" in told.err
+    assert "gpu01: the host is as desired, but its proof clock.bad failed: a wrong value" in told.err
     show_outcomes("provision", (), ended, as_json=True)
     assert "proofs" not in capsys.readouterr().out
 
@@ -214,7 +214,7 @@ def test_a_host_that_is_lost_while_it_is_proved_has_failed(world: World, provisi
     world.shown["gpu01"] = Unreachable("gpu01", "the connection was lost", passing=True)
     ended = provision()
     (error,) = ended.results.errors
-    assert error.sentence == "it is as desired, but its proofs could not be run: the connection was lost"
+    assert error.sentence == "the host is as desired, but its proofs could not be run: the connection was lost"
     assert (type(error), error.exit_status, ended.status) == (NotAccepted, 1, 1)
 
 
@@ -231,7 +231,7 @@ def test_figures_are_kept_and_held_to_the_hosts_baseline(world: World, fleet: Fl
     ended = provision()
     (error,) = ended.results.errors
     assert (error.host, ended.status) == ("gpu01", 3)
-    assert "60% worse than the baseline" in error.sentence
+    assert "60% worse than its baseline" in error.sentence
     assert [(one.host, one.value) for one in history.past(str(fleet.path), HOSTS, 0)] == [
         ("gpu01", 2.5), ("gpu01", 1.0), ("gpu02", 2.5), ("gpu03", 2.5),
     ]  # fmt: skip
@@ -291,8 +291,8 @@ def test_a_rebuilt_host_gets_work_again_only_after_its_proofs(world: World, flee
     assert (rebuilt.status, given_back) == (1, ["gpu01"])
     assert {done.host: (done.outcome, done.sentence) for done in rebuilt.results.values} == {
         "gpu01": ("rebuilt", ""),
-        "gpu02": ("failed", "it is as desired, but its proof clock.bad failed: a wrong value"),
-        "gpu03": ("failed", "it is as desired, but its proof clock.idle was not run: it is in use"),
+        "gpu02": ("failed", "the host is as desired, but its proof clock.bad failed: a wrong value"),
+        "gpu03": ("failed", "the host is as desired, but its proof clock.idle was not run: it is in use"),
     }
     assert sorted(name for name, _ in world.proved) == [*HOSTS]
     (run,) = Runs(state_root()).list()

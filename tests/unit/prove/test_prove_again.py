@@ -79,7 +79,7 @@ def test_what_was_slow_for_a_moment_is_no_finding_but_a_note(fleet: Fleet, hosts
     assert (slow.outcome, slow.measurements[0].value) == ("passed", 99.0)
     (note,) = slow.findings
     assert (note.severity, note.proof) == ("note", "base.memory")
-    assert note.sentence == "ticks on cpu (EPYC) was 40 M/s at first, and 99 M/s when measured again"
+    assert note.sentence == "ticks on cpu (EPYC) is not reproducible: 40 M/s at first, 99 M/s when measured again"
     assert {name: len(times) for name, times in hosts.proved.items()} == dict.fromkeys(HOSTS, 2), "peers beside it"
 
 
@@ -111,8 +111,8 @@ def test_what_slows_all_when_they_are_measured_again_is_no_finding_but_a_note(fl
     (note,) = slow.findings
     assert (note.severity, note.measured, note.expected) == ("note", "44.5 M/s", "45 M/s")
     assert note.sentence == (
-        "ticks on cpu (EPYC) is 33% worse than the median of 4 hosts; measured again with 3 of them, its value was "
-        "44.5 M/s and their median 45 M/s"
+        "ticks on cpu (EPYC) is 33% worse than the median of 4 hosts. Measured again: 44.5 M/s; median of 3 of these "
+        "hosts: 45 M/s"
     )
     assert [of(proved, name).measurements[0].value for name in HOSTS[:3]] == [66.0] * 3, "theirs stand"
 

@@ -130,7 +130,7 @@ def test_a_slow_host_among_its_peers_is_found_and_named_with_the_median() -> Non
     hosts = against_peers(fleet_of([100, 101, 99, 100, 60]))
     assert found(hosts) == ["gpu04"]
     assert hosts[4].results[0].sentence == (
-        "ticks on GPU-4 (A100) is 40% worse than the median of 5 hosts with A100: 60 M/s, median 100 M/s"
+        "ticks on GPU-4 (A100) is 40% worse than the median of 5 hosts with A100. Measured: 60 M/s; median: 100 M/s"
     )
     assert hosts[4].status == "failed" and {one.status for one in hosts[:4]} == {"passed"}
 

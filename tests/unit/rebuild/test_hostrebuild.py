@@ -502,7 +502,7 @@ def test_a_host_that_waited_for_its_turn_is_looked_at_again(start, monkeypatch: 
     fell_ill = World([answers(differs=("cuda",)), silent()])
     record = start(fell_ill)
     assert (record.outcome, fell_ill.done) == ("failed", [])
-    assert "the way to rebuild was repair at first, but is power cycle now" in record.sentence
+    assert "the announced rebuild was: repair; the host now needs: power cycle" in record.sentence
     the_same = World([silent(), silent(), answers()])
     assert start(the_same).ways == ("power cycle", "nothing")
 

@@ -57,7 +57,7 @@ def test_a_host_that_cannot_make_a_key_of_its_own_is_installed_and_said(world):
     installation = world([None, SEEDED])
     installation.cannot_rotate = "no space"
     installation.install()
-    assert "the host still uses the host key of its seed: no space" in installation.notes
+    assert "the host still uses the host key from its seed: no space" in installation.notes
 
 
 @pytest.mark.parametrize("still", [True, False], ids=["it still has the seed's key", "it has another one by now"])

@@ -146,7 +146,7 @@ def test_a_wheel_with_another_hash_is_refused_with_both(tmp_path: Path, monkeypa
     index(tmp_path / "index", monkeypatch)
     theirs = make_wheel(tmp_path / "index", "tool-1.2-py3-none-any.whl")
     told = refused(tmp_path, wheel_of("tool-1.2-py3-none-any.whl", "5" * 64, "3.9"))
-    assert "another file of tool 1.2" in told and theirs in told and "5" * 64 in told
+    assert "another wheel of tool 1.2" in told and theirs in told and "5" * 64 in told
 
 
 def test_a_python_for_which_the_index_has_no_wheel_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,7 +166,7 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
 )
 def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "advisories.json").write_text(text)
-    with pytest.raises(InputError, match=r"the advisories cannot be read"):
+    with pytest.raises(InputError, match=r"the security advisories cannot be read"):
         read_advisories(tmp_path / "advisories.json")
 
 

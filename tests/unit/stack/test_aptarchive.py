@@ -149,7 +149,7 @@ def test_another_file_of_a_pinned_version_is_refused(site: Site, tmp_path: Path)
     site.publish(deb(tmp_path, "tool"))
     first = site.find("tool")
     site.publish(deb(tmp_path / "again", "tool", Section="misc"))
-    with pytest.raises(ArtifactError, match=r"another file of tool 1 for lab-1.*--renew"):
+    with pytest.raises(ArtifactError, match=r"the archive of lab-1 has replaced the file of tool 1.*--renew"):
         site.find("tool", before=first)
 
 

@@ -206,7 +206,7 @@ def test_a_damaged_store_is_cured(store: Store, vendor: Path) -> None:
     assert one.path.read_bytes() == CONTENT
     one.path.unlink()
     one.path.write_bytes(b"x")
-    with pytest.raises(ArtifactError, match="has 1 bytes instead of 17,000"):
+    with pytest.raises(ArtifactError, match="has 1 bytes, expected 17,000"):
         store.locate(Artifact())
 
 

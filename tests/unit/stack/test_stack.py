@@ -211,8 +211,8 @@ def test_a_toolkit_from_the_network_takes_the_place_of_the_local_repository(tmp_
         ),
         (
             [NETWORK.replace("name: cuda", "name: docker")],
-            r"tensorflow-2.9.yml:\d+:1: container: its repository docker \(https://download.docker.com\S*\) and docker "
-            r"\(https://x/\) of cuda have the same name or address, but differ otherwise; write the same",
+            r"tensorflow-2.9.yml:\d+:1: container: its repository docker \(https://download.docker.com\S*\) conflicts "
+            r"with the repository docker \(https://x/\) of cuda; write the same",
         ),
         (["drivr: {}"], "mine.yml:2:1: drivr: 'drivr' is unknown here; did you mean 'driver'"),
         (["driver: {artefact: x}"], "mine.yml:2:10: driver.artefact: 'artefact' is unknown.*did you mean 'artifact'"),

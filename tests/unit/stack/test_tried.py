@@ -134,5 +134,5 @@ def test_record_of_new_versions_replaces_the_old(tmp_path: Path) -> None:
 def test_no_file_is_no_record_and_a_wrong_one_an_error(tmp_path: Path) -> None:
     assert read_trials(tmp_path / TRIED_FILE) == ()
     (tmp_path / TRIED_FILE).write_text('[{"stack": 1}]')
-    with pytest.raises(InputError, match=r"tried\.json: the records of tests cannot be read"):
+    with pytest.raises(InputError, match=r"tried\.json: the records of stack tests cannot be read"):
         read_trials(tmp_path / TRIED_FILE)

@@ -261,7 +261,7 @@ def test_placeholders_of_the_index_are_not_cuda() -> None:
 def test_the_host_needs_the_c_library_of_the_wheels() -> None:
     stack = load_stack("pytorch-2.14").model_copy(update={"distributions": {"ubuntu": ("18.04",)}})
     (old,) = (misfit for misfit in host(stack, T4, ("ubuntu", "18.04"), pythons=("3.10",)) if misfit.rule == "glibc")
-    assert "needs glibc 2.28, but ubuntu 18.04 has 2.27" in old.sentence
+    assert "needs glibc 2.28, but ubuntu 18.04 has glibc 2.27" in old.sentence
 
 
 def test_constraints_that_do_not_pin_the_package_are_refused_with_the_verb_that_writes_them() -> None:

@@ -68,7 +68,7 @@ class FileServer:
         """
         with self._lock:
             if self._closed:
-                raise HostwrightError("files are served only during a run")
+                raise HostwrightError("the file server of this run is closed")
             server = self._servers.get((address, ports)) or self._open(address, ports)
             known = plain_address(peer)
             given = _Given(secrets.token_urlsafe(TOKEN_BYTES), item, known and peer_name(known), bound and bool(known))
@@ -156,7 +156,7 @@ class FileServer:
             threading.Thread(target=server.serve_forever, args=(STOP_POLL_S,), name="files", daemon=True).start()
             self._servers[address, ports] = server
             return server
-        raise AssertionError("a range has at least one port")
+        raise AssertionError("internal error: the range of ports is empty")
 
 
 @cache

@@ -30,8 +30,8 @@ from hostwright.common.untrusted import Unforeseen, guarded
 from hostwright.plan.targets import Roster, TargetHost, Targets
 
 OTHER = (
-    "the worker %s computes another desired state for this host than this machine: files that its roles, stack or "
-    "templates read differ"
+    "the worker %s and this machine compute different desired states for this host, because files that its roles, "
+    "stack or templates read differ"
 )
 
 

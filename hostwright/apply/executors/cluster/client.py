@@ -38,8 +38,8 @@ LONGEST = 1 << 20  #: maximum number of bytes of a scheduler's first message, wh
 CLOSE_S = 3.0  #: time limit in seconds for closing the client of a cluster that hangs (our choice)
 AT_ONCE = 32  #: maximum number of parallel calls to workers
 _SETTINGS = (
-    "set distributed.comm.tls.ca-file and distributed.comm.tls.client.cert and .key in Dask's configuration, or "
-    "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …__TLS__CLIENT__CERT and …__TLS__CLIENT__KEY"
+    "set ca-file, client.cert and client.key below distributed.comm.tls in Dask's configuration, or the environment "
+    "variables DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …__TLS__CLIENT__CERT and …__TLS__CLIENT__KEY"
 )
 _LENGTH = struct.Struct("<Q")  #: header of a Dask message: a length (distributed/comm/tcp.py)
 _LOUD = ("distributed", "tornado", "asyncio")  #: loggers whose messages would disturb the display of the run
@@ -64,7 +64,7 @@ def _client(address: str, name: str) -> Client:
     tls = address.startswith(TLS)
     security, context = _security()
     if tls and context is None:
-        raise InputError(f"{address} needs certificates; {_SETTINGS}", OPTION)
+        raise InputError(f"{address} needs TLS certificates; {_SETTINGS}", OPTION)
     _reach(address, host, port, context if tls else None)
     try:
         with warnings.catch_warnings():
@@ -223,6 +223,6 @@ def meaning_of(host: str, error: BaseException, then: str) -> HostError:
     """Convert an error of the cluster to an error of a host. ``then`` tells the operator what to do next."""
     if isinstance(error, KilledWorker):
         last = getattr(error.last_worker, "address", error.last_worker)
-        lost = f"{error.allowed_failures + 1} workers with this host were lost, the last of them {last}"
+        lost = f"{error.allowed_failures + 1} workers were lost while they worked on this host, most recently {last}"
         return HostError(host, f"{lost}; check their logs; {then}")
-    return HostError(host, f"the cluster failed: {type(error).__name__}: {short(str(error))}")
+    return HostError(host, f"the Dask cluster failed with {type(error).__name__}: {short(str(error))}")

@@ -156,7 +156,7 @@ class ClusterExecutor(RunExecutor):
             ready.result(ANSWER_S)
         except Exception as error:
             why = f"{type(error).__name__}: {short(str(error))}".rstrip(": ")
-            raise HostwrightError(f"the setup of the workers of {self._address} failed ({why})") from error
+            raise HostwrightError(f"the workers of {self._address} cannot be set up: {why}") from error
         self._list()
         threading.Thread(target=self._watch, name="workers", daemon=True).start()
         workers = count(len(self._workers), "worker")

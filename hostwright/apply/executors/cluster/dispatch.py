@@ -24,10 +24,10 @@ from hostwright.plan.model import Plan, RoleResult
 
 #: maximum number of times that a host is sent again after a worker was lost or released it; Dask's default (our choice)
 AGAIN = 3
-LET_GO = "%d workers released this host, the last of them %s; a running job on the host continues; run again"
+LET_GO = "%d workers released this host, most recently %s; a running job on the host continues; run again"
 LOST = (
-    "%d workers with this host were lost, the last of them %s; check their logs; a running job on the host continues; "
-    "run again"
+    "%d workers were lost while they worked on this host, most recently %s; check their logs; a running job on the "
+    "host continues; run again"
 )
 NOT_TLS = "the worker %s is not connected by TLS, so no passwords are sent to it; enable TLS for the worker"
 

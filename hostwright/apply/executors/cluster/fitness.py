@@ -165,10 +165,13 @@ def check(client: Client, address: str, demands: Demands, targets: Iterable[Targ
     if not workers:
         raise InputError(f"{address} has no worker; start one with `dask worker {address}`", OPTION)
     machines, errors = ask_each(client, workers, this_machine, demands.artifacts)
-    mistakes = [InputError(f"the worker {each} {why}") for each, why in misfits(demands, machines, errors).items()]
+    mistakes = [
+        InputError(f"the worker {each} cannot be used: it {why}")
+        for each, why in misfits(demands, machines, errors).items()
+    ]
     scheduler, trouble = _scheduler(client)
     unfit = misfits(replace(demands, tls=False), scheduler, trouble).values()
-    mistakes += [InputError(f"the scheduler {address} {why}") for why in unfit]
+    mistakes += [InputError(f"the scheduler {address} cannot be used: it {why}") for why in unfit]
     mistakes += elsewhere(targets, demands.ours, machines)
     if mistakes:
         raise InputErrors(mistakes)
@@ -198,8 +201,8 @@ def elsewhere(targets: Iterable[TargetHost], ours: Machine, others: Mapping[str,
             )
         elif away and is_loopback(target.host.address or target.name):
             yield InputError(
-                f"{target.name}: on the worker {away[0]}, the address {target.host.address or target.name} means the "
-                "worker itself; set an address that workers can reach"
+                f"{target.name}: the worker {away[0]} would connect to itself, because it has the address "
+                f"{target.host.address or target.name}; set an address that workers can reach"
             )
 
 

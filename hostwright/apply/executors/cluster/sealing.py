@@ -134,7 +134,7 @@ class Mailbox:
         try:
             return tuple(json.loads(ChaCha20Poly1305(key).decrypt(_NONCE, body, sender)))
         except InvalidTag as error:
-            raise ValueError("the message was not encrypted for this mailbox, or was modified") from error
+            raise ValueError("the message was encrypted for another recipient, or was modified") from error
 
 
 def encrypted_for(texts: Iterable[str], address: bytes) -> bytes:

@@ -59,8 +59,8 @@ def pack(roster: Roster) -> SiteArchive:
             _add(archive, name, _content(path))
             if plain.tell() > MOST_BYTES:
                 raise InputError(
-                    f"its roles, templates and stacks have more than {shown_bytes(MOST_BYTES)} of files, "
-                    "which is too much for workers; keep large files elsewhere",
+                    f"its roles, templates and stacks are larger than {shown_bytes(MOST_BYTES)}, the limit for "
+                    "sending a site to workers; keep large files elsewhere",
                     str(root),
                 )
     digest = hashlib.sha256(plain.getvalue()).hexdigest()
@@ -123,7 +123,7 @@ def unpacked(archive: SiteArchive, root: Path | None = None) -> Path:
     if not place.is_dir():
         plain = gzip.decompress(archive.body)
         if hashlib.sha256(plain).hexdigest() != archive.digest:
-            raise ValueError("the site's archive was modified during the transfer")
+            raise ValueError("the archive of the site was modified during its transfer")
         beside = Path(tempfile.mkdtemp(prefix=".", dir=folder))  # creates the directory with mode 0700
         try:
             with tarfile.open(fileobj=io.BytesIO(plain)) as packed:

@@ -26,7 +26,9 @@ class _Beside(MetaPathFinder):
         spec = PathFinder.find_spec(name, [str(self._root)], target) if path is None else None
         place = spec and spec.origin
         if place and not in_named_site(self._root) and (fault := fault_of(Path(place))):
-            raise ImportError(f"{fault}, so the file is not imported", name=name)
+            raise ImportError(
+                f"the file is not imported, because other users may be able to change it: {fault}", name=name
+            )
         return spec
 
 

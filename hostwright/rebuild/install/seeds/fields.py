@@ -148,14 +148,14 @@ def _hash(value: Any) -> Any:
     """Validate a crypt(5) hash. Messages never contain an invalid value, which may be the password itself."""
     text = value.reveal() if isinstance(value, Secret) else value
     if not isinstance(text, str) or not _HASH.fullmatch(text):
-        raise ValueError("found another value (not shown), expected a password hash from `mkpasswd -m sha-512`")
+        raise ValueError("the value (not shown) is not a password hash; create one with `mkpasswd -m sha-512`")
     return Secret(text)
 
 
 def command_text(text: str) -> str:
     """Validate a command for ``/bin/sh``. Raises ``ValueError`` for text that no shell can run."""
     if template := _TEMPLATE.search(text):
-        raise ValueError(f"found the template {template[0]!r}, which is not expanded here")
+        raise ValueError(f"found the template {template[0]!r}, which is not rendered here")
     if not text.strip() or "\0" in text or not _encodable(text):
         raise _wrong(text, "a command for /bin/sh")
     return text

@@ -367,7 +367,7 @@ def test_no_room_is_said_before_the_file_is_brought(fleet: LoopFleet, monkeypatc
     fleet.add()
     monkeypatch.setattr(batch, "ROOM_BYTES", 10**18)
     delivery = fleet.deliver(fleet.hosts[0], None, FileSettings(way="push"))
-    with pytest.raises(HostError, match=r"needs 3 MB for 1 file, and .* are free; free more disk space"):
+    with pytest.raises(HostError, match=r"3 MB needed for 1 file, .* available; free disk space"):
         delivery.wait(fleet.artifacts())
     delivery.close()
     assert fleet.hosts[0].came == []

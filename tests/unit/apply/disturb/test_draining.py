@@ -72,7 +72,7 @@ def test_templates_of_other_programs_are_left_alone() -> None:
         ({**COMMANDS, "hostwright_undrain": "a\0b"}, "expected a command for /bin/sh"),
         (
             {**COMMANDS, "hostwright_drain": "scontrol drain {{ inventory_hostname }}"},
-            "found the template '{{ inventory_hostname }}', which Hostwright does not render; use $HOSTWRIGHT_",
+            "found the template '{{ inventory_hostname }}', which is not rendered here; use $HOSTWRIGHT_HOST",
         ),
         ({**COMMANDS, "hostwright_drain_on": "here"}, "hostwright_drain_on: found 'here', expected controller or host"),
         ({**COMMANDS, "hostwright_drain_timeout": "long"}, "hostwright_drain_timeout: found 'long', expected"),
@@ -140,8 +140,8 @@ def test_busy_host_is_refused_with_its_users_and_the_options() -> None:
     sentence = decide(both, hooks=HOOKS, drain=False, force=False).refusal
     assert sentence == (
         "the plan replaces the driver and reboots the host, and the GPU is in use by python3 (0), python3 (1), "
-        "python3 (2), python3 (3), python3 (4) and 2 more; wait for its end, pass --drain to drain the host first, or "
-        "--force to disturb the work"
+        "python3 (2), python3 (3), python3 (4) and 2 more; wait until this work has ended, pass --drain to drain the "
+        "host first, or --force to disturb the work"
     )
     without = decide(both, hooks=None, drain=False, force=False).refusal
     assert "pass --drain (with hostwright_drain and hostwright_undrain in the inventory) to drain the host" in without
@@ -149,11 +149,11 @@ def test_busy_host_is_refused_with_its_users_and_the_options() -> None:
 
 def test_work_that_a_change_alone_knows_of_holds_it_back_as_well() -> None:
     alone = AtWork(others=("tb (7)",))
-    begin = "the plan removes the environment, and the affected software is in use by tb (7); wait for"
+    begin = "the plan removes the environment, and the affected software is in use by tb (7); wait until"
     options = {"hooks": None, "drain": False, "force": False}
     assert draining.decide("removes the environment", alone, **options).refusal.startswith(begin)
     both = AtWork(("python3 (1)", "tb (7)"), ("tb (7)",))
-    begin = "the plan removes the environment, and the GPU is in use by python3 (1), tb (7); wait for"
+    begin = "the plan removes the environment, and the GPU is in use by python3 (1), tb (7); wait until"
     assert draining.decide("removes the environment", both, **options).refusal.startswith(begin)
 
 
@@ -167,7 +167,7 @@ def test_force_names_everybody_whom_it_does_not_wait_for() -> None:
 def test_draining_a_busy_host_needs_a_command() -> None:
     sentence = decide(plan(BUSY[:1], **DRIVER), hooks=None, drain=True, force=False).refusal
     assert sentence == (
-        "the plan replaces the driver, and the GPU is in use by python3 (0), and --drain has no commands; set "
+        "the plan replaces the driver, and the GPU is in use by python3 (0). --drain needs commands: set "
         "hostwright_drain and hostwright_undrain in the inventory, or pass --force"
     )
 
@@ -243,8 +243,8 @@ def test_a_drain_command_that_fails_is_told_with_its_last_lines(place: Path, tmp
     with pytest.raises(StepFailed) as caught:
         drain(here(), failing, CONTEXT, lambda event: None)
     assert caught.value.sentence == (
-        f"the drain command (on the {where}) ended with status 9: slurm is down; nothing was disturbed, and the host "
-        "counts as drained"
+        f"the drain command (on the {where}) ended with status 9: slurm is down; nothing was changed, and the host "
+        "is treated as drained"
     )
     assert (caught.value.step.status, caught.value.step.tail) == (9, ("first", "slurm is down"))
     assert "hunter2" not in repr(caught.value.step)
@@ -359,8 +359,8 @@ def test_work_that_does_not_end_is_named_and_the_host_stays_drained() -> None:
     with pytest.raises(HostError) as caught:
         work.wait(60)
     assert caught.value.sentence == (
-        "the host is still in use by python3 (0), python3 (1), python3 (2), python3 (3), python3 (4) and 2 more, 60 s "
-        "after the drain; nothing was disturbed, and the host stays drained; end that work or increase "
+        "still in use by python3 (0), python3 (1), python3 (2), python3 (3), python3 (4) and 2 more, although the host "
+        "was drained 60 s ago. Nothing was changed, and the host stays drained; end that work or increase "
         "hostwright_drain_timeout, and provision again"
     )
     assert work.s == 60

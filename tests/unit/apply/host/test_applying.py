@@ -264,7 +264,7 @@ def test_a_failed_step_says_what_it_printed_and_stops_what_needs_it(place: Path)
     assert not (place / "b").exists()
     assert (place / "c").exists(), "what does not need it goes on"
     notes = [event.text for event in said if isinstance(event, events.Note)]
-    assert notes == ["the role cudnn was not tried: cuda failed"]
+    assert notes == ["the role cudnn was skipped, because cuda failed"]
 
 
 def test_a_known_failure_is_told_with_its_cure(place: Path):
@@ -529,7 +529,7 @@ def test_stopped_run_finishes_steps_and_starts_none(place: Path):
             stop.set()
 
     one = host([], more={"emit": listen, "stopping": stop}, base=((), slow), cuda=(("base",), touch(place / "b")))
-    with pytest.raises(Stopped, match="left to do"):
+    with pytest.raises(Stopped, match="remaining changes"):
         one.apply()
     assert (place / "a").exists()
     assert not (place / "b").exists()
@@ -572,7 +572,7 @@ def test_work_does_not_come_back_to_a_host_that_is_kept_drained_or_rebuilt(place
 
 def test_a_host_that_is_not_accepted_stays_drained_and_is_recorded_as_it_is(place: Path):
     one, happened = accepting(place, NotAccepted("gpu01", "its disk is slow"))
-    with pytest.raises(NotAccepted, match="gpu01: it is as desired, but its disk is slow"):
+    with pytest.raises(NotAccepted, match="gpu01: the host is as desired, but its disk is slow"):
         one.apply()
     assert (place / "a").exists()
     assert happened[-3:] == ["release", "lock", "accept"]

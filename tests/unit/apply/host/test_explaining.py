@@ -156,6 +156,6 @@ def test_each_of_several_failures_has_its_own_cause_and_their_sentence_has_all()
 
 
 def test_a_host_that_could_not_be_asked_still_has_a_next_command() -> None:
-    error = NotConverged("gpu01", "these still differ: base: x")
+    error = NotConverged("gpu01", "some states still differ: base: x")
     tell_cause(error, None, KNOWN.explained, again=AGAIN, record=RECORD)
-    assert error.sentence == f"these still differ: base: x; next: {RECORD}"
+    assert error.sentence == f"some states still differ: base: x; next: {RECORD}"

@@ -113,9 +113,9 @@ def test_a_record_is_one_line_whatever_its_steps_say():
 
 @pytest.mark.parametrize("name", ["../../etc", "", "a/b", "Upper", "a b", "$(x)", "-x", "a.new", "a\n"])
 def test_a_name_that_is_no_job_is_refused(name):
-    with pytest.raises(ValueError, match="not a job id"):
+    with pytest.raises(ValueError, match="not a job ID"):
         make("true", name=name)
-    with pytest.raises(ValueError, match="not a job id"):
+    with pytest.raises(ValueError, match="not a job ID"):
         jobs.watch_script(name, "W")
     answer = Answer(0, f"good-1 {{}}\n{name} {{}}\n")
     assert {job.id for job in hostjobs.running(Facts({hostjobs.RUNNING: answer}))} <= {"good-1", "a"}

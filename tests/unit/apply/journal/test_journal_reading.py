@@ -327,8 +327,8 @@ def test_it_is_not_guessed_which_of_two_runs_is_meant(tmp_path: Path):
     with pytest.raises(InputError) as refused:
         to_resume(tmp_path, INVENTORY)
     assert str(refused.value) == (
-        "--resume: two runs are unfinished: rollout was stopped, and repair left gpu01; name one: "
-        "`invoke provision --resume rollout` or `invoke provision --resume repair`"
+        "--resume: two runs are unfinished: rollout was stopped; repair left these hosts to do: gpu01. Resume one of "
+        "them: `invoke provision --resume rollout` or `invoke provision --resume repair`"
     )
     assert to_resume(tmp_path, INVENTORY, "repair").hosts == ("gpu01",)
 

@@ -78,7 +78,7 @@ def test_an_end_that_two_runs_have_is_refused_with_both(place: Path) -> None:
     runs_here = [LONG.format(number, 0xAB00) for number in (1, 2)]
     for run in runs_here:
         record(place, 0, run=run)
-    with pytest.raises(InputError, match="2 runs begin or end with 'ab00': ") as caught:
+    with pytest.raises(InputError, match="2 run IDs begin or end with 'ab00': ") as caught:
         shown(run="ab00")
     assert all(run in str(caught.value) for run in runs_here)
 

@@ -124,7 +124,7 @@ def test_a_job_whose_controller_is_gone_is_followed_to_its_end(watched: Watched,
     until(lambda: watched.of(events.RoleStarted), "its job is seen")
     (tmp_path / "go").touch()
     assert watched.result() == Followed("gpu01", "run1", "jane@laptop", (), ("cuda",))
-    assert watched.texts() == ["a job of the run run1 continues without its run"]
+    assert watched.texts() == ["the run run1 has ended, but its job continues on the host"]
     assert watched.of(events.HostEnded) == [events.HostEnded("gpu01", "failed", "cuda")]
 
 

@@ -80,7 +80,7 @@ def test_each_rules_command_prints_its_section(capsys: pytest.CaptureFixture[str
 
 
 def test_an_unknown_name_is_an_error_with_the_nearest_one() -> None:
-    with pytest.raises(InputError, match=r"no known problem 'nospace'; did you mean 'no-space'\?"):
+    with pytest.raises(InputError, match=r"'nospace' is not the name of a known problem; did you mean 'no-space'\?"):
         doctor(Request(), explain="nospace")
 
 

@@ -18,7 +18,7 @@ from tests.unit.cli.mistakes.rack import GO, HELLO, Rack, rack
 PATIENCE_S = 120.0  #: a loaded machine takes 20 s for the first output
 CTRL_C = b"\x03"
 NOTHING = "stopped; nothing was changed"
-QUIETLY = "stopped at the question: nothing was changed"
+QUIETLY = "stopped at the prompt: nothing was changed"
 
 
 @dataclass

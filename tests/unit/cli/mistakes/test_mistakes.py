@@ -41,14 +41,14 @@ AUTO = "all:\n  hosts:\n    gpu01: {{{}}}\n"
 TYPED = {
     "a host": Mistake("hosts gpu1", ("--hosts", "no host gpu1", "did you mean 'gpu01'?"), "hosts gpu01"),
     "a host among others": Mistake("hosts gpu01,gpu3", ("no host gpu3", "did you mean 'gpu0"), "hosts gpu01,gpu02"),
-    "a verb": Mistake("provison gpu01", ("no verb 'provison'", "did you mean 'provision'?"), "--help provision"),
+    "a verb": Mistake("provison gpu01", ("unknown verb 'provison'", "did you mean 'provision'?"), "--help provision"),
     "an option": Mistake(
         "hosts --host gpu01", ("hosts has no option --host", "did you mean --hosts?"), "hosts --hosts gpu01"
     ),
     "an option of a rollout": Mistake(
         "provision gpu01 --max-fails 3", ("no option --max-fails", "did you mean --max-fail?"), "--help provision"
     ),
-    "a group": Mistake("hosts @rack", ("--hosts", "no group 'rack'", "did you mean 'rack3'?"), "hosts @rack3"),
+    "a group": Mistake("hosts @rack", ("--hosts", "unknown group 'rack'", "did you mean 'rack3'?"), "hosts @rack3"),
     "a role": Mistake("vars gpu01 --roles drivr", ("--roles", "did you mean 'driver'?"), "vars gpu01 --roles driver"),
     "a role in the inventory": Mistake(
         "vars gpu01",
@@ -130,7 +130,10 @@ TYPED = {
         "plan gpu01 --ask-become-pass", ("--ask-become-pass", "no terminal", "ansible_become_password"), "plan gpu01", 1
     ),
     "a yes where there is no terminal": Mistake(
-        "remove gpu01", ("`remove` removes layers", "nobody can be asked", "--yes"), "remove gpu01 --yes", 1
+        "remove gpu01",
+        ("`remove` removes layers", "no terminal exists to confirm it", "--yes"),
+        "remove gpu01 --yes",
+        1,
     ),
     "a cycle where there is no terminal": Mistake("power cycle gpu01", ("`power cycle` ends all", "--yes")),
     "a Python that is none": Mistake("mirror --pythons 3.9.2", ("--pythons", "'3.9.2'", "3.9,3.10")),

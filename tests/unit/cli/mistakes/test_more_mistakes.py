@@ -55,10 +55,10 @@ def typed(capsys: pytest.CaptureFixture[str], line: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("--help provison", "there is no verb 'provison'; did you mean 'provision'?"),
-        ("power gpu01", "power: there is no order 'gpu01'; valid: on, off, cycle, status"),
+        ("--help provison", "unknown verb 'provison'; did you mean 'provision'?"),
+        ("power gpu01", "power: unknown order 'gpu01'; valid: on, off, cycle, status"),
         ("power", "power needs ORDER; `hostwright --help power` explains it"),
-        ("completion powershell", "completion: there is no completion for 'powershell'"),
+        ("completion powershell", "completion: unknown shell 'powershell'"),
         ("init .", "already exist; "),
     ],
 )

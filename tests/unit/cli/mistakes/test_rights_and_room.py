@@ -98,7 +98,7 @@ def test_the_mirror_is_full(desk: Desk) -> None:
         said = desk.types("mirror", within=within, env={"HOSTWRIGHT_ARTIFACTS": str(desk.state / "mirror")})
         sentence = next(line for line in said.err.splitlines() if "driver.run" in line)
         assert said.status == 1
-        assert "needs 200,000 more bytes in" in sentence and "free disk space, or set" in sentence
+        assert "needs 200,000 more bytes, and" in sentence and "free disk space, or set" in sentence
 
 
 # ---------------------------------------------------------------- keys

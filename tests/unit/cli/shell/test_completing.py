@@ -319,4 +319,4 @@ def test_a_shell_that_there_is_no_completion_for(capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit) as end:
         program.run(["hostwright", "completion", "zhs"])
     assert end.value.code == 2
-    assert capsys.readouterr().err == "completion: there is no completion for 'zhs'; did you mean 'zsh'?\n"
+    assert capsys.readouterr().err == "completion: unknown shell 'zhs'; did you mean 'zsh'?\n"

@@ -356,7 +356,7 @@ def test_what_lies_beside_a_named_inventory_was_not_named(
     assert Roster.load(Path(named)).inventory.hosts.keys() == {"gpu01"}
     folder.chmod(0o1777)
     with pytest.raises(
-        InputError, match=f"{folder}: others may write to it .*, and {Path(beside).parent}/ (beside|next to)"
+        InputError, match=f"change {Path(beside).parent}/ beside the inventory: {folder}: others may write to it"
     ):
         Roster.load(Path(named))
 

@@ -80,7 +80,7 @@ def test_help_for_a_verb_that_is_none_names_the_nearest(capsys: pytest.CaptureFi
     with pytest.raises(SystemExit) as end:
         program.run(["hostwright", "--help", "provsion"])
     assert end.value.code == 2
-    assert capsys.readouterr().err == "there is no verb 'provsion'; did you mean 'provision'?\n"
+    assert capsys.readouterr().err == "unknown verb 'provsion'; did you mean 'provision'?\n"
 
 
 @pytest.mark.parametrize("place", [PROJECT, Path("/")])

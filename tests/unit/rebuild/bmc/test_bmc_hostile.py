@@ -181,7 +181,7 @@ def test_nobody_else_is_shown_the_token_or_the_password(method: str) -> None:
         assert f"redirects to {elsewhere}" in str(failure(machine))
         del machine.overrides[method, path]
         machine.base = elsewhere
-        assert "returned a link to another server" in str(failure(machine))
+        assert "returned a link that leads to another server" in str(failure(machine))
     assert other.asked == []
 
 

@@ -184,7 +184,7 @@ def test_a_host_that_answers_and_cannot_be_asked_is_left_alone(
     assert site.power(order, json=True) == 1
     (told,) = json.loads(capsys.readouterr().out)["errors"]
     assert told["kind"] == "Refused"
-    assert f"use of the host cannot be determined: {error.sentence}; to" in told["sentence"]
+    assert f"cannot check whether the host is in use: {error.sentence}; to" in told["sentence"]
     assert site.machines["gpu01"].asked == []
 
 
@@ -250,7 +250,7 @@ def test_own_locks_and_dead_runs_do_not_block() -> None:
 
 
 def test_an_unknown_order_and_a_host_without_a_bmc_touch_nobody(site: Site) -> None:
-    with pytest.raises(InputError, match=r"there is no order 'offf'; did you mean 'off'\?"):
+    with pytest.raises(InputError, match=r"unknown order 'offf'; did you mean 'off'\?"):
         site.power("offf")
     with pytest.raises(InputError, match="gpu03 has no BMC in the inventory: set hostwright_bmc"):
         site.power("off", "all")

@@ -129,7 +129,7 @@ def test_boxes_are_not_made_anew_unless_somebody_agrees(
     inventory: Path, calls: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(
-        InputError, match=r"recreates the SSH boxes on gpu\[01-02\] \(2 hosts\), and nobody can be asked"
+        InputError, match=r"recreates the SSH boxes on gpu\[01-02\] \(2 hosts\), and no terminal exists"
     ):
         run(inventory, yes=False)
     monkeypatch.setattr("sys.stdin", Terminal("no\n"))

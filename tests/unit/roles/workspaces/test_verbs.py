@@ -56,7 +56,7 @@ def test_a_file_that_cannot_be_read_takes_nobodys_workspace_away(inventory: Path
     assert Fleet.load(inventory).targets("gpu01")
     (inventory / "workspaces.yml").write_text(OURS + "  : [\n")
     with pytest.raises(
-        InputErrors, match=r"workspaces\.yml:\d+:\d+: .*hosts with this role are not changed until it is readable"
+        InputErrors, match=r"workspaces\.yml:\d+:\d+: .*hosts with this role are not changed until it can be read"
     ):
         Fleet.load(inventory).targets("gpu01")
     (inventory / "hosts.yml").write_text("all: {hosts: {gpu01: {hostwright_roles: [base]}}}\n")

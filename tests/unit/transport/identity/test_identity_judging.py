@@ -36,7 +36,7 @@ def checked(tmp_path: Path, lines: str, *, peer: str, address: str = "gpu01.exam
 def test_the_address_may_not_have_another_key(tmp_path: Path) -> None:
     lines = f"gpu01.example.org {KEY.line}\n10.0.0.7 {OTHER.line}\n"
     with pytest.raises(
-        HostKeyMismatch, match=r"known_hosts:2 has a different key for its address 10\.0\.0\.7 \(CheckHostIP\)"
+        HostKeyMismatch, match=r"known_hosts:2 has a different key for its IP address 10\.0\.0\.7 \(CheckHostIP\)"
     ):
         checked(tmp_path, lines, peer="10.0.0.7")
     checked(tmp_path, lines, peer="10.0.0.8")

@@ -128,7 +128,7 @@ def test_a_token_is_void_once_it_is_withdrawn_or_the_run_is_over(server: FileSer
     server.close()
     with pytest.raises(OSError, match="refused"):
         ask(other, f"/{item.sha256}")
-    with pytest.raises(HostwrightError, match="only during a run"):
+    with pytest.raises(HostwrightError, match="the file server of this run is closed"):
         given(server, item)
 
 

@@ -120,7 +120,7 @@ def test_somebody_who_closes_the_connection():
 def test_tls_without_certificates_names_the_settings():
     with dask.config.set({f"{TLS}.ca-file": None, f"{TLS}.client.cert": None, f"{TLS}.client.key": None}):
         sentence = refused("tls://127.0.0.1:8786")
-    assert "needs certificates" in sentence
+    assert "needs TLS certificates" in sentence
     assert "DASK_DISTRIBUTED__COMM__TLS__CA_FILE" in sentence
 
 

@@ -261,7 +261,7 @@ def test_a_worker_that_let_go_of_a_host_gives_it_to_another():
     assert office.sent == ["gpu01"] * (AGAIN + 1)
     office.dispatch.task_ended("gpu01", None)
     assert office.sent == ["gpu01"] * (AGAIN + 1)
-    assert "4 workers released this host, the last of them w1" in str(future.exception(0))
+    assert "4 workers released this host, most recently w1" in str(future.exception(0))
 
 
 def test_an_error_of_the_cluster_is_the_hosts():
@@ -340,8 +340,8 @@ def test_a_host_that_four_workers_were_lost_with_is_given_up_with_a_sentence_tha
         assert not future.done()
         lose_all(office, number, "gpu01")
     assert str(future.exception(0)) == (
-        "gpu01: 4 workers with this host were lost, the last of them w1; check their logs; a running job on the host "
-        "continues; run again"
+        "gpu01: 4 workers were lost while they worked on this host, most recently w1; check their logs; a running job "
+        "on the host continues; run again"
     )
 
 
@@ -351,7 +351,7 @@ def test_a_host_that_no_lost_worker_had_taken_is_not_given_up_with_those_that_th
     lose_all(office, 0, "gpu01", "gpu04")
     for number in range(1, AGAIN + 1):
         lose_all(office, number, "gpu01")
-    assert "4 workers with this host were lost" in str(deadly.exception(0))
+    assert "4 workers were lost while they worked on this host" in str(deadly.exception(0))
     assert not beside.done()
     office.ask("last", W2, host="gpu04")
     office.say(outcome(HELLO), attempt="last", worker=W2, number=2, host="gpu04")
@@ -364,7 +364,7 @@ def test_hosts_are_not_given_for_ever_to_workers_that_are_lost_before_they_take_
     for number in range(AGAIN + 1):
         lose_all(office, number)
     for future in futures:
-        assert "4 workers with this host were lost" in str(future.exception(0))
+        assert "4 workers were lost while they worked on this host" in str(future.exception(0))
 
 
 def test_an_error_of_this_machine_ends_all():

@@ -118,7 +118,7 @@ def test_hosts_that_mean_another_machine_on_a_worker_are_refused(tmp_path: Path)
     assert [sentence.partition(":")[0].partition(" is")[0] for sentence in found] == [
         "gpu02", "gpu03", "localhost", "gpu05",
     ]  # fmt: skip
-    assert found[0].startswith(f"gpu02: on the worker {TCP}, the address 127.0.0.1 means")
+    assert found[0].startswith(f"gpu02: the worker {TCP} would connect to itself, because it has the address 127.0.0.1")
     same = [str(mistake) for mistake in elsewhere(targets, OURS, {TCP: OURS})]
     assert len(same) == 1
     assert same[0].startswith("gpu05 is this machine (ansible_connection: local)")

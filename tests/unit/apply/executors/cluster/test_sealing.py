@@ -101,7 +101,7 @@ def test_only_the_mailbox_that_a_letter_was_written_for_can_read_it(texts):
     ours, other = Mailbox(), Mailbox()
     sent = encrypted_for(texts, ours.address)
     assert ours.read(sent) == tuple(texts)
-    with pytest.raises(ValueError, match="not encrypted for this mailbox"):
+    with pytest.raises(ValueError, match="encrypted for another recipient"):
         other.read(sent)
     for text in texts:
         assert len(text) < 6 or text.encode() not in sent
@@ -113,7 +113,7 @@ def test_a_letter_that_was_changed_is_refused(data):
     sent = bytearray(encrypted_for(["hunter22"], ours.address))
     place = data.draw(st.integers(0, len(sent) - 1))
     sent[place] ^= 1 << data.draw(st.integers(0, 7 if place != 31 else 6))  # X25519 ignores the last bit of a key
-    with pytest.raises(ValueError, match=r"not encrypted|shared key"):
+    with pytest.raises(ValueError, match=r"another recipient|shared key"):
         ours.read(bytes(sent))
 
 

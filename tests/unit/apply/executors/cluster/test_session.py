@@ -147,7 +147,7 @@ def test_a_worker_that_would_do_something_else_refuses(tmp_path: Path):
     thread.join(WAIT_S)
     error = worker.said[-1].body.error  # type: ignore[union-attr]
     assert isinstance(error, Refused)
-    assert "the worker w1 computes another desired state for this host" in error.sentence
+    assert "the worker w1 and this machine compute different desired states for this host" in error.sentence
     assert worker.kinds == ["Claim", "Done"]
 
 
@@ -337,7 +337,9 @@ def test_a_host_fetches_its_files_from_the_worker_that_has_it(tmp_path: Path, mo
     artifact = artifact_of(b"content")
     assert served(begun, read_file_settings(begun.targets[0].host), "gpu01", artifact) is (way == "pull")
     item = StoredFile(artifact, tmp_path, str(artifact.sha256), 7)
-    with pytest.raises(HostwrightError, match="only during a run"):  # and after the last host nothing is served
+    with pytest.raises(
+        HostwrightError, match="file server of this run is closed"
+    ):  # and after the last host nothing is served
         handout.server.grant(item, "127.0.0.1", Ports(), "127.0.0.1")
 
 

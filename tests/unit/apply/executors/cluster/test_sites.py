@@ -85,7 +85,7 @@ def test_a_site_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(sites, "MOST_BYTES", 20_000)
     fleet = fleet_of(tmp_path / "site")
     (tmp_path / "site/roles/hello/model.bin").write_bytes(bytes(30_000))
-    with pytest.raises(InputError, match="more than 20 kB of files"):
+    with pytest.raises(InputError, match="larger than 20 kB"):
         pack(fleet)
 
 
@@ -115,7 +115,7 @@ def test_a_site_is_unpacked_once_for_its_user_alone(tmp_path: Path):
 
 def test_an_archive_that_is_another_than_its_digest_says_is_refused(tmp_path: Path):
     archive = pack(fleet_of(tmp_path / "site"))
-    with pytest.raises(ValueError, match="modified during the transfer"):
+    with pytest.raises(ValueError, match="modified during its transfer"):
         unpacked(SiteArchive("0" * 64, archive.body), tmp_path / "state")
     assert list((tmp_path / "state/sites").iterdir()) == []
 
