@@ -136,7 +136,7 @@ def _inside(fleet: Fleet, pattern: str) -> str:
             f"the setting hosts = {setting.value!r} does not include {who}; change the setting, or name other hosts",
             setting.origin,
         )
-    warn(f"left out: {counted(outside)}, not included in the setting hosts = {setting.value!r} ({setting.origin})")
+    warn(f"skipped {counted(outside)}: the setting hosts = {setting.value!r} ({setting.origin}) does not include them")
     return f"{pattern},!{fold(outside)}"
 
 

@@ -150,7 +150,7 @@ def _compiled(text: str) -> tuple[Template, frozenset[str]]:
     try:
         tree = _environment().parse(text)
         if next(tree.find_all(nodes.For), None):
-            raise CannotRender("loops in templates are not supported here")
+            raise CannotRender("loops in inventory templates are not supported")
         return _environment().from_string(tree), frozenset(find_undeclared_variables(tree))
     except (RecursionError, MemoryError) as error:
         raise CannotRender("the template is nested too deeply") from error

@@ -93,7 +93,7 @@ def names_of_people(v: Proxy, spaces: Sequence[Workspace]) -> dict[str, tuple[Wo
             raise InputError(f"{name!r} is not a valid host name; rename {space.owner} in workspaces_users", _PEOPLE)
         if name in map(str.lower, v.names):
             raise InputError(
-                f"{name!r} is the name of both the host and {space.owner}'s pages; change people_domain or names",
+                f"the host and {space.owner}'s pages have the same name {name!r}; change people_domain, or rename one",
                 _PEOPLE,
             )
         names[name] = (*names.get(name, ()), space)

@@ -88,7 +88,7 @@ class Delivery:
         """Wait until these files are on the host. Raises ``HostError``, ``ArtifactError`` or ``Stopped``."""
         if artifacts:
             if self._batch is None:
-                raise ValueError("the delivery of files was not started")
+                raise ValueError("a job waits for files before their delivery was started")
             self._batch.wait(artifacts)
 
     def halt(self) -> None:

@@ -129,7 +129,7 @@ class JobRunner:
         if self.delivery is not None:
             self.delivery.wait(artifacts)
         elif artifacts:
-            raise ArtifactError(f"{role}: this job cannot receive files, but needs {artifacts[0].name}")
+            raise ArtifactError(f"{role}: needs the file {artifacts[0].name}, but this command sends no files")
 
 
 def _own_lines(result: RoleResult, prefix: str) -> Iterator[str]:

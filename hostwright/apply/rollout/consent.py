@@ -34,7 +34,7 @@ class Ask(Protocol):
 
 def unasked(what: str) -> InputError:
     """Return the error for an action that was not approved, if no terminal exists to ask on. ``what`` names it."""
-    sentence = f"{what}, and no terminal exists to confirm it; nothing was changed; pass --yes or set {YES_VARIABLE}=1"
+    sentence = f"{what}; pass --yes or set {YES_VARIABLE}=1, since no terminal exists to ask on; nothing was changed"
     return InputError(sentence, "--yes")
 
 

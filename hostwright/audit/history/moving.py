@@ -29,7 +29,7 @@ class FactChange:
         """The later fact, or the earlier one if there is no later fact."""
         either = self.after or self.before
         if either is None:
-            raise ValueError("a change in the history needs an old or a new fact")
+            raise ValueError("a change of a fact has neither its old nor its new value")
         return either
 
 

@@ -42,7 +42,7 @@ def run(request: Request, root: bool = False, timeout: str = "") -> int:
     words = _typed_command()
     if not any(words):
         raise InputError(
-            f"no command is given; pass it after two dashes: {Command('run', hosts='gpu01', behind=('uptime',))}", "--"
+            f"no command is given; write it after two dashes: {Command('run', hosts='gpu01', behind=('uptime',))}", "--"
         )
     if request.force and not root:
         raise InputError("works only with --root, since other commands ignore locks; add --root", "--force")

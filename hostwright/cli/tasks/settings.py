@@ -213,7 +213,7 @@ def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
     ]
     tables = {name: content.get(name, {}) for name in (SITE, TABLE)}
     wrong += [
-        InputError(f"expected a table; write its keys below the line [{name}]", _at(file, text, (name,)))
+        InputError(f"{name} is not a table; write its keys on the lines below [{name}]", _at(file, text, (name,)))
         for name, table in tables.items()
         if not isinstance(table, dict)
     ]

@@ -110,7 +110,7 @@ def _length(data: bytes, at: int) -> tuple[int, int]:
     if first < 224:
         return (first - 192 << 8) + int.from_bytes(data[at + 1 : at + 2], "big") + 192, at + 2
     if first < 255:
-        raise ValueError("the OpenPGP packet has a partial length")
+        raise ValueError("an OpenPGP packet with a partial length is not supported")
     return int.from_bytes(data[at + 1 : at + 5], "big"), at + 5
 
 

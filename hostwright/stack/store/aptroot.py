@@ -78,7 +78,7 @@ _TARGETS = "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)"
 #: prefixes of apt settings that are copied from this machine
 _TAKEN = ("Acquire::http", "Acquire::https", "Acquire::Retries", "Acquire::ForceIPv")
 _ONLINE = (
-    "is this machine online, and does apt's list of sources name the right archive (`--sources FILE` names another)?"
+    "check that this machine is online, and that apt's list of sources is right; --sources FILE selects another list"
 )
 _EXPLAINED = 3  #: maximum number of lines of apt's output in an error text
 
@@ -153,7 +153,7 @@ class PrivateApt:
         faults = [line for line in (done.stdout + done.stderr).splitlines() if _is_fault(line)]
         if done.returncode != 0 or faults:
             text = printable(one_line("; ".join(faults[:_EXPLAINED]) or "apt-get update failed")).rstrip(".")
-            raise ArtifactError(f"the package lists of {self._of} could not be fetched ({text}): {_ONLINE}")
+            raise ArtifactError(f"the package lists of {self._of} could not be fetched ({text}); {_ONLINE}")
 
     def _unpacked(self, repository: Path) -> Path:
         """Return a directory with the package list of a repository, extracted if needed; its name is the checksum of
@@ -293,7 +293,7 @@ def _program(command: Sequence[str], **settings: str) -> subprocess.CompletedPro
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise ArtifactError(f"{command[0]} did not end within {_APT_TIMEOUT_S:.0f} s: {_ONLINE}") from None
+        raise ArtifactError(f"{command[0]} did not end within {_APT_TIMEOUT_S:.0f} s; {_ONLINE}") from None
 
 
 def _settings(folder: Path) -> str:

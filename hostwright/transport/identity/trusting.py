@@ -140,7 +140,7 @@ def _refuse_what_would_stay(server: _Server, keys: Sequence[HostKey], portless: 
             raise _stays(server, stays, server.name, "you do not own this file; edit the line yourself")
     for entry in portless:
         if not lines.is_for(entry, server.name):
-            raise _stays(server, entry, server.portless, f"this key is also valid for {server.name}; remove the line")
+            raise _stays(server, entry, server.portless, f"{server.name} has this key too; remove that line by hand")
 
 
 def _stays(server: _Server, entry: KnownHost, whom: str, what: str) -> Refused:

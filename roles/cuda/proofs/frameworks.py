@@ -150,7 +150,7 @@ def models(measured: Measurements, expected: Expected) -> Iterator[ProofFinding]
                 "CUDA and the driver report different names for this card", each.device, "failed", found, model
             )
         elif expected.models and not any(same_model(found, model) for model in expected.models):
-            sentence = f"the card's model differs from the inventory ({MODEL})"
+            sentence = f"this GPU is not of the model in the inventory ({MODEL})"
             yield ProofFinding(sentence, each.device, "failed", found, " or ".join(expected.models))
 
 

@@ -52,8 +52,7 @@ class HubServers(Resource):
         working = [server.at_work for server in wrong if server.at_work]
         if working and not self.force:
             sentence = (
-                f"{', '.join(working)} on JupyterHub would be ended: {have}; wait until nobody works in it, or "
-                "pass --force"
+                f"{', '.join(working)} on JupyterHub would be ended: {have}; wait until nobody uses it, or pass --force"
             )
             return Refusal(WHAT, have, "ended", "jupyterhub-in-use", sentence)
         return _ended(have, "ended; people's files stay", [server.user for server in wrong], working=working)
@@ -106,8 +105,8 @@ class HubUserLeft(Resource):
         what, have = f"JupyterHub server of {self.person}", f"{self.person} may no longer log in"
         if server.at_work and not self.force:
             sentence = (
-                f"{server.at_work} on JupyterHub would be ended: {have}; wait until nobody works in it, stop it "
-                "on the hub's page, or pass --force"
+                f"{server.at_work} on JupyterHub would be ended: {have}; wait until nobody uses it, stop it on the "
+                "hub's page, or pass --force"
             )
             return Refusal(what, have, "ended", "jupyterhub-in-use", sentence, alone=True)
         working = [server.at_work] if server.at_work else []
@@ -142,9 +141,7 @@ class HubGone(Resource):
             return None
         working = [server.at_work for server in found.servers if server.at_work]
         if working and not self.force:
-            sentence = (
-                f"{', '.join(working)} on JupyterHub would be ended; wait until nobody works in it, or pass --force"
-            )
+            sentence = f"{', '.join(working)} on JupyterHub would be ended; wait until nobody uses it, or pass --force"
             return Refusal(WHAT, ", ".join(left), "absent", "jupyterhub-in-use", sentence)
         users = [server.user for server in found.servers]
         return _ended(", ".join(left), "absent; people's files stay", users, NETWORK, found.images, working=working)

@@ -184,7 +184,7 @@ def _variable(name: Any, value: Any) -> str:
     if isinstance(value, bool):
         found = "true" if value else "false"
         raise ValueError(
-            f"{name}: YAML reads the value as {found}, not as text (also yes, no, on and off); put it in quotes"
+            f"{name}: expected text, found the YAML value {found}; put it in quotes, as also yes, no, on and off"
         )
     if value is None:
         raise ValueError(f'{name}: YAML reads the value as null; put it in quotes, such as "" for an empty text')

@@ -231,8 +231,8 @@ def test_words_behind_the_dashes_are_the_commands(site: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("run", "--hosts", "gpu01"), "--: no command is given; pass it after two dashes"),
-        (("run", "--hosts", "gpu01", "--"), "--: no command is given; pass it after two dashes"),
+        (("run", "--hosts", "gpu01"), "--: no command is given; write it after two dashes"),
+        (("run", "--hosts", "gpu01", "--"), "--: no command is given; write it after two dashes"),
         (("run", "--", "true"), "--hosts: no hosts are named"),
         (
             ("run", "--hosts", "gpu01", "--timeout", "soon", "--", "true"),

@@ -46,7 +46,7 @@ def test_it_is_left_out_of_what_chooses_many(site: Path, call: Call, hosts: str)
     status, out, err = call("plan", hosts, "--json")
     assert {error["host"] for error in json.loads(out)["errors"]} == {"gpu01", "gpu02"}
     assert status == 1
-    assert "left out: mgmt" in err and "not included in the setting hosts = '@gpu'" in err
+    assert "skipped mgmt" in err and "the setting hosts = '@gpu'" in err
 
 
 def test_hosts_shows_what_is_outside(call: Call) -> None:
@@ -64,7 +64,7 @@ def test_hosts_shows_what_is_outside(call: Call) -> None:
         ('[site]\nhosts = "@gpus"\n', "2: hosts: unknown group 'gpus'; did you mean 'gpu'?"),
         ("[site]\nhosts = 3\n", "2: hosts: found 3, expected text"),
         ('[site]\n\nhost = "all"\n', "3: host: is not a setting of a site; did you mean 'hosts'?"),
-        ('site = "x"\n', "1: expected a table; write its keys below the line [site]"),
+        ('site = "x"\n', "1: site is not a table; write its keys on the lines below [site]"),
         ('[options]\nhosts = "all"\n', "2: hosts: cannot be set in this file; pass --hosts in each "
          "call. To limit the hosts of the site, set hosts below [site]"),
     ],

@@ -131,7 +131,7 @@ TYPED = {
     ),
     "a yes where there is no terminal": Mistake(
         "remove gpu01",
-        ("`remove` removes layers", "no terminal exists to confirm it", "--yes"),
+        ("`remove` removes layers", "no terminal exists to ask on", "--yes"),
         "remove gpu01 --yes",
         1,
     ),

@@ -216,7 +216,7 @@ class TestServers:
         assert isinstance(refused, Refusal)
         assert refused.sentence == (
             "the server of eve (2 processes) on JupyterHub would be ended: eve may no longer log in; wait until "
-            "nobody works in it, stop it on the hub's page, or pass --force"
+            "nobody uses it, stop it on the hub's page, or pass --force"
         )
         due = planned(HubNetwork(v.network), EMPTY)
         assert due is not None

@@ -96,8 +96,8 @@ def test_a_plan_says_who_share_a_name() -> None:
     [
         (
             "gpu01",
-            "proxy_people_domain: 'gpu01.example.org' is the name of both the host and gpu01's pages; "
-            "change people_domain or names",
+            "proxy_people_domain: the host and gpu01's pages have the same name 'gpu01.example.org'; "
+            "change people_domain, or rename one",
         ),
         ("bob_x", "proxy_people_domain: 'bob_x.example.org' is not a valid host name; rename bob_x in"),
         ("bob-", "proxy_people_domain: 'bob-.example.org' is not a valid host name; rename bob- in"),

@@ -54,7 +54,7 @@ def test_it_is_refused_where_nobody_can_be_asked(
     inventory: Path, agreed: list[Request], monkeypatch: pytest.MonkeyPatch, version: int, what: str
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))
-    with pytest.raises(InputError, match=rf"`serve\.down` removes {what} from gpu01, and no terminal exists"):
+    with pytest.raises(InputError, match=rf"`serve\.down` removes {what} from gpu01; pass --yes"):
         down(inventory, version)
     assert (inventory / "workspaces.yml").read_text() == MODELS
     assert down(inventory, version, yes=True) == AS_DESIRED

@@ -128,9 +128,7 @@ def test_a_look_at_it_writes_nothing(inventory: Path, calls: Calls) -> None:
 def test_boxes_are_not_made_anew_unless_somebody_agrees(
     inventory: Path, calls: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(
-        InputError, match=r"recreates the SSH boxes on gpu\[01-02\] \(2 hosts\), and no terminal exists"
-    ):
+    with pytest.raises(InputError, match=r"recreates the SSH boxes on gpu\[01-02\] \(2 hosts\); pass --yes"):
         run(inventory, yes=False)
     monkeypatch.setattr("sys.stdin", Terminal("no\n"))
     monkeypatch.setattr("sys.stderr", Terminal())

@@ -187,7 +187,7 @@ def test_down_asks_before_anything_is_written(boxed: Request, tmp_path: Path, mo
 
     monkeypatch.setattr(changing, "provision_hosts", provision)
     monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))
-    with pytest.raises(InputError, match=r"`workspace\.down` removes alice-box from gpu01, and no terminal exists"):
+    with pytest.raises(InputError, match=r"`workspace\.down` removes alice-box from gpu01; pass --yes"):
         changing.change(boxed, "alice-box", None)
     monkeypatch.setattr("sys.stderr", Terminal())
     monkeypatch.setattr("sys.stdin", Terminal("no\n"))
