@@ -4,7 +4,7 @@ import sys
 
 __version__ = "0.1.0"
 
-# pip checks no version for a checkout. Python 2 must be able to parse these lines.
+# In a git checkout, pip does not check the Python version. Python 2 must be able to parse the lines below.
 if sys.version_info < (3, 11):  # noqa: UP036
     sys.stderr.write(
         "Hostwright needs Python 3.11 or newer, and {0} is {1}: "  # noqa: UP030

@@ -3,7 +3,7 @@
 import sys
 
 if __name__ == "__main__" and not sys.flags.safe_path:
-    del sys.path[0]  # The working directory may be untrusted.
+    del sys.path[0]  # This entry is the working directory, which may be untrusted.
 
 
 def main() -> None:

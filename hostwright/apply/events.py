@@ -53,7 +53,7 @@ class Observed(Event):
     facts: Facts | None = None
 
 
-#: values of ``Delivering.source``; ``PEER`` is followed by a host name
+#: possible values of ``Delivering.source``. A host name follows ``PEER``.
 FROM_HERE, OVER_SSH, VENDOR, PEER = "controller", "ssh", "vendor", "peer "
 _WORDS = {FROM_HERE: "from this machine", OVER_SSH: "over SSH", VENDOR: "from its vendor"}
 
@@ -171,9 +171,14 @@ class HostEnded(Event):
     sentence: str = ""
 
 
-#: as desired: the host needed no change · changed: the host now matches its stack · ran: the operator's command exited
-#: with 0 · pending: the host still needs a reboot · locked: an operator or another run has locked the host · stopped:
-#: the operator stopped the run during the work on the host · untouched: the run had stopped before the host began
+#: possible results of a host in a run
+#: as desired: the host needed no change
+#: changed: the host now matches its stack
+#: ran: the operator's command exited with 0
+#: pending: the host still needs a reboot
+#: locked: an operator or another run has locked the host
+#: stopped: the operator stopped the run during the work on the host
+#: untouched: the run stopped before any work on the host
 RESULTS = ("as desired", "changed", "ran", "pending", "failed", "locked", "unreachable", "stopped", "untouched")
 SHOWN_RESULTS = {result: result for result in RESULTS} | {"pending": "reboot pending"}
 

@@ -27,9 +27,9 @@ from hostwright.common.text import count, one_line, shown_limit
 SCHEMA = 1
 FIRST_FAILURE, END = "first failure", "end"
 BAD = ("failed", "unreachable")
-TIMEOUT_S = 30.0  #: time limit of the command in seconds, enough for an HTTP request with one retry (our choice)
-SENTENCE_CHARACTERS = 500  #: maximum number of characters of the reason for a host's failure
-NAMED = 10  #: maximum number of failed hosts in ``text``
+TIMEOUT_S = 30.0  #: time limit in seconds of the notify command, enough for an HTTP request with one retry (our choice)
+SENTENCE_CHARACTERS = 500  #: maximum number of characters of the reason for a host's failure in a notification
+NAMED = 10  #: maximum number of failed hosts that the field ``text`` of a notification lists
 _THREAD = "notify"
 _ADDRESS = re.compile(r"[a-z]+://[^\s'\"]{20,}")
 
@@ -66,7 +66,7 @@ class Notifier:
         self._header = header
         self._redactor = redactor
         self._warn = warn
-        self._lock = threading.Lock()  # guards the fields below
+        self._lock = threading.Lock()  # This lock guards the fields below.
         self._ended: dict[str, HostEnded] = {}
         self._failed = False
         self._waiting: SimpleQueue[Mapping[str, Any] | None] = SimpleQueue()

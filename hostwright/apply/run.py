@@ -160,17 +160,19 @@ class Run:
     connections: Connections
     request: Request
     view: View = NO_VIEW
-    files: Mapping[str, Path] = field(default_factory=dict)  #: artifact name → file, for artifacts outside the stack
+    #: artifact name → file, for artifacts that are not in the stack
+    files: Mapping[str, Path] = field(default_factory=dict)
     stamp: RunStamp = NO_STAMP
     consent: Consent = field(default_factory=Consent)
-    emit: Emit = _discard  #: function that receives events from any thread; by default, it passes them to the views
+    emit: Emit = _discard  #: function that receives events from any thread
     journal: Journal | None = None
     silence: Silence | None = None
-    handout: Handout | None = None  #: distributes files by HTTP; ``None``: no host fetches by HTTP
-    worker: str = ""  #: name of this process's worker; empty on the operator's machine
-    redactor: Redactor = field(default_factory=_no_secrets)  #: masks secrets in texts that come from hosts
+    handout: Handout | None = None  #: distributor of files by HTTP; ``None`` if no host fetches by HTTP
+    worker: str = ""  #: name of the worker that runs this process; empty on the operator's machine
+    redactor: Redactor = field(default_factory=_no_secrets)  #: object that masks secrets in texts that come from hosts
     past: PastRuns = field(default_factory=_past_runs)
-    stopping: threading.Event = field(default_factory=threading.Event)  #: set as soon as no further jobs may start
+    #: event that is set when no further jobs may start
+    stopping: threading.Event = field(default_factory=threading.Event)
     _listeners: list[Emit] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -208,7 +210,7 @@ class Run:
 
         A journal that cannot be written only causes a warning, so that a full disk does not block repairs of hosts.
         """
-        # Only recorded runs need these modules.
+        # These modules are imported here, because only recorded runs need them.
         from hostwright.apply.journal.header import RunHeader
         from hostwright.apply.journal.redaction import secrets_in
         from hostwright.apply.journal.writing import Journal

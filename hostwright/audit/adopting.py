@@ -45,7 +45,7 @@ class AdoptedStack:
     extends: str
     file: Path | None
     text: str
-    left_out: tuple[tuple[str, str], ...]  #: roles omitted from the stack, each with the reason
+    left_out: tuple[tuple[str, str], ...]  #: pairs of a role that the stack omits and the reason
     notes: tuple[str, ...] = ()
     misfits: tuple[Misfit, ...] = ()
 
@@ -55,7 +55,7 @@ class Adoption:
     """Result of ``adopt``: written stacks (of the largest group first), hosts that need none, and errors of hosts."""
 
     stacks: tuple[AdoptedStack, ...]
-    provisioned: tuple[tuple[str, str], ...]  #: pairs of a host and the stack in its release record
+    provisioned: tuple[tuple[str, str], ...]  #: pairs of a host and the stack that the release record of the host names
     errors: tuple[HostError, ...]
 
 

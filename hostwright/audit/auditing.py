@@ -22,10 +22,10 @@ from hostwright.plan.probing import ordered
 from hostwright.plan.targets import TargetHost
 from hostwright.transport.root.rootshell import RootShell
 
-#: time limit in seconds for all probes of a host; on a faulty GPU, the driver's report takes up to 60 s
+#: time limit in seconds for all probes of a host. The driver of a faulty GPU may need 60 s to report.
 ANSWERS_TIMEOUT_S = 180.0
 
-EXAMINE_TIMEOUT_S = 60.0  #: time limit in seconds for the probes after a failed step (our choice): the host may hang
+EXAMINE_TIMEOUT_S = 60.0  #: time limit in seconds for a host's probes after a failed step (our choice)
 
 Connect = Callable[[TargetHost], RootShell]
 

@@ -33,10 +33,10 @@ STOPPED = "not audited: the audit was stopped"
 class AuditOptions:
     """Options of an audit of many hosts."""
 
-    sudo: bool = True  #: whether to run also the probes that need root
-    #: whether to contact no host, and use the stored facts of the last audit
+    sudo: bool = True  #: whether to also run the probes that need root
+    #: whether to use the stored facts of the last audit instead of contacting the hosts
     offline: bool = False
-    #: maximum number of hosts to audit in parallel; 0: as this machine allows
+    #: maximum number of hosts to audit in parallel. For 0, the limit depends on this machine.
     at_once: int = 0
 
 
@@ -91,7 +91,9 @@ class Auditor:
         If an SBOM cannot be created, a warning is printed and the host is skipped.
         """
         from hostwright.audit.sbom.contents import sbom_of
-        from hostwright.audit.sbom.cyclonedx import render_cyclonedx  # importing the CycloneDX library takes 0.2 s
+
+        # Only this format needs the CycloneDX library, whose import takes 0.2 s.
+        from hostwright.audit.sbom.cyclonedx import render_cyclonedx
 
         for host in audit.hosts:
             if host.sentence:

@@ -15,23 +15,19 @@ from hostwright.common.errors import Finding
 from hostwright.plan.roles.layers import one_order
 from hostwright.stack.ages import Aged
 
-#: version of the audit's JSON document; increment it if a field is removed or changes its meaning
+#: version of the audit's JSON document. Increment the version if a field is removed or changes meaning.
 SCHEMA = 1
 
 GPU_LAYER = "gpu"
 #: layers that are compared between hosts with different stacks
 MACHINE_LAYERS = frozenset({"base", GPU_LAYER})
-#: names of the check for unreadable GPUs: on a host with a driver, and on one without
+#: names of the check for unreadable GPUs, with a driver and without a driver
 CARDS, DRIVER_OF_CARDS = "cards", "driver of cards"
 
-#: unread: the host could not be read
-#: failing: a known failure was recognised
-#: drift: as desired at the end of the last good run, but not any more
-#: intent: the desired state has changed since the last good run
-#: differs: drift or intent; the release record does not show which
-#: new: the host was never provisioned with a stack
+#: status of a host in an audit. Since the last good run, the host changed (``drift``), the desired state changed
+#: (``intent``), or one of the two changed (``differs``).
 Status = Literal["unread", "failing", "drift", "differs", "intent", "new", "desired"]
-#: status of a layer; warning: as desired, but something needs attention
+#: status of a layer of a host. For ``warning``, the layer is as desired, but something needs attention.
 LayerStatus = Literal["unread", "failing", "drift", "differs", "intent", "new", "warning", "desired"]
 Why = Literal["drift", "differs", "intent", "new"]
 
@@ -117,15 +113,15 @@ class HostAudit:
     findings: tuple[Finding, ...] = ()
     not_checked: tuple[NotChecked, ...] = ()
     gpus: tuple[Gpu, ...] = ()
-    xids: tuple[GpuEvent, ...] = ()  #: GPU events in the kernel log of recent days
+    xids: tuple[GpuEvent, ...] = ()  #: GPU events that the kernel logged in recent days
     record: ReleaseRecord | None = None
     groups: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     #: files and packages that changed after the release record was written
     changed: tuple[str, ...] = ()
-    lead: str = ""  #: verb of the next command if the host could not be read
-    aged: tuple[Aged, ...] = ()  #: installed versions that get no more fixes or lack a fix
+    lead: str = ""  #: verb of the command to run next, for a host that could not be read
+    aged: tuple[Aged, ...] = ()  #: installed software versions that lack a fix or no longer receive fixes
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from hostwright.common.errors import FAILED, INTERRUPTED, HostwrightError
 from hostwright.common.request import Request
 from hostwright.common.text import count, printable
 
-YES = "yes"  #: answer that confirms a question; an abbreviation does not count
+YES = "yes"  #: answer that confirms a question
 _TRUE = ("1", "true", "yes")
 
 
@@ -38,7 +38,8 @@ def answered(given: bool) -> bool:
 
 def can_ask(*, as_json: bool = False) -> bool:
     """Whether Hostwright can ask a question: a terminal is available, and no program reads the output (``as_json``)."""
-    streams: tuple[TextIO | None, ...] = (sys.stdin, sys.stderr)  # a stream is None if the shell has closed it (`<&-`)
+    # Python sets a stream to None if the shell has closed it (`<&-`)
+    streams: tuple[TextIO | None, ...] = (sys.stdin, sys.stderr)
     return not as_json and all(stream is not None and stream.isatty() for stream in streams)
 
 

@@ -51,7 +51,7 @@ def change(
     from hostwright.cli.timeline import drawn
     from hostwright.cli.views.progress import run_view
 
-    read_limits(request, len(targets))  # report mistakes before the password prompt
+    read_limits(request, len(targets))  # an operator should see mistakes before typing a password
     password = ask_password(request)
     if ask := who_is_asked(request):
         note(f"planning for {count(len(targets), 'host')} before asking for confirmation")

@@ -23,14 +23,14 @@ from rich.theme import Theme
 from hostwright.cli.shell import advice, streams
 
 UNBOUNDED = 1_000_000  #: width in columns of output that is not a terminal
-_DEEPER = 4  #: number of columns by which the continuation of a line is indented
+_DEEPER = 4  #: number of columns by which each further line of a wrapped text is indented
 _GAP = "  "
-#: character that replaces each unbreakable character while line breaks are computed
+#: character that replaces each unbreakable character while a text is wrapped
 _LETTER = "x"
-_MOST_PER_COLUMN = 4  #: maximum number of characters per terminal column; combining marks take none
+_MOST_PER_COLUMN = 4  #: maximum number of characters per terminal column. Combining marks take no column.
 #: Yellow is unreadable on a light background. This brown has a contrast of 4.7 with white and 4.5 with black.
 THEME = Theme({"yellow": "color(130)", "bold yellow": "bold color(130)"})
-OUTPUT = "│"  #: prefix of each line of a program's output
+OUTPUT = "│"  #: prefix of each output line of a remote program
 
 
 class Hanging(Text):
@@ -195,7 +195,7 @@ class Adviser(Console):
 
     def __init__(self, *, stderr: bool):
         super().__init__(stderr=stderr, highlight=False, theme=THEME)
-        self._call = copy_context()  # context for prints from the threads of hosts
+        self._call = copy_context()  # threads of hosts print too, and do not inherit this context
         self._bounded = on_terminal(self)
         if not self._bounded:
             self.width = UNBOUNDED
@@ -204,7 +204,7 @@ class Adviser(Console):
         """Print as rich does, but never crop lines that are not wrapped, because they contain commands."""
         shown = self._call.copy().run(lambda: [self._complete(one) for one in objects])
         if len(shown) == 1 and isinstance(shown[0], Hanging) and "end" not in how:
-            shown = [Group(*shown)]  # rich would copy a single text to one without a hanging indent
+            shown = [Group(*shown)]  # rich would copy a single text to a text without a hanging indent
         super().print(*shown, **{"crop": False, **how})
 
     def show_cursor(self, show: bool = True) -> bool:  # noqa: ARG002 - rich's signature

@@ -33,14 +33,14 @@ PRINTING = "stopped while the results were printed"
 
 def run(verb: Callable[[], int]) -> int:
     """Run a verb, print its error if it raises one, and return the exit status."""
-    # needed in `invoke`, and harmless in `hostwright`, which has already called both
+    # `invoke` has not prepared the streams before this line, and a repetition is harmless
     streams.prepare()
     collect_seldom()
     errors = console.make_console(stderr=True)
     try:
         with _terminable():
             status = verb()
-        sys.stdout.flush()  # a write error during the interpreter's exit could not be reported
+        sys.stdout.flush()  # Python could not report a write error during the interpreter's exit
         return status
     except HostwrightError as error:
         errors.print(Text(printable(str(error)), style="bold red"))
@@ -52,7 +52,7 @@ def run(verb: Callable[[], int]) -> int:
             if isinstance(stop, Interrupted) and stop.ended is not None:
                 show_errors(stop.results.errors)
             if errors.is_terminal:
-                errors.print()  # end the line that contains the terminal's ^C, or a question
+                errors.print()  # the cursor may be behind the terminal's ^C, or behind a question
             errors.print(Text(message_of(stop) or NOTHING_CHANGED))
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback

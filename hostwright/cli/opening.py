@@ -180,7 +180,7 @@ def _configured_passwords() -> list[Path]:
 def _typed(prompt: str, option: str, without: str) -> Secret:
     """Prompt for a password at the terminal. ``without`` is the advice in the error without a terminal."""
     with warnings.catch_warnings():
-        # instead of this warning, getpass would echo the password
+        # getpass would only print this warning, and echo the password
         warnings.simplefilter("error", getpass.GetPassWarning)
         try:
             password = Secret(getpass.getpass(prompt, stream=sys.stderr))

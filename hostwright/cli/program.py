@@ -31,7 +31,7 @@ from hostwright.cli.tasks.begin import completion, init
 from hostwright.cli.tasks.ofroles import own_verbs
 from hostwright.common.errors import InputError, described
 
-#: Message and exit status after Ctrl-C. Importing them from ``hostwright.apply`` takes longer than most verbs.
+#: message and exit status after Ctrl-C. An import of both from ``hostwright.apply`` takes longer than most verbs.
 STOPPED, INTERRUPTED = "stopped; nothing was changed", 130
 BAD_INPUT, FAILED = 2, 1
 _QUESTIONS = {"--help", "-h", "--version", "-V", "--complete", "--print-completion-script"}
@@ -76,7 +76,7 @@ class Hostwright(Program):
         from hostwright.plan.roles.site import VARIABLE, Site
 
         self._not_trusted = ""
-        if _verb(self.argv[1:]) in {init.name, completion.name}:  # these verbs do not need a site
+        if _verb(self.argv[1:]) in {init.name, completion.name}:  # both verbs must work without a site
             return Collection(*STANDARD)
         try:
             root = Site.find().root
@@ -84,7 +84,7 @@ class Hostwright(Program):
             if os.environ.get(VARIABLE) and not self._only_read:
                 raise Exit(str(error), code=error.exit_status) from error
             self._not_trusted = str(error) if isinstance(error, NotTrusted) else ""
-            return Collection(*STANDARD)  # verbs that need a site report that it is missing
+            return Collection(*STANDARD)  # each verb that needs a site reports the missing site itself
         return _written(root) if self._only_read else self._tasks_of(root)
 
     def parse_core(self, argv: list[str] | None) -> None:
@@ -104,7 +104,7 @@ class Hostwright(Program):
             with _mistakes():
                 super().parse_tasks()
         except Exit as error:
-            if self._not_trusted:  # the unknown verb may belong to the untrusted site
+            if self._not_trusted:  # an untrusted site may define the unknown verb
                 raise Exit(f"{error.message}; {self._not_trusted}", code=error.code) from error
             raise
 
@@ -120,7 +120,7 @@ class Hostwright(Program):
             self._refuse_no_group(group)
         with _mistakes():
             super().parse_cleanup()
-        if self._only_read:  # `--help` followed a verb, so the site was parsed but not imported
+        if self._only_read:  # `--help` only parses the site's files, but a verb needs the imported site
             self._only_read = False
             self.collection = self.namespace = self._verbs()
             self.parse_tasks()
@@ -169,7 +169,7 @@ class Hostwright(Program):
             module = sitetasks.load(root)
         except (KeyboardInterrupt, Lacking):
             raise
-        except BaseException as error:  # a site's file may also call sys.exit
+        except BaseException as error:  # a file of the site may also call sys.exit
             sentence = f"{place_of(error, root / 'tasks.py')}: {described(error)}"
             raise Exit(
                 f"{sentence}; `hostwright` imports this file for the verbs of the site", code=BAD_INPUT
@@ -267,8 +267,9 @@ def main() -> None:
         print(STOPPED, file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:  # noqa: BLE001 - no operator reads a traceback
-        if asked is None:  # a message would disturb the line that the operator is completing
+        if asked is None:  # completion prints nothing, because a message would disturb the line that the operator types
             print(sentence_of(error), file=sys.stderr)
         sys.exit(BAD_INPUT if lacking(error) else FAILED)
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on, Python would print a traceback for Ctrl-C
+        # Python would print a traceback for Ctrl-C during the interpreter's exit
+        signal.signal(signal.SIGINT, signal.SIG_DFL)

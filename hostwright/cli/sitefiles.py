@@ -26,7 +26,7 @@ from hostwright.plan.roles.role import Role, discover
 from hostwright.plan.roles.site import STANDARD
 from hostwright.stack.stackfile import default_stack, stack_names
 
-FOLDER = ".schemas"  #: folder for the JSON Schemas of a site's files
+FOLDER = ".schemas"  #: folder with the JSON Schemas for editing a site's files
 NEXT = """\
 {place} is now a site. Next steps:
 
@@ -62,7 +62,7 @@ def make_site(directory: str, stack: str = "") -> None:
             sentence = f"the site cannot be written: {refused(error, 'name another directory')}"
             raise InputError(sentence, str(error.filename or root)) from error
     text = NEXT.format(place=shlex.quote(str(root)))
-    # the commands are for the new site, not for this call
+    # the console's own `print` would add the options of this call to the new site's commands
     Console.print(console.make_console(), Text(text), soft_wrap=True)
 
 

@@ -39,7 +39,7 @@ def exact(value: Any) -> Hashable:
     if isinstance(value, Mapping):
         return (type(value), *((exact(key), exact(inner)) for key, inner in value.items()))
     if isinstance(value, (str, int, float)):
-        # an ``Unquoted`` value also has the text in the file
+        # Two equal ``Unquoted`` values may have different texts in the file.
         return (type(value), value, getattr(value, "text", None))
     return (type(value), value if value.__hash__ else Same(value))
 

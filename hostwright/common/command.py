@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-#: words with which a command in a text begins; ``Command`` writes the first of them
+#: words with which a command in a text begins. The class ``Command`` writes the first word.
 PROGRAMS = ("invoke ", "hostwright ")
 
 

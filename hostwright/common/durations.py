@@ -10,7 +10,7 @@ from dataclasses import dataclass
 LONGEST_S = 10 * 365 * 86400.0  #: longest accepted duration in seconds: ten years
 
 _UNITS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
-#: pattern of a duration with units, the largest first
+#: pattern of a duration with units, from the largest unit to the smallest
 _COMPOUND = re.compile(r"\s*".join(f"(?:(?P<{unit}>[0-9]{{1,9}}){unit})?" for unit in _UNITS), re.ASCII)
 _PLAIN = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?", re.ASCII)
 

@@ -26,7 +26,7 @@ from hostwright.common.command import Command
 AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130  #: exit statuses of verbs
 NOBODY_READS = 141  #: exit status of a process that SIGPIPE (signal 13) ended: 128 + 13
 
-NOT_IN_TIME = "a probe did not answer"  #: first words of a message that a probe hung
+NOT_IN_TIME = "a probe did not answer"  #: first words of the message about a probe that hung
 _SCRIPT_CHARACTERS = 80  #: maximum number of characters of a shell script in a message
 
 
@@ -57,8 +57,7 @@ class HostwrightError(Exception):
     """
 
     exit_status = FAILED
-    #: command to run after this error (``rebuild --check``), or option with which the failed verb may succeed
-    #: (``--ask-become-pass``); empty if no command helps
+    #: command to run after this error, or option for the failed verb; may be empty
     lead = ""
 
     def __reduce__(self) -> tuple[Callable[..., HostwrightError], tuple[Any, ...]]:
@@ -287,11 +286,11 @@ class FailedStep:
     """A failed step, with details for an operator who is not logged in to the host."""
 
     role: str
-    what: str  #: change for which the step was run (``file /etc/motd``), or the drain command of the site
+    what: str  #: change for which the step was run, such as ``file /etc/motd``
     command: str  #: shell script that the step ran
     status: int  #: exit status of the script in ``command``
     tail: tuple[str, ...] = field(default=())  #: last lines of the script's output
-    known: Finding | None = None  #: known problem in this output
+    known: Finding | None = None  #: known problem that the last lines of output show
     units: tuple[str, ...] = ()
 
 

@@ -3,7 +3,8 @@
 import atexit
 import gc
 
-#: number of allocations between two collections (Python's default: 700); a plan creates 150,000 lasting objects
+#: number of allocations between two garbage collections (Python's default: 700). A plan creates 150,000 lasting
+#: objects.
 ALLOCATIONS = 200_000
 
 

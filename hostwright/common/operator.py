@@ -10,13 +10,13 @@ import socket
 import subprocess
 from pathlib import Path
 
-_NAME_CHARACTERS = 200  #: maximum number of characters of a user's name, which comes from the environment
+_NAME_CHARACTERS = 200  #: maximum number of characters to keep of a user's name from the environment
 _MACHINE_ID = Path("/etc/machine-id")
 _PROC = Path("/proc")
 _STATE, _START = 0, 19  #: indices of fields 3 and 22 of /proc/PID/stat (proc(5)) after the program's name
-#: time limit of ps in seconds
+#: time limit in seconds for ``ps``
 _PS_TIMEOUT_S = 10.0
-#: number of characters of the boot id, which makes start times unique across reboots
+#: number of characters to keep of the boot id. The boot id makes start times unique across reboots.
 _BOOT_CHARACTERS = 8
 
 
@@ -93,5 +93,5 @@ def _user() -> str:
         return os.environ["SUDO_USER"]
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # the user of a container may have no name
+    except (KeyError, OSError):  # The user of a container may have no name.
         return f"uid{os.getuid()}"

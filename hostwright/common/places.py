@@ -15,7 +15,7 @@ from hostwright.common.errors import InputError
 STATE_VARIABLE = "HOSTWRIGHT_STATE"
 SITE_FILE = "hostwright.toml"
 JOURNAL, FACTS = "journal.jsonl", "facts"
-#: words in the names of facts files: first probe of a host in a run, latest probe
+#: words in the names of facts files for the first and for the latest probing
 BEFORE, AFTER = "before", "after"
 PRIVATE_DIR, PRIVATE_FILE = 0o700, 0o600
 #: modes of directories and files that a group shares (setgid bit)
@@ -28,7 +28,7 @@ RUN_SETS = (
     "pending",
     "untouched",
     "stopped",
-)  #: names of sets of hosts by their result in a run
+)  #: names of the sets of hosts with a certain result in a run
 #: pattern of a ``--hosts`` term for the result in a named run: ``@failed:RUN``
 OF_A_RUN = re.compile(rf"@?(?P<set>{'|'.join(RUN_SETS)}):(?P<run>[a-z0-9][a-z0-9-]*)")
 
@@ -38,7 +38,7 @@ _MAX_SLUG = 60
 
 _FREE = "free some space there"
 _OWN = "change its owner or mode"
-#: error number → advice, and whether writing to another path would also help
+#: advice for each error number, and whether writing to another path would also help
 _CURES: dict[int, tuple[str, bool]] = {
     errno.ENOSPC: (_FREE, True),
     errno.EDQUOT: (f"{_FREE}, or ask for a larger quota", True),
@@ -62,7 +62,7 @@ def state_root() -> Path:
     if named:
         return Path(named).absolute()
     base = os.environ.get("XDG_STATE_HOME", "")
-    if Path(base).is_absolute():  # the XDG specification requires that relative paths are ignored
+    if Path(base).is_absolute():  # The XDG specification requires that relative paths are ignored.
         return Path(base) / "hostwright"
     try:
         return Path.home() / ".local" / "state" / "hostwright"

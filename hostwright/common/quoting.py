@@ -7,7 +7,7 @@ import shlex
 from functools import cache
 from pathlib import Path
 
-#: pattern of a declaration in a shell file: ``: "${path:?}"``, or ``: "${mark?}"`` if the value may be empty
+#: pattern of the declaration of a variable in a shell file. With ``?`` instead of ``:?``, the value may be empty.
 _DECLARED = re.compile(r'^: "\$\{([a-z_]+)(:?)\?\}"\n', re.MULTILINE)
 
 

@@ -22,16 +22,17 @@ class Option:
 
     help: str
     default: Any
-    group: str = ""  #: name of a group of options that the same verbs have
-    #: where a user may change the default
+    group: str = ""  #: name of a group of options that several verbs share
+    #: where a user can change the default of the option
     settable: Literal["everywhere", "environment", "never"] = "everywhere"
-    is_path: bool = False  #: whether the value is a path; in ``hostwright.toml``, it is relative to that file
+    #: whether the value is a path. In ``hostwright.toml``, a relative path starts at the directory of that file.
+    is_path: bool = False
     #: whether ``--resume`` uses the value from the journal of the run
     recorded: bool = False
-    #: whether recommended commands need the option to work
+    #: whether commands that messages recommend must repeat the option
     repeated: bool = False
     optional_value: bool = False  #: whether the option may be given without a value, which is then ``True``
-    choices: tuple[str, ...] = ()  #: all valid values; empty: any value
+    choices: tuple[str, ...] = ()  #: valid values of the option; empty if any value is valid
 
     @property
     def kind(self) -> type:
@@ -187,7 +188,7 @@ class Request:
     details: bool = option(False, "show all details of each host")
     at_once: str = option("", "number of hosts at a time (default: as many connections as this machine can open)")
     limit: int = option(20, "number of latest entries to show; 0 shows all")
-    #: options that only this verb has
+    #: values of the options that only this verb has
     own: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

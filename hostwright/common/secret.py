@@ -18,7 +18,7 @@ class Secret:
 
     __slots__ = ("_text",)
 
-    is_secret = True  #: ``quoting.sh`` rejects values with this attribute
+    is_secret = True  #: mark of a secret. The function ``quoting.sh`` rejects values with this attribute.
 
     def __init__(self, text: str):
         object.__setattr__(self, "_text", text)

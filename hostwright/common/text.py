@@ -13,7 +13,7 @@ _SPECIAL = re.compile(r"[\\*<>\[\]]|(?<!\w)_|_(?!\w)")
 
 def printable(text: str) -> str:
     """Replace each character that is unsafe to print (control, format, unassigned) by ``\\ufffd``."""
-    if text.isprintable():  # fast path: the reports about a fleet contain 100,000 texts
+    if text.isprintable():  # This fast path matters, since the reports about a fleet contain 100,000 texts.
         return text
     return "".join(
         char if char in "\n\t" or not unicodedata.category(char).startswith("C") else "\N{REPLACEMENT CHARACTER}"
@@ -60,14 +60,14 @@ def count(number: int, noun: str) -> str:
 def shown_bytes(number: int) -> str:
     """Format bytes in powers of ten, as disks are sold: ``0 B``, ``5 kB``, ``34 MB``, ``5.2 GB``."""
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if number >= size - size // 2000:  # would round to 1000 of the smaller unit
+        if number >= size - size // 2000:  # A number just below ``size`` would round to 1000 of the smaller unit.
             return f"{number / size:.1f} GB" if unit == "GB" else f"{number / size:.0f} {unit}"
     return f"{number} B"
 
 
 def shown_seconds(seconds: float) -> str:
     """Format a duration: ``4.2 s``, ``3 min 20 s``, ``2 h 05 min``."""
-    if seconds < 59.95:  # longer durations would round to 60.0 s
+    if seconds < 59.95:  # Longer durations would round to 60.0 s.
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"

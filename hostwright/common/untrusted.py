@@ -21,12 +21,12 @@ from hostwright.common.text import short
 
 #: maximum number of digits of a whole number that SQLite can store
 DIGITS = 18
-#: folder with the latest internal error of each host
+#: name of the folder with the latest internal error of each host
 FOLDER = "unforeseen"
-#: maximum number of characters of a stored traceback, which may contain the whole output of a host
+#: maximum number of characters of a stored traceback. A traceback may contain the whole output of a host.
 _DETAIL_CHARACTERS = 64 * 1024
 
-#: memory limit in bytes of each compiled pattern and its cache
+#: memory limit in bytes of each compiled pattern, including the cache of the pattern
 MAX_PATTERN_BYTES = 1024 * 1024
 
 _log = logging.getLogger("hostwright")

@@ -27,10 +27,10 @@ from hostwright.inventory.binding import (
 )
 from hostwright.inventory.model import COMMAND_LINE, HOST_LEVEL, Host, Value, VariableLayer
 
-_OURS_ALIKE = 0.7  #: similarity above which a name after the prefix ``hostwright_`` is a misspelling
-#: similarity above which a name is a misspelling of ``stack`` or ``artifacts`` ("stak", but not "slack")
+_OURS_ALIKE = 0.7  #: minimum similarity to a known variable, without ``hostwright_``, that counts as a misspelling
+#: minimum similarity to ``stack`` or ``artifacts`` that counts as a misspelling ("stak", but not "slack")
 _SHARED_ALIKE = 0.85
-_ALIKE = 0.9  #: similarity above which a name is a misspelling of a role's variable
+_ALIKE = 0.9  #: minimum similarity to a role's variable that counts as a misspelling
 
 
 Judge = Callable[[str, Value], str | None]
@@ -158,7 +158,7 @@ class Binder:
                 ours = Same(value) if value.level != HOST_LEVEL else exact(value.value)
                 parts += [number, name, value.level, ours]
                 if name.endswith(SUFFIX) or _names_command(value.value):
-                    parts.append(host.name)  # each host has its own secret
+                    parts.append(host.name)  # The command may print another secret for each host.
         return tuple(parts)
 
     def _written(self, layer: VariableLayer) -> Mapping[str, Written]:

@@ -40,13 +40,13 @@ KNOWN = (
 )
 #: names of variables with a command that prints a password, without the prefix ``hostwright_``
 COMMANDS = tuple(f"{name}{SUFFIX}" for name in KNOWN if name.endswith("password"))
-#: mappings whose fields can also be single variables, such as ``hostwright_bmc_user``
+#: names of mappings whose fields can also be variables, such as ``hostwright_bmc_user``
 MAPPINGS = ("bmc", "install", "reinstall")
 SHARED = (
     "stack",
     "artifacts",
 )  #: names of Hostwright's variables without a prefix
-_SLIP = 0.8  #: minimum similarity of a key to a role's variable for a mapping to belong to the role
+_SLIP = 0.8  #: minimum similarity between a mapping's key and a role's variable to attribute the mapping
 
 
 def bind(cls: type[T], role: str, host: Host) -> T:

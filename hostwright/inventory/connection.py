@@ -23,16 +23,16 @@ _TRUE, _FALSE = {"true", "yes", "on", "1", "y", "t"}, {"false", "no", "off", "0"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _MAX_PORT = 65535
 
-#: names of ssh options that are ignored, because Hostwright manages its connections itself
+#: names of ssh options that are ignored. Hostwright manages the ssh connections itself.
 _IGNORED = {
     "addkeystoagent", "batchmode", "compression", "connectionattempts", "controlmaster", "controlpath",
     "controlpersist", "forwardagent", "gssapiauthentication", "identitiesonly", "loglevel",
     "passwordauthentication", "preferredauthentications", "pubkeyauthentication", "requesttty", "serveralivecountmax",
     "serveraliveinterval", "tcpkeepalive", "updatehostkeys", "visualhostkey",
 }  # fmt: skip
-#: ssh options of which only the default is accepted: lowercase name → name in ssh_config
+#: names in ssh_config, by lowercase name, of options of which only the default is accepted
 _IN_SSH_CONFIG = {"checkhostip": "CheckHostIP", "hashknownhosts": "HashKnownHosts"}
-#: value of StrictHostKeyChecking → value of ``host_keys``
+#: value of ``host_keys`` for each value of ssh's StrictHostKeyChecking
 _CHECKING: Mapping[str, str] = {
     "yes": "strict", "true": "strict", "accept-new": "accept-new", "ask": "", "no": "", "off": "", "false": "",
 }  # fmt: skip
@@ -53,13 +53,13 @@ class Connection:
         self._groups = groups
         self.mistakes: list[InputError] = []
         self.notes: list[str] = []
-        self._unread: dict[str, str] = {}  #: variable → note that only Ansible can read this password
+        self._unread: dict[str, str] = {}  #: notes, by variable, about passwords that only Ansible can read
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of ``Host`` that the variables set. Variables override options of ssh."""
         fields: dict[str, Any] = {}
         present = self._vars.keys() & VARIABLES
-        if "@" in self._name:  # as for ssh: USER@HOST
+        if "@" in self._name:  # As for ssh, a name may have the form USER@HOST.
             fields["user"], _, fields["address"] = self._name.rpartition("@")
         if "ansible_connection" in present:
             fields["connection"] = self._read("ansible_connection", _way) or "ssh"
@@ -73,7 +73,7 @@ class Connection:
                 value = self._password(name, field) if read is _password else self._read(name, read)
                 if read is _command and isinstance(value, str):
                     value = self._printed(name, value)
-                if isinstance(value, Secret):  # a definition for the host overrides one for its group
+                if isinstance(value, Secret):  # A secret of the host overrides a secret of a group.
                     level = _LEVELS.get(self._vars[name].level, 0)
                     if level < levels.get(field, 0):
                         continue
@@ -125,7 +125,7 @@ class Connection:
             raise _Bad(value.sentence)
         if isinstance(value, (UnquotedInt, UnquotedFloat)):
             raise _Bad(f"found {short(value.text)}, which YAML reads as {value}; put it in quotes")
-        if isinstance(value, Secret):  # for example, an encrypted address
+        if isinstance(value, Secret):
             value = value.reveal()
         if not isinstance(value, str) or ("{{" not in value and "{%" not in value):
             return value
@@ -280,7 +280,7 @@ def _command(value: Any) -> str:
     text = value.reveal() if isinstance(value, Secret) else value
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise _Bad(f"found {describe(value)}, expected a command for /bin/sh that prints the password")
-    # a host's name may come from a cloud's API, and must not be evaluated
+    # A host's name may come from a cloud's API, and must not be evaluated.
     if "{{" in text or "{%" in text:
         raise _Bad(
             'the command contains a template, which is not rendered here; use "$HOSTWRIGHT_HOST" for the host\'s name'
@@ -347,7 +347,7 @@ _OF_VALUE: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "hostwright_connect_timeout": ("connect_timeout", _seconds),
     "hostwright_known_hosts": ("known_hosts", _text),
 }
-#: variable → field of ``Host`` and function that reads the value; the last variable in the table wins
+#: field of ``Host`` and reading function for each variable. The last variable of a field wins.
 _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     name: reader
     for base, (field, read) in _OF_VALUE.items()
@@ -356,10 +356,11 @@ _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
         *([(f"{base}{SUFFIX}", (field, _command))] if read is _password else []),
     )
 }
-#: variable with a single accepted value → function that checks it
+#: checking function for each variable that has a single accepted value
 _DEMANDS: Mapping[str, Callable[[Any], str]] = {"ansible_become_method": _sudo}
 _SSH_ARGUMENTS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
-_LEVELS = {HOST_LEVEL: 1, COMMAND_LINE: 2}  #: level of a definition → its rank; groups have rank 0
-#: fields of ``Host`` that do not apply to this machine
+#: rank of each level at which a variable is defined. Levels of groups have rank 0.
+_LEVELS = {HOST_LEVEL: 1, COMMAND_LINE: 2}
+#: fields of ``Host`` for ssh, which do not apply to this machine
 _OF_SSH = {"port", "user", "key_file", "password", "connect_timeout", "known_hosts"}
 VARIABLES = {*_READERS, *_DEMANDS, *_SSH_ARGUMENTS, "ansible_connection"}

@@ -79,7 +79,7 @@ class Draft:
         try:
             names, port = expand(pattern)
         except ValueError as error:
-            # keep the invalid name as an unusable host, so that its mistake is reported
+            # The invalid name stays as an unusable host, so that the mistake is reported.
             names, port = [pattern], None
             self.unusable.add(pattern)
             self.of_hosts.setdefault(pattern, []).append(InputError(str(error), origin.exact))
@@ -119,7 +119,8 @@ def concealed(name: str, value: Any, is_secret: Callable[[str], bool] = named_li
     if isinstance(value, str):
         return Secret(value) if is_secret(name) else value
     if isinstance(value, (int, float)) and not isinstance(value, bool) and is_secret(name):
-        return Secret(value.text if isinstance(value, Unquoted) else str(value))  # as in the file: 0123, not 83
+        # YAML reads 0123 as 83, but the password is 0123.
+        return Secret(value.text if isinstance(value, Unquoted) else str(value))
     if isinstance(value, dict):
         inside = (lambda _: True) if is_secret(name) else is_secret
         return {key: concealed(key, inner, inside) for key, inner in value.items()}

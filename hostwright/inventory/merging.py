@@ -171,7 +171,7 @@ class _Tree:
         groups = tuple(sorted(names, key=self._order.__getitem__))
         drafts = [(name, self._draft.groups[name]) for name in groups if name in self._draft.groups]
         written = [(name, values) for name, group in drafts for values in group.layers]
-        written += [(name, values) for name, group in drafts for values in group.files]  # the first group is `all`
+        written += [(name, values) for name, group in drafts for values in group.files]
         layers = tuple(VariableLayer(group_level(name), values) for name, values in written)
         return _Ancestry(groups, layers, _merged(layers))
 
@@ -179,7 +179,7 @@ class _Tree:
         group = self._draft.groups[name]
         given = [layer[_PRIORITY] for layer in (*group.layers, *group.files) if _PRIORITY in layer]
         try:
-            return int(given[-1].value) if given else 1  # Ansible's default is 1
+            return int(given[-1].value) if given else 1  # The default of Ansible is 1.
         except (TypeError, ValueError) as error:
             raise InputError(f"{_PRIORITY}: expected a whole number", given[-1].origin.exact) from error
 

@@ -119,4 +119,4 @@ class Inventory:
     hosts: Mapping[str, Host]
     groups: Mapping[str, Group]
     notes: tuple[str, ...] = ()
-    left_out: tuple[InputError, ...] = ()  #: one mistake for each file that could not be read
+    left_out: tuple[InputError, ...] = ()  #: mistakes, one for each inventory file that could not be read

@@ -24,12 +24,12 @@ from hostwright.common.places import OF_A_RUN, RUN_SETS
 from hostwright.inventory.model import UNGROUPED, Host, Inventory
 from hostwright.inventory.ranges import is_ipv6
 
-MAX_NAMES = 100_000  #: maximum number of host names to which one term expands
-_MAX_DIGITS = 12  #: maximum number of digits in a number between brackets
+MAX_NAMES = 100_000  #: maximum number of host names to which one term of a host pattern expands
+_MAX_DIGITS = 12  #: maximum number of digits of a number in the brackets of a host pattern
 _TERM = re.compile(r"[\w.@\-\[\],:/]+")
 _SPAN = re.compile(r"([0-9]+)[-:]([0-9]+)")
 _SUBSCRIPT = re.compile(r"(?P<base>.+)\[(?:(?P<index>-?[0-9]+)|(?P<first>[0-9]+)(?P<sign>[:-])(?P<last>[0-9]*))\]")
-_SPECIAL = frozenset(".?*[")  #: characters with which a term matches both groups and hosts
+_SPECIAL = frozenset(".?*[")  #: characters with which a term of a host pattern matches both groups and hosts
 _FOLDABLE = re.compile(r"[\w.-]+")  #: pattern of host names that can be abbreviated
 _OPTION = "--hosts"
 #: maximum length in characters of an abbreviated list of hosts
@@ -82,7 +82,7 @@ def fold(names: Iterable[str]) -> str:
     return _folded(tuple(names))
 
 
-@lru_cache(maxsize=16)  # our choice: a report names the same hosts several times
+@lru_cache(maxsize=16)  # A report names the same hosts several times.
 def _folded(names: tuple[str, ...]) -> str:
     from ClusterShell.NodeSet import NodeSet
 

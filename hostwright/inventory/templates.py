@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MAGIC = frozenset(["inventory_hostname", "inventory_hostname_short", "group_names", "groups", "hostvars"])
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")
-#: maximum length in characters of a rendered template, and of a product in it
+#: maximum length in characters of a rendered template, and maximum result of a multiplication
 _MOST = 100_000
 
 

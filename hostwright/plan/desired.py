@@ -18,7 +18,7 @@ from hostwright.stack.fitting import RoleRules
 from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack
 
-#: probes for every host, besides those for running work
+#: probes that run on every host, besides the probes for running work
 ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, drained.DRAINED, RELEASE)
 
 
@@ -43,18 +43,18 @@ class Desired:
     stack: Stack
     roles: tuple[DesiredRole, ...]
     removes: bool = False  #: whether the states remove the roles from the host
-    #: whether the states are independent of the stack. If so, no compatibility rule applies, and no release record is
-    #: written.
+    #: whether the states are independent of the stack. No compatibility rule or release record applies to independent
+    #: states.
     apart: bool = False
     #: compatibility rules of all the host's roles, even if ``--roles`` excludes them
     rules: tuple[RoleRules, ...] = ()
     #: names of all the host's roles, even if ``--roles`` excludes them; empty if unknown
     of_host: tuple[str, ...] = ()
-    #: probes and functions that find programs using accelerators
+    #: probes and functions that find programs that use accelerators
     occupancy: Occupancies = field(default_factory=standard_occupancies)
     #: known ends of life, and oldest safe versions, of the stack's software
     advisories: Advisories = field(default=NONE, compare=False, repr=False)
-    #: function that returns the stacks that fit a host, best first; called only if this stack does not fit
+    #: function that returns the stacks that fit a host, best first
     fitting: Callable[[HostFacts], tuple[Stack, ...]] = field(default=lambda _: (), compare=False, repr=False)
 
     def versions(self) -> dict[str, str]:
@@ -67,7 +67,7 @@ class Desired:
         return _questions(Same(self.roles), Same(self.occupancy))
 
 
-@lru_cache(maxsize=64)  # hosts of a fleet have equal desired states
+@lru_cache(maxsize=64)  # Many hosts of a fleet have equal desired states.
 def _questions(roles: Same[tuple[DesiredRole, ...]], occupancy: Same[Occupancies]) -> tuple[Probe, ...]:
     asked = (probe for role in roles.value for resource in role.resources for probe in resource.probes())
     return ordered([*ENGINE_PROBES, *occupancy.value.probes, *asked])

@@ -126,7 +126,7 @@ class Refusal:
     alone: bool = False
 
 
-#: Result of ``Resource.plan`` for a difference. Only ``Change`` has steps.
+#: result of ``Resource.plan`` for a difference. Only ``Change`` has steps.
 Planned: TypeAlias = Change | Reboot | Deferred | Refusal
 
 
@@ -255,7 +255,7 @@ class Condition(ABC):
         return ()
 
 
-GONE = ("absent", "as before")  #: a change whose ``want`` begins with one of these texts is a removal
+GONE = ("absent", "as before")  #: first words of the ``want`` of a change that is a removal
 _NOUNS = ("refusal", "change", "removal")
 
 

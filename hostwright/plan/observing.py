@@ -13,12 +13,11 @@ from hostwright.transport.exchange import Deadline
 from hostwright.transport.login.startfiles import noise_note
 from hostwright.transport.root.rootshell import RootShell
 
-#: minimum number of probes for compression. For fewer, gzip costs more than it saves.
+#: minimum number of probes for which the program is compressed. For fewer probes, gzip costs more time than saved.
 PACKED_FROM = 12
-#: maximum number of seconds without output (our choice). sudo may wait for a directory service before the first
-#: heartbeat (``BEAT_S``).
+#: time limit in seconds without output of a host (our choice). sudo may wait for a directory service.
 SILENT_S = 90.0
-#: maximum number of programs sent to a host (our choice). Only a malicious host needs more.
+#: maximum number of programs that are sent to a host (our choice). Only a malicious host needs more.
 MOST_ROUNDS = 8
 
 

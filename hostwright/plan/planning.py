@@ -27,12 +27,12 @@ from hostwright.stack.ages import aged, day_of
 from hostwright.stack.rules import check_host
 from hostwright.stack.stack import Stack
 
-_ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: role name in a host's release record, which is untrusted
-#: Stands for output that the login shell prints before each command. It is never sent to hosts.
+_ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: pattern of a role name in a host's release record, which is untrusted
+#: placeholder for the output that the login shell prints before each command. The placeholder is never sent to hosts.
 LOGIN_SHELL = Probe("# what the login shell prints")
-PREFLIGHT = "preflight"  #: role name in a plan for refusals of the whole host
-NOT_ANSWERED = "not-answered"  #: rule that refuses a host on which a probe hung
-_ASKERS = 4  #: maximum number of states named in the error about a hanging probe
+PREFLIGHT = "preflight"  #: role name in a plan for refusals that concern the whole host
+NOT_ANSWERED = "not-answered"  #: name of the rule that refuses a host on which a probe hung
+_ASKERS = 4  #: maximum number of states to name in the error about a hanging probe
 
 
 def removal_of(
@@ -164,7 +164,7 @@ def _lost(state: Resource, facts: Facts) -> tuple[str, ...]:
     try:
         lost = state.losses(facts)
         return lost if lost and isinstance(state.plan(facts), Change) else ()
-    except NotAnswered:  # the plan refuses the host
+    except NotAnswered:  # The plan refuses a host with a hanging probe.
         return ()
 
 
@@ -194,7 +194,7 @@ def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
     try:
         users = resource.users(facts)
         planned = resource.plan(facts) if users else None
-    except NotAnswered:  # the plan refuses the host
+    except NotAnswered:  # The plan refuses a host with a hanging probe.
         return ()
     return users if isinstance(planned, Change) and planned.disturbs else ()
 
@@ -234,7 +234,7 @@ def off_roles(desired: Desired, facts: Facts, memory: Memory | None = None) -> t
 
 def _off_roles(of_host: tuple[str, ...], facts: Facts) -> tuple[str, ...]:
     roles = read(facts).get("roles", {}) if RELEASE in facts else {}
-    # earlier versions wrote entries without a hash for roles on every host
+    # Earlier versions of Hostwright wrote entries without a hash for roles on every host.
     described = (name for name, entry in roles.items() if isinstance(entry, dict) and entry.get("desired"))
     recorded = (name for name in described if _ROLE.fullmatch(name))
     return tuple(
@@ -249,7 +249,7 @@ def _all_needs(roles: Sequence[DesiredRole]) -> dict[str, tuple[str, ...]]:
     changes.
     """
     needs: dict[str, tuple[str, ...]] = {}
-    for role in roles:  # needed roles come first
+    for role in roles:
         inherited = (name for need in role.needs for name in needs.get(need, ()))
         needs[role.name] = tuple(dict.fromkeys([*role.needs, *inherited]))
     return needs
@@ -262,7 +262,7 @@ def plan_role(role: DesiredRole, needs: tuple[str, ...], facts: Facts, memory: M
         changes = (plan_state(resource, known, memory) for resource in resources)
         return RolePlan(role.name, needs, tuple(change for change in changes if change is not None))
 
-    if facts.late:  # not cached, because hanging probes are rare
+    if facts.late:  # Hanging probes are rare, so the result is not cached.
         return planned((resource for resource in role.resources if _answered(resource, facts)), facts)
     return memory.judged(("role", Same(role), needs), facts, partial(planned, role.resources))
 

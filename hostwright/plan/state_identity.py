@@ -51,7 +51,7 @@ def identity_of(value: Any) -> Any:
     An artifact's identity contains the file's properties, but not its addresses. Raises ``TypeError`` for a type
     without an identity.
     """
-    if value is None or isinstance(value, (str, int)):  # bool is a subclass of int
+    if value is None or isinstance(value, (str, int)):  # ``bool`` is a subclass of ``int``.
         return value
     if isinstance(value, Artifact):
         return {"file": value.file, "sha256": value.sha256, "size": value.size}
@@ -73,4 +73,4 @@ def _fields(state: Any) -> dict[str, Any]:
 def _is_default(field: dataclasses.Field[Any], value: Any) -> bool:
     if field.default_factory is not dataclasses.MISSING:
         return bool(value == field.default_factory())
-    return bool(value == field.default)  # ``MISSING``, for a field without default, equals no value
+    return bool(value == field.default)  # ``MISSING``, for a field without default, equals no value.

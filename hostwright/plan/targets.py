@@ -53,12 +53,12 @@ class TargetHost:
 
     host: Host
     stack: Stack
-    roles: tuple[Role, ...]  #: roles to plan, in order, without those that ``--roles`` excludes
+    roles: tuple[Role, ...]  #: roles to plan, in order, without the roles that ``--roles`` excludes
     variables: Mapping[str, Any]
     options: transport.Options
     force: bool = False  #: whether running work may be disturbed or ended (``--force``)
     all_roles: tuple[Role, ...] = ()  #: all known roles, in order
-    templates: tuple[Path, ...] = (STANDARD,)  #: in order of precedence
+    templates: tuple[Path, ...] = (STANDARD,)  #: folders of templates in order of precedence
     #: all roles of the host, even if ``--roles`` excludes them; empty if equal to ``roles``
     of_host: tuple[Role, ...] = ()
     memory: Memory = field(default_factory=Memory, compare=False, repr=False)
@@ -187,7 +187,7 @@ class TargetHost:
         return RootShell(session, password or self.host.become_password, self.host.sudo)
 
 
-#: default request of a run: all hosts at once, without draining, with reboots
+#: default request of a run on all hosts at once, with reboots but without draining
 REQUEST = Request()
 
 
@@ -279,7 +279,7 @@ class Roster:
         vault: Vault | None = None,
     ):
         self.site = site
-        self.sources = tuple(sources)  #: in order of precedence, lowest first
+        self.sources = tuple(sources)  #: paths of the inventory in order of precedence, lowest first
         self.vault = vault or Vault()
         self.path = inventories.identity_of(sources)  #: path that identifies the inventory in records of runs
         self.inventory = inventory

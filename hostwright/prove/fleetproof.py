@@ -11,11 +11,12 @@ from typing import Literal
 
 from hostwright.prove.model import ProofResult
 
-#: version of this module's values in JSON. Increment it if a field is removed or changes its meaning.
+#: version of the JSON format of fleet proofs. Increment the version if a field is removed or gets another meaning.
 SCHEMA = 1
 
-#: failed: a proof failed, or a figure is worse than those of peers or than the host's baseline
-#: not proved: no proof failed, but one or more could not be run
+#: status of a host after the proofs
+#: failed: a proof failed, or a figure is worse than the figures of peers or than the host's baseline
+#: not proved: no proof failed, but one or more proofs could not be run
 #: no GPU: all proofs need a GPU, which the host does not have
 HostStatus = Literal["unread", "failed", "not proved", "no GPU", "passed"]
 
@@ -36,8 +37,8 @@ class HostProof:
     results: tuple[ProofResult, ...] = ()
     processor: str = ""
     notes: tuple[str, ...] = ()
-    stand_ins: tuple[str, ...] = ()  #: names of files in the stack that are not the vendor's own
-    lead: str = ""  #: verb of the next command if the host could not be read
+    stand_ins: tuple[str, ...] = ()  #: names of files in the stack that do not come from the vendor
+    lead: str = ""  #: verb of the command to run next if the host could not be read
 
     @property
     def status(self) -> HostStatus:
@@ -61,7 +62,7 @@ class FleetProof:
 
     at: str
     inventory: str
-    level: str  #: quick or full
+    level: str  #: level of the proofs, ``quick`` or ``full``
     hosts: tuple[HostProof, ...]
     statistics: str = ""
     took_s: float = 0.0

@@ -37,7 +37,7 @@ from hostwright.prove.judging import judged
 from hostwright.prove.model import Expected, Measurements, Outcome, Proof, ProofResult, Watch
 from hostwright.transport.root.rootshell import RootShell
 
-PART: Final = "proofs"  #: name of the module with proofs in a role's folder
+PART: Final = "proofs"  #: name of the Python module with the proofs of a role
 #: maximum number of probes of the host while jobs of earlier runs are running (our choice)
 MOST_FOLLOWED = 8
 
@@ -115,7 +115,7 @@ class HostProve:
         first = self._look()
         self._refuse_locked(first.facts)
         self._take_lock()
-        seen = self._look()  # The previous owner of the lock may have changed the host.
+        seen = self._look()  # The host is probed again, because the lock's previous owner may have changed the host.
         self._emit(Observed(self._target.name, seen.planned.plan, seen.facts))
         held = {proof.key: held_back(proof, seen) for proof in (*self._proofs, *self._later)}
         due = [proof for proof in self._proofs if not held[proof.key]]

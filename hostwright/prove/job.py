@@ -17,16 +17,14 @@ from hostwright.common.untrusted import whole
 from hostwright.plan.model import Change, RolePlan, Step, StepResult
 from hostwright.prove.model import Measurement, Proof
 
-ROLE = "prove"  #: name of the job's role on the host
-#: time limit in seconds for compiling a program (our estimate). The largest one takes 40 s on a busy core
+ROLE = "prove"  #: role name under which proofs run as a job on the host
+#: time limit in seconds for compiling a program (our estimate). The largest program takes 40 s on a busy core.
 BUILD_S = 300
-#: number of bytes to keep of a program's standard output, below the 256 KiB of a step's output
-OUT_BYTES = 192 * 1024
-ERR_BYTES = 16 * 1024  #: number of bytes to keep of a program's standard error, from its end
+OUT_BYTES = 192 * 1024  #: number of bytes to keep of a program's standard output, below the 256 KiB of a step's output
+ERR_BYTES = 16 * 1024  #: number of last bytes to keep of a program's standard error
 END_S = 5  #: seconds between SIGTERM and SIGKILL for a program that reached its time limit
-SLACK_S = 120  #: seconds that a step may take in addition to its program
-#: name of the measurement that Hostwright adds: the highest temperature of each card
-HOTTEST = "temperature.hottest"
+SLACK_S = 120  #: seconds that a step may take in addition to compiling and running the proof's program
+HOTTEST = "temperature.hottest"  #: name of a measurement that Hostwright adds for the highest temperature of each card
 
 _CARD = re.compile(r"[A-Za-z0-9:._-]{1,80}")
 

@@ -13,9 +13,9 @@ from hostwright.prove.job import HOTTEST
 from hostwright.prove.model import CPU, NO_GPU, Better, Expected, Measurement, Proof, ProofFinding, ProofResult
 from hostwright.prove.reading import Printed
 
-#: largest loss without a finding, as a part of the baseline (our choice). A host is compared only with itself
+#: largest loss without a finding, as a fraction of the baseline (our choice). The baseline is from the same host.
 MAX_LOSS = 0.10
-LEAST_NOTED = MAX_LOSS  #: smallest improvement of a repeated figure to report, as a part of the first
+LEAST_NOTED = MAX_LOSS  #: smallest improvement of a repeated figure to report, as a fraction of the first figure
 VARIABLE = "hostwright_prove_max_loss"
 
 
@@ -43,8 +43,7 @@ class Kept:
     value: float
 
 
-#: proof, measurement and device → baseline figure
-Baseline = Mapping[tuple[str, str, str], Kept]
+Baseline = Mapping[tuple[str, str, str], Kept]  #: proof, measurement and device → baseline figure for this key
 
 
 def judged(proof: Proof, printed: Printed, expected: Expected, took_s: float) -> ProofResult:
@@ -58,13 +57,13 @@ def judged(proof: Proof, printed: Printed, expected: Expected, took_s: float) ->
         return replace(base, outcome="not run", sentence=printed.not_run)
     own = [one.device for one in measured if one.name != HOTTEST]
     if own and all(device == NO_GPU for device in own):
-        if proof.needs_gpu and expected.cards:  # such as in a container without device files
+        if proof.needs_gpu and expected.cards:  # In a container without device files, no program can use the cards.
             sentence = f"the program cannot use any of the cards that the driver lists ({len(expected.cards)})"
             return replace(base, outcome="failed", sentence=sentence)
         return replace(base, outcome="no GPU")
     try:
         found = tuple(replace(finding, proof=proof.key) for finding in proof.judge(measured, expected))
-    # a host may print anything, and the judge comes from a role
+    # A host may print any text, for which the role's function ``judge`` may raise any of these errors.
     except (ValueError, TypeError, ArithmeticError, LookupError) as error:
         return replace(base, outcome="failed", sentence=f"the figures cannot be judged: {short(repr(error))}")
     return with_findings(base, found)

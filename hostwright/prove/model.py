@@ -28,16 +28,15 @@ from typing import Any, Literal
 
 from hostwright.audit.hardware.gpu import Gpu
 
-NO_GPU = "no GPU"  #: device of a measurement that needs a GPU, on a host without one
-CPU = "cpu"  #: device of measurements on the processor
-GPU = "GPU-"  #: prefix of the UUID of a GPU, and of the device of its measurements
+NO_GPU = "no GPU"  #: device name of a measurement that needs a GPU, on a host without a GPU
+CPU = "cpu"  #: device name of measurements on the processor
+GPU = "GPU-"  #: prefix of a GPU's UUID, which is the device name of the GPU's measurements
 
 Level = Literal["quick", "full"]
 
-Better = Literal["more", "less", ""]  #: whether more or less is better; if empty, values are not compared
+Better = Literal["more", "less", ""]  #: whether a higher or a lower value is better; empty if values are not compared
 Severity = Literal["failed", "outlier", "note"]
-#: no GPU: all measurements need a GPU, and the host has none
-#: not run: the proof could not be run; ``sentence`` has the reason
+#: outcome of a proof. With ``no GPU``, all measurements need a GPU, which the host does not have.
 Outcome = Literal["passed", "failed", "no GPU", "not run"]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
@@ -129,9 +128,9 @@ class Expected:
 
     host: str
     cards: tuple[Gpu, ...] | None = None
-    gpus: int | None = None  #: number of GPUs according to the inventory (``hostwright_gpus``)
-    cards_on_bus: int = 0  #: number of cards on the PCI bus, with or without a driver
-    processor: str = ""  #: model name of the processor
+    gpus: int | None = None  #: number of the host's GPUs in the inventory (``hostwright_gpus``)
+    cards_on_bus: int = 0  #: number of GPU cards on the PCI bus, with or without a driver
+    processor: str = ""  #: model name of the host's processor
     processors: int = 0
     models: tuple[str, ...] = ()  #: allowed models of the host's cards (``hostwright_gpu_model``); empty: any
 
@@ -163,10 +162,10 @@ class Proof:
     judge: Callable[[Measurements, Expected], tuple[ProofFinding, ...]] = nothing
     level: Level = "full"  #: lowest level of a run that includes the proof
     time_limit_s: float = 600.0
-    #: whether the proof runs only on hosts with a GPU. Otherwise, it measures ``cpu`` on other hosts
+    #: whether the proof runs only on hosts with a GPU. On other hosts, a proof without this flag measures ``cpu``.
     needs_gpu: bool = True
-    #: minimum number of hosts on which the proof runs at the same time. Above 1, the program's arguments also have
-    #: ``peers`` (addresses of all these hosts, in the same order) and ``index`` (position of the host)
+    #: minimum number of hosts on which the proof runs at the same time. Above 1, the program's arguments also contain
+    #: ``peers`` (addresses of all these hosts, in the same order) and ``index`` (position of the host).
     hosts: int = 1
 
     def __post_init__(self) -> None:

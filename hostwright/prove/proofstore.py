@@ -25,8 +25,8 @@ from hostwright.prove.fleetproof import FleetProof, HostProof
 from hostwright.prove.judging import Baseline, Kept
 from hostwright.prove.model import Measurement, ProofResult
 
-PLOT_DAYS = 90  #: number of days in the plots of the HTML report, as for audits
-#: maximum number of points in these plots together: 20 proofs of a thousand hosts with 10 figures each
+PLOT_DAYS = 90  #: number of days that the plots of the HTML report cover, as for audits
+#: maximum number of points in all plots of the HTML report. A thousand hosts with 20 proofs of 10 figures have as many.
 MOST_POINTS = 200_000
 
 

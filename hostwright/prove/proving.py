@@ -39,9 +39,9 @@ from hostwright.prove.proofstore import PastFigure, ProofStore
 LEFT_PROVING = f"{NOTHING_CHANGED}. A proof that is running on a host continues to its end there"
 LEADS_ON = f"; {Command('runs.show', run='{run}')} shows the measurements"
 #: maximum number of repetitions for a figure that is worse than others (our choice). The third repetition reduces false
-#: alarms from one in 500 figures to one in some thousands (``test_prove_phases.py``)
+#: alarms from one in 500 figures to one in some thousands (``test_prove_phases.py``).
 MOST_AGAIN = 3
-BAD: tuple[Outcome, ...] = ("failed", "not run")  #: outcomes that make a host not proved, the worst first
+BAD: tuple[Outcome, ...] = ("failed", "not run")  #: outcomes that prevent a host from being proved, the worst first
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class ProveOptions:
     level: Level = "full"
     names: tuple[str, ...] = ()  #: names of proofs (``network.dense``) or layers to run; empty: all
     baseline: bool = False
-    at_once: int = 0  #: maximum number of hosts in parallel; 0: as many as this machine can connect to
+    at_once: int = 0  #: maximum number of hosts in parallel; 0 for as many as this machine can connect to
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from hostwright.common.text import short
 from hostwright.common.untrusted import json_object
 from hostwright.prove.model import NO_GPU, Better, Measurement, Measurements
 
-MOST_LINES = 4000  #: maximum number of lines to read of an output: ten times the output of the longest proof
-LINE_CHARACTERS = 4096  #: maximum number of characters of a line; longer lines are ignored
+MOST_LINES = 4000  #: maximum number of lines to read from a program's output, ten times the longest output of a proof
+LINE_CHARACTERS = 4096  #: maximum number of characters of an output line; longer lines are ignored
 MOST_MEASUREMENTS = 1000
 MOST_ERRORS = 20
-WORD_CHARACTERS = 160  #: maximum number of characters to keep of a device name, or of a text as value
+WORD_CHARACTERS = 160  #: maximum number of characters to keep of a device name or of a text value
 UNIT_CHARACTERS = 24
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_. -]{0,79}")
@@ -29,8 +29,8 @@ class Printed:
     measurements: Measurements
     errors: tuple[str, ...] = ()
     ended: bool = False
-    not_run: str = ""  #: reason why the proof was not run, as the program printed it; empty if none
-    broken: str = ""  #: first invalid line, and why it is invalid; empty if all are valid
+    not_run: str = ""  #: reason, printed by the program, why the proof was not run; else empty
+    broken: str = ""  #: first invalid output line with the error; empty if all lines are valid
 
 
 def read(text: str) -> Printed:

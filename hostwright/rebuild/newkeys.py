@@ -39,9 +39,9 @@ class OfferedKey:
 class Told:
     """Result of ``trust`` or ``forget`` for one host."""
 
-    result: str  #: ``trusted``, ``known`` (already recorded) or ``forgotten``
-    replaced: Replaced  #: former keys, current keys and changed files
-    source: str = ""  #: source that confirmed the key, if ``trusted``
+    result: str  #: ``trusted``, ``known`` (the key was already recorded) or ``forgotten``
+    replaced: Replaced  #: recorded keys before and after, with the changed files
+    source: str = ""  #: source that confirmed a key with the result ``trusted``
 
     def to_json(self) -> dict[str, Any]:
         """Return the host's result as JSON values."""
@@ -90,7 +90,7 @@ def trust(
     except Interrupted as stop:
         stop.ended = KeyResults((), stop.results.errors)
         raise
-    # each may need an answer of the operator
+    # Each key may need an answer of the operator, so the hosts are processed one after another.
     return _one_by_one(
         [partial(_settle, by_name[offered_key.host], offered_key, ask) for offered_key in looked.values],
         tell,

@@ -51,9 +51,9 @@ class Powered:
     host: str
     order: str
     before: Power
-    status: Status  #: the BMC's status after the order
+    status: Status  #: status that the BMC reports after the order
     notes: tuple[str, ...] = ()
-    console: str = ""  #: text on how to access the host's console
+    console: str = ""  #: hint for the operator on how to open the host's console
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON values."""
@@ -72,7 +72,7 @@ class Boot:
     """Boot source for the next start only: one of ``BOOTS``, or empty for the firmware's setting."""
 
     source: str = ""
-    image: str = ""  #: URL of the image for ``media``
+    image: str = ""  #: URL of the image for the source ``media``
 
     def __str__(self) -> str:
         return f"--boot {self.source}{f' --image {self.image}' if self.image else ''}"
@@ -116,14 +116,14 @@ def power(run: Run, order: Order) -> RunResults[Powered]:
             raise Refused(name, f"Hostwright runs on this host: `power {order.name}` would end this run")
         if order.name in DISTURBING and not order.force:
             ends = _allowed(run.connections, by_name[name], order.name)
-            for note in ends:  # results are shown only after the orders
+            for note in ends:  # These warnings must appear before the host's power is switched; results appear later.
                 run.view.warn(f"{name}: {note}")
             notes += ends
         with open_bmc(bmcs[name]) as controller:
             return _powered(controller, order, notes)
 
     own = {"order": order.name, "boot": order.boot.source, "image": order.boot.image}
-    recorded = order.name != "status"  # so that people can find out who switched a host off
+    recorded = order.name != "status"
     with run.begun(LEFT_ORDERED, LEADS_ON, own, shown=False) if recorded else nullcontext():
         try:
             results: Results[Powered] = on_each(tuple(by_name), power, stop=run.connections.close)
@@ -171,7 +171,7 @@ def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Po
         _apply(controller, order)
     except BaseException:
         if boot.source:
-            with suppress(HostError):  # do not leave the boot source for a later start
+            with suppress(HostError):  # A later start must not use the boot source of this failed order.
                 controller.boot_from_disk()
         raise
     if order.name == "on" and before is Power.ON:

@@ -11,14 +11,14 @@ from pydantic import AwareDatetime, Field
 #: all layers and provision them again · reinstall: install a new operating system · trust: record the new host key ·
 #: hand over: lock the host for people
 Way = Literal["nothing", "repair", "relayer", "power cycle", "power on", "reinstall", "trust", "hand over"]
-#: methods for the option ``--from``, the least invasive first
+#: methods that the option ``--from`` accepts, least disruptive first
 Start = Literal["repair", "relayer", "reinstall"]
 Phase = Literal["diagnose", "drain", "power", "reboot", "install", "remove", "provision", "verify", "prove", "undrain"]
 Outcome = Literal["rebuilt", "as desired", "failed", "handed over"]
 
 WAYS: tuple[Way, ...] = get_args(Way)
 STARTS: tuple[Start, ...] = get_args(Start)
-PHASES: tuple[Phase, ...] = get_args(Phase)  #: all phases, in the order of a rebuild
+PHASES: tuple[Phase, ...] = get_args(Phase)  #: names of all phases, in the order of a rebuild
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 TARGET_S = 600.0  #: target duration of a rebuild in seconds

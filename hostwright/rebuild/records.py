@@ -17,8 +17,8 @@ from hostwright.common.places import place_of
 from hostwright.rebuild.rebuild import Rebuild
 
 FILE = "rebuilds.sqlite"
-VERSION = 1  #: schema version, stored as SQLite's user_version
-KEEP = timedelta(days=400)  #: age at which records are deleted, as for audits
+VERSION = 1  #: version of the database schema, stored as SQLite's ``user_version``
+KEEP = timedelta(days=400)  #: maximum age of the records of rebuilds. Records of audits have the same limit.
 
 _FORM = (
     "CREATE TABLE rebuild (id INTEGER PRIMARY KEY, place TEXT NOT NULL, host TEXT NOT NULL, at REAL NOT NULL, "
@@ -72,7 +72,7 @@ def _prepare(db: sqlite3.Connection) -> None:
         )
     if version < VERSION:
         _give_form(db)
-    db.execute("PRAGMA synchronous=FULL")  # slow but safe
+    db.execute("PRAGMA synchronous=FULL")  # With FULL, a stored record survives a power failure.
 
 
 def _give_form(db: sqlite3.Connection) -> None:
@@ -80,7 +80,7 @@ def _give_form(db: sqlite3.Connection) -> None:
         raise InputError(
             "the file is a database of another program; move it away, and the next rebuild creates a new one"
         )
-    db.execute("PRAGMA journal_mode=WAL")  # readers and the writer do not block each other
+    db.execute("PRAGMA journal_mode=WAL")  # With WAL, readers and the writer do not block each other.
     db.execute("BEGIN IMMEDIATE")
     for statement in _FORM:
         db.execute(statement)

@@ -14,7 +14,7 @@ from typing import Any
 from hostwright.rebuild.rebuild import OUTCOMES, PHASES, TARGET_S, Outcome, Rebuild
 
 SCHEMA = 1
-FEW = 20  #: minimum number of values for p95
+FEW = 20  #: minimum number of values for a computed 95th percentile. With fewer values, p95 is the slowest value.
 METHOD = "median; p95 by statistics.quantiles (inclusive), with fewer than 20 values the slowest"
 
 
@@ -28,7 +28,7 @@ class Times:
     p95_s: float
     longest_s: float
     slowest: str
-    within: int  #: number of rebuilds within ten minutes
+    within: int  #: number of rebuilds that took at most ten minutes
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.trusting import known, replace
 from hostwright.verify.checking import check_layers
 
-#: outcome → result in the journal (``events.RESULTS``)
+#: outcome of a rebuild → result in the journal, one of ``events.RESULTS``
 ENDED: Mapping[Outcome, str] = {
     "rebuilt": "changed",
     "as desired": "as desired",
@@ -169,7 +169,7 @@ class _Rebuilds:
             self._finish_installation(self.run.targets.by_name[rebuild.name])
         try:
             self.records.add(done)
-        except HostwrightError as error:  # only the record is missing
+        except HostwrightError as error:
             self.run.emit(Note(rebuild.name, f"the times of this rebuild were not recorded: {error}"))
         self.run.emit(HostEnded(rebuild.name, ENDED[done.outcome], done.sentence))
         return done
@@ -187,7 +187,7 @@ class _Rebuilds:
     def _trust(self, target: TargetHost, error: HostKeyMismatch) -> None:
         """Record the new host key if the console confirms it. The operator is not asked during a run."""
         if error.offered is None:
-            raise error  # the key is a jump host's
+            raise error  # An error without ``offered`` is about the key of a jump host.
         before = known(target.host, target.options)
         sources = Sources(console=read_means(target.host).console_command)
         confirmed = confirm(target.host, error.offered, before, sources)
@@ -198,14 +198,14 @@ class _Rebuilds:
 
 def _ways(target: TargetHost) -> Ways:
     if target.host.local:
-        return Ways(None, "")  # a power cycle of this machine would end the run
+        return Ways(None, "")  # A power cycle of this machine would end the run.
     means = read_means(target.host)
     open_: Callable[[], Controller] | None = Opener(means.bmc) if means.bmc is not None else None
     how: Reinstall = "redfish" if means.install else "command" if means.reinstall else ""
     return Ways(open_, how)
 
 
-#: method that needs consent → its effect on the hosts
+#: method that needs the operator's consent → effect on the hosts
 _WAYS = {
     "reinstall": "installs a new operating system on {}: their disks are overwritten",
     "relayer": "removes all layers from {}, and provisions them again",

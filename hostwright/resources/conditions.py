@@ -25,8 +25,8 @@ class When(Resource):
     nothing to do
     """
 
-    condition: Condition  #: condition that a host must meet
-    resource: Resource  #: state of hosts that meet the condition
+    condition: Condition  #: condition that the host must meet for ``resource`` to apply
+    resource: Resource  #: state of the host if the condition holds
 
     def probes(self) -> tuple[Probe, ...]:
         return (*self.condition.probes(), *self.resource.probes())
@@ -45,7 +45,7 @@ class When(Resource):
         return software if software and self.condition.holds(facts) else ()
 
     def removal(self) -> tuple[Resource, ...]:
-        return self.resource.removal()  # whether the condition holds or not
+        return self.resource.removal()  # the condition may have held when the resource was applied, and no longer hold
 
     def takes(self) -> frozenset[str]:
         return self.resource.takes()
@@ -64,7 +64,7 @@ class Answers(Condition):
     True
     """
 
-    probe: Probe  #: exits with 0 if the condition holds
+    probe: Probe  #: probe that exits with 0 if the condition holds
 
     def probes(self) -> tuple[Probe, ...]:
         return (self.probe,)
@@ -82,7 +82,8 @@ class Differs(Condition):
     True
     """
 
-    resources: tuple[Resource, ...]  #: states of which one must plan a change
+    #: states whose planned changes count. The condition holds if at least one state plans a change.
+    resources: tuple[Resource, ...]
 
     def probes(self) -> tuple[Probe, ...]:
         return tuple(probe for resource in self.resources for probe in resource.probes())
@@ -106,15 +107,16 @@ class Script(Resource):
     """
 
     what: str  #: name of the state in the plan
-    want: str = field(metadata=NO_IDENTITY)  #: the wanted state, as the plan shows it
-    probe: Probe  #: exits with 0 if no commands are needed; the first line is the current state
-    #: commands for root's POSIX sh with ``set -eu``, safe to repeat
+    want: str = field(metadata=NO_IDENTITY)  #: description of the wanted state in the plan
+    #: probe that exits with 0 if no commands are needed. The first output line describes the current state.
+    probe: Probe
+    #: POSIX shell commands that root runs with ``set -eu``, and that must be safe to repeat
     script: str
-    #: lock during the commands: ``dpkg`` if they use dpkg
+    #: lock to hold during the commands. Commands that use dpkg need ``dpkg``.
     lock: str = field(default="", metadata=NO_IDENTITY)
     timeout_s: float = field(default=1800.0, metadata=NO_IDENTITY)  #: time limit of the commands in seconds
     artifacts: tuple[str, ...] = ()  #: names of the stack's artifacts that the commands read
-    #: files that only the commands write
+    #: paths of files that no other state writes
     leaves: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -150,8 +152,8 @@ class Require(Resource):
     """
 
     what: str  #: name of the requirement in the plan
-    probe: Probe  #: exits with 0 if the requirement is met; the output is the current state
-    #: what is wrong, then what to do; the probe's output is added
+    probe: Probe  #: probe that exits with 0 if the requirement is met, and prints the current state
+    #: error text that says what is wrong and what to do. The probe's output is appended.
     otherwise: str = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:

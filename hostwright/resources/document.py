@@ -24,7 +24,8 @@ from hostwright.plan.roles.meanings import meanings
 from hostwright.plan.roles.site import STANDARD
 
 DOCUMENT = "docs/resources.md"
-FAMILIES = ("files", "packages", "python", "system", "conditions")  #: parts of this package, in the order of the page
+#: subpackages with resources, in the order of docs/resources.md
+FAMILIES = ("files", "packages", "python", "system", "conditions")
 REMOVAL = "States of a removal"
 PIPE = r"\|"
 

@@ -26,31 +26,31 @@ BROUGHT = f"{ORIGIN}/brought"
 INSTALLED = f"{ORIGIN}/installed"
 MARK = ".changed"
 
-#: succeeds if the original state is recorded
+#: probe that succeeds if the original state of the host is recorded
 RECORDED = Probe(f"test -e {ORIGIN}/packages", root=True)
-#: dpkg's rows before the first change, in the format of ``dpkg.DPKG``
+#: probe for dpkg's rows before Hostwright's first change, in the format of ``dpkg.DPKG``
 PACKAGES_BEFORE = Probe(f"cat {ORIGIN}/packages", root=True, cap_bytes=1024 * 1024)
-#: packages that were marked as manually installed before the first change
+#: probe for the packages that were marked as manually installed before Hostwright's first change
 MANUAL_BEFORE = Probe(f"cat {ORIGIN}/manual", root=True, cap_bytes=256 * 1024)
-#: packages that Hostwright installed; people installed all other new packages
+#: probe for the packages that Hostwright installed. People installed all other new packages.
 INSTALLED_BY_US = Probe(f"cat {INSTALLED}", root=True, cap_bytes=256 * 1024)
-#: accounts before the first change: lines ``user NAME``, then lines ``group NAME``
+#: probe for the lines ``user NAME`` and ``group NAME`` of accounts before Hostwright's first change
 ACCOUNTS_BEFORE = Probe(
     sh("cd %s && sed 's/:.*//; s/^/user /' passwd && sed 's/:.*//; s/^/group /' group", ORIGIN), root=True
 )
 
-#: ``automatic``: print the packages that apt marks as automatically installed
+#: shell function ``automatic`` that prints the packages that apt marks as automatically installed
 _AUTOMATIC = sh_file(__file__, "sh/automatic.sh")
-#: root script that records the original state, once
+#: shell script for root that records the original state of a host once
 RECORD = _AUTOMATIC + sh_file(__file__, "sh/record.sh", origin=ORIGIN, installed=INSTALLED)
-#: ``made PATH``: mark a directory and its missing parents as made by Hostwright
+#: shell function ``made PATH`` that records a directory and missing parents as made by Hostwright
 _MADE = sh_file(__file__, "sh/made.sh", origin=ORIGIN)
-#: ``keep PATH``: copy a file or link, once, before Hostwright first writes it
+#: shell function ``keep PATH`` that copies a file once, before Hostwright first writes the file
 _KEEP = _MADE + sh_file(__file__, "sh/keep.sh", origin=ORIGIN)
-#: ``forget PATH``: delete the marks and the copy. ``tidy PATH``: remove this directory and its parents that are empty
-#: and made by Hostwright.
+#: shell functions ``forget PATH``, which deletes the records and the copy of PATH, and ``tidy PATH``, which removes
+#: PATH and the parents of PATH that are empty and were made by Hostwright
 FORGET = sh_file(__file__, "sh/forget.sh", origin=ORIGIN)
-#: ``note PACKAGE...``: record those that are not installed yet as Hostwright's
+#: shell function ``note PACKAGE...`` that records each PACKAGE as installed by Hostwright, unless already installed
 _NOTE = _AUTOMATIC + sh_file(__file__, "sh/note.sh", installed=INSTALLED)
 
 

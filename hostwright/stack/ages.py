@@ -21,13 +21,13 @@ from hostwright.common.errors import InputError
 from hostwright.common.input.adapter import adapter
 from hostwright.stack.stackvalues import StackPart
 
-FILE = "advisories.json"  #: file in a role's folder and in the state folder
+FILE = "advisories.json"  #: name of the file with advisories in a role's folder and in the state folder
 
-#: date: a year, month or day, as precise as in the source
+#: date as a year, month or day, as precise as the source states the date
 When = Annotated[str, Field(pattern=r"^20[0-9]{2}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$")]
-#: version that consists of numbers, or its first numbers
+#: numbers of a version, either all numbers or the first ones
 Numbers = Annotated[str, Field(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9}){0,7}$")]
-# leading numbers of a version, which may follow an epoch
+# An epoch, which ends with a colon, may precede the numbers of a version.
 _NUMBERS = re.compile(r"(?:[0-9]{1,4}:)?([0-9]{1,9}(?:\.[0-9]{1,9}){0,7})")
 
 
@@ -37,8 +37,9 @@ class End(StackPart):
     series: Numbers
     end: When | None = None
     source: str
-    kind: str = ""  #: kind of series in the vendor's words, such as LTS
-    of: str = ""  #: what ends, if not the series itself: "the maker's container images with"
+    kind: str = ""  #: kind of the series in the vendor's words, such as LTS
+    #: phrase before the series, if something other than the series ends: "the maker's container images with"
+    of: str = ""
 
 
 class Newest(StackPart):

@@ -21,17 +21,18 @@ from hostwright.common.text import printable
 from hostwright.common.untrusted import json_object
 from hostwright.stack.ages import Advisories, Floor, Product, numbers
 
-MAX_FILES = 20_000  #: maximum number of files below a directory; one vendor publishes 8,000 bulletins in ten years
-MAX_BYTES = 4 * 1024 * 1024  #: maximum number of bytes of a file; the largest known has 0.6 MB
+#: maximum number of bulletin files below a directory. One vendor publishes 8,000 bulletins in ten years.
+MAX_FILES = 20_000
+MAX_BYTES = 4 * 1024 * 1024  #: maximum size of a bulletin file in bytes. The largest known bulletin has 0.6 MB.
 MAX_PRODUCTS = 20_000  #: maximum number of products in a bulletin
-MAX_DEPTH = 12  #: maximum number of levels in a product tree; known bulletins have 4
+MAX_DEPTH = 12  #: maximum number of levels in a bulletin's product tree. Known bulletins have 4 levels.
 
 _DAY = re.compile(r"(20[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]))(?:T[0-9:.Z+-]{1,32})?")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,79}")
 _CVE = re.compile(r"CVE-[0-9]{4}-[0-9]{4,9}")
 _VERSION = re.compile(r"[vV]?([0-9]{1,9}(?:\.[0-9]{1,9}){1,7})")
 _SERIES = re.compile(r"[^()]{1,80}\(R([0-9]{1,5})\)")
-#: platforms that Hostwright does not support
+#: pattern for names of platforms that Hostwright does not support
 _WINDOWS = re.compile(r"(?i)windows|vgpu|cloud gaming|virtual gpu")
 
 

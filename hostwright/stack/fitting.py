@@ -25,7 +25,7 @@ from typing import Any
 from hostwright.stack.versions import version
 
 Parts = Mapping[str, Any]
-Combination = Mapping[str, str]  #: name of a choice → version
+Combination = Mapping[str, str]  #: one version for each choice: name of a choice → version
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class _Others:
     parts: Parts = field(compare=False)
 
 
-@lru_cache(maxsize=256)  # a search takes 5 ms
+@lru_cache(maxsize=256)  # one search takes 5 ms, and many hosts need the same search
 def _nearest_fit(roles: tuple[RoleRules, ...], wanted: tuple[tuple[str, str], ...], others: _Others) -> str:
     before, parts = dict(wanted), dict(others.parts)
     choices = sorted(

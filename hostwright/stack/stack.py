@@ -95,9 +95,9 @@ class AptRepository(StackPart):
         return f"/usr/share/keyrings/{self.name}-keyring.gpg"
 
 
-#: value of ``Share.directory`` for the host's working directory for jobs
+#: value of ``Share.directory`` that stands for the host's working directory for jobs
 WORK = "work"
-#: value of ``Share.directory`` for the space of one more initramfs
+#: value of ``Share.directory`` that stands for the space of an additional initramfs
 BOOT = "/boot"
 
 

@@ -16,8 +16,8 @@ from hostwright.common.input.yamlfile import Document, Origin, Where, load_docum
 from hostwright.stack.stack import Section, Stack, StackHead, safe_stack_name
 from hostwright.stack.stackvalues import TextFile, marked
 
-DEFAULT_FILE = "default.txt"  #: file in a folder of stacks with the name of the default stack
-#: role name → model of the role's section, if any
+DEFAULT_FILE = "default.txt"  #: file in a folder of stacks that contains the name of the default stack
+#: name of a role → model of the role's section; ``None`` for a role without a section
 Kinds = Mapping[str, type[Section] | None]
 
 

@@ -23,7 +23,7 @@ from hostwright.stack.stackdata import digest_of, plain
 from hostwright.stack.stackfile import Kinds, read_stack
 
 FOLDER = "stacks"
-#: schema number of a file; files of schema 1 are named by the digest of a stack's model
+#: schema number in the file of a stored stack. Schema 1 names the file by the digest of the stack's model.
 SCHEMA: Literal[2] = 2
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -71,7 +71,7 @@ def find(digest: str, kinds: Kinds, root: Path | None = None) -> Stack | None:
         return None
     if _newer(data):
         raise InputError("a newer Hostwright stored this stack; upgrade Hostwright on this machine", str(path))
-    # schema 1: this version cannot compute the digest, so it trusts the file's name
+    # a file of schema 1 has a digest that this version cannot compute, so only the file's name is checked
     if "schema" not in data:
         return _read(data, kinds, path, "was stored by an earlier Hostwright in an unsupported form")
     stack = _said(data, digest)

@@ -51,7 +51,7 @@ def _without_nulls(value: Any) -> Any:
     return {name: entry for name, entry in value.items() if entry is not None} if isinstance(value, Mapping) else value
 
 
-#: a null value removes the extended stack's entry
+#: validator that drops entries with a null value. A null in a stack file removes an extended stack's entry.
 WithoutNulls = BeforeValidator(_without_nulls)
 
 

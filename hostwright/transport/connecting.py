@@ -35,12 +35,12 @@ _CURES = {
     errno.EADDRNOTAVAIL: ONLINE,
     errno.EHOSTUNREACH: f"{_IS_IT_ON}?",
 }
-#: suggested fixes for a name that cannot be resolved
+#: suggested fixes in errors for a host name that cannot be resolved
 _OF_HOST = "is ansible_host right in the inventory?"
 _NO_ADDRESS_ONLINE = "is this machine online, and does the inventory set the host's address (ansible_host)?"
 _NO_ADDRESS = "set its address in the inventory (ansible_host), or make the name known to this machine"
 _OF_JUMP = "is it right in the inventory (ansible_ssh_common_args) or in ssh_config?"
-#: exceptions caused by the network or the server before the login
+#: exceptions that the network or the server may cause before the login
 FAILURES = (OSError, EOFError, paramiko.SSHException)
 
 
@@ -149,7 +149,7 @@ class Opening:
             _sentence(error, endpoint, self.deadline, where),
             _CURES.get(getattr(error, "errno", 0)) == ONLINE,
         )
-        # the fault of this machine's resolver or network
+        # For a fault of this machine's resolver or network, the default lead ``rebuild --check`` would not help.
         lead = "" if ours or isinstance(error, socket.gaierror) else None
         return Unreachable(self._host.name, sentence, passing=_passes(error), lead=lead)
 
@@ -185,7 +185,7 @@ class Opening:
             endpoint.address,
             user=endpoint.user,
             port=endpoint.port,
-            # Fabric must not load files; it modifies the object, so connections cannot share one
+            # Fabric must not load configuration files. Fabric modifies this object, so each connection needs a new one.
             config=fabric.Config(lazy=True, ssh_config=paramiko.SSHConfig()),
             connect_kwargs={
                 "sock": sock,

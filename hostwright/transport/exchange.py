@@ -15,9 +15,9 @@ from typing import Protocol, Self
 
 from hostwright.common.secret import Secret
 
-LOCAL = "local"  #: connection to the machine that runs Hostwright
+LOCAL = "local"  #: name of the connection to the machine that runs Hostwright
 TOO_MUCH = "it sent far more data than requested"  #: error text for a host that exceeded a limit
-UNKNOWN_STATUS = -1  #: exit status after a signal, or at the output limit
+UNKNOWN_STATUS = -1  #: exit status of a command that a signal or the output limit ended
 
 
 class Target(Protocol):
@@ -156,27 +156,27 @@ class Allowance:
     raise the limits, because the host answers them.
     """
 
-    #: messages and bytes for opening a connection
+    #: numbers of messages and bytes that a host may send to open a connection
     CONNECTION = (2_000, 2 << 20)
-    #: messages and bytes for a command, in addition to its output limit
+    #: numbers of messages and bytes allowed for a command, in addition to the output limit
     COMMAND = (20_000, 5 << 20)
-    #: assumed minimum of the average number of output bytes in a message
+    #: assumed average number of output bytes in a message. Real hosts send more bytes per message.
     MESSAGE_BYTES = 256
-    SENT_BYTES = 2048  #: number of bytes sent to the host for each window adjustment that it may send
-    PER_SECOND = (2.0, 256.0)  #: messages and bytes for each second, for replies to keepalives
-    #: messages and bytes for a whole run; the largest known output has 108 MiB
+    SENT_BYTES = 2048  #: number of bytes sent to a host that entitle the host to one window adjustment
+    PER_SECOND = (2.0, 256.0)  #: numbers of messages and bytes allowed per second, for a host's replies to keepalives
+    #: numbers of messages and bytes that a host may send in a whole run. The largest known output has 108 MiB.
     RUN = (3_000_000, 512 << 20)
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self._clock = clock
         self._lock = threading.Lock()
         self._seen_s = clock()
-        #: messages and bytes granted for open connections and running commands
+        #: numbers of messages and bytes granted for open connections and running commands
         self._open_messages = self._open_bytes = 0
-        self._messages = self._bytes = 0.0  #: messages and bytes left of the grants
+        self._messages = self._bytes = 0.0  #: numbers of messages and bytes that the host may still send
         self._run_messages, self._run_bytes = map(float, self.RUN)
-        self.fault = ""  #: error text after the host exceeded a limit
-        #: creation time; ``None`` after the first message from the host
+        self.fault = ""  #: error text once the host has exceeded a limit, else empty
+        #: clock time of the creation; ``None`` after the first message from the host
         self._begun_s: float | None = self._seen_s
 
     def silent_s(self) -> float:

@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 import secrets
 
-#: environment variables that change the output of tools
+#: names of environment variables that would change the output of tools
 _UNSET = (
     *("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "CDPATH", "POSIXLY_CORRECT", "BLOCK_SIZE", "DF_BLOCK_SIZE"),
     *("DU_BLOCK_SIZE", "LS_BLOCK_SIZE", "TIME_STYLE", "QUOTING_STYLE", "GREP_OPTIONS", "CLICOLOR_FORCE"),
 )
-#: Command line for the login shell. Each mark is printed from two parts, for shells that echo their command line. An
-#: incomplete program is not run. The subshell keeps ``exit`` from skipping the end mark.
+#: command line for the login shell. Each mark is printed from two parts, because some shells echo the command line; the
+#: subshell keeps ``exit`` in the program from skipping the end mark.
 _LINE = (
     "/usr/bin/env {unset} SHLVL=2 /bin/sh -c '"
     "printf %s%s hwbegin- {nonce}; printf %s%s hwbegin- {nonce} >&2; "
@@ -26,11 +26,11 @@ _LINE = (
     '(eval "$program"); end="{nonce} $?."; '
     'printf %s%s hwend- "$end"; printf %s%s hwend- "$end" >&2\''
 )
-NOISE_KEPT_BYTES = 4096  #: maximum number of bytes kept of a login shell's own output, for a note
-#: maximum number of bytes of a login shell's own output (our choice)
+NOISE_KEPT_BYTES = 4096  #: maximum number of bytes kept of a login shell's own output, to quote in a note
+#: maximum number of bytes that a login shell may print before a command begins (our choice)
 NOISE_CAP_BYTES = 1 << 20
 
-UNREADABLE = 255  #: exit status if the end mark contains none, from a malicious host
+UNREADABLE = 255  #: exit status of a command whose end mark contains no exit status, as from a malicious host
 _STATUS, _DIGITS = re.compile(rb"([0-9]{1,3})\."), re.compile(rb"[0-9]{0,3}")
 
 
@@ -41,11 +41,11 @@ class Stream:
         self._begin = f"hwbegin-{nonce}".encode()
         self._end = f"hwend-{nonce} ".encode()
         self._held = b""
-        self.noise = b""  #: first bytes received before the begin mark
+        self.noise = b""  #: first bytes that the login shell printed before the begin mark
         self.noise_bytes = 0
         self.after_bytes = 0  #: number of bytes received after the end mark
         self.begun = False
-        #: exit status of the command, after the end mark has arrived
+        #: exit status of the command; ``None`` until the end mark arrives
         self.status: int | None = None
 
     def feed(self, data: bytes) -> bytes:

@@ -21,8 +21,8 @@ from hostwright.transport.root.become import PATH, PROXIES
 from hostwright.transport.session import ChannelSession
 from hostwright.transport.streams import Channel
 
-_PIPE_BYTES = 16 * 1024  #: minimum number of bytes in a pipe: 16 KiB on macOS, 64 KiB on Linux
-_PIECE_BYTES = 64 * 1024  #: maximum number of bytes of one write: the usual capacity of a pipe on Linux
+_PIPE_BYTES = 16 * 1024  #: minimum capacity of a pipe in bytes. A pipe has 16 KiB on macOS and 64 KiB on Linux.
+_PIECE_BYTES = 64 * 1024  #: maximum number of bytes of one write. A pipe on Linux usually has this capacity.
 
 
 def open_local(target: Target) -> LocalSession:
@@ -94,7 +94,7 @@ class Process:
         )
         self.out_window_size = _PIPE_BYTES
         os.set_blocking(self._in, False)
-        self._open = {self._out, self._err}  #: outputs that have not ended
+        self._open = {self._out, self._err}  #: file descriptors of outputs that have not ended
         self._wake, self._waker = os.pipe()
         os.set_blocking(self._waker, False)
         self._some = selectors.DefaultSelector()
@@ -191,7 +191,7 @@ class Process:
     def _notice(self) -> None:
         with self._over:
             if not self._released:
-                with suppress(BlockingIOError):  # a full pipe has already woken the threads
+                with suppress(BlockingIOError):  # If the pipe is full, earlier bytes have already woken the threads.
                     os.write(self._waker, b".")
 
     def close(self) -> None:

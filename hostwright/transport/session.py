@@ -45,9 +45,9 @@ class Session(ABC):
         self.endpoint = endpoint  #: server as ``user@address:port``, with all settings resolved
         self.ends = Ends()
         self.execs = 0  #: number of commands started in this session
-        self.noise = b""  #: first bytes that the login shell printed before a command; see ``frame``
+        self.noise = b""  #: first bytes that the login shell printed before a command (see ``frame``)
         self.noise_note = ""  #: note for the operator about ``noise``
-        #: functions that each close an idle channel, for a host that refuses another
+        #: functions that each close one idle channel, called if the host refuses a new channel
         self.idle: list[Callable[[], None]] = []
         self._on_close = on_close
         self._allowance = allowance or Allowance()
@@ -236,7 +236,7 @@ class SshSession(ChannelSession):
         except ChannelException:
             if self.idle:
                 self.idle.pop()()
-            # when the reply arrives, sshd has freed all closed channels
+            # When the reply to this request arrives, sshd has freed all closed channels.
             transport.global_request("keepalive@openssh.com")
             return transport.open_session(timeout=deadline.left_s())
 
@@ -263,7 +263,7 @@ def _discard(channel: Channel) -> None:
 def _close(channel: Channel) -> None:
     from paramiko import SSHException
 
-    with suppress(OSError, EOFError, SSHException):  # the connection is lost
+    with suppress(OSError, EOFError, SSHException):  # If the connection is lost, the channel is already closed.
         channel.close()
 
 

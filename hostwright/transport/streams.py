@@ -11,12 +11,12 @@ from typing import Protocol
 from hostwright.transport.exchange import Deadline
 from hostwright.transport.frame import NOISE_CAP_BYTES, Frame, Stream
 
-#: seconds until the begin mark (our choice), for slow start files
+#: time limit in seconds until a command begins (our choice). Start files of a login shell may be slow.
 START_S = 60.0
-#: maximum number of bytes of one read: paramiko's receive window
+#: maximum number of bytes of one read, equal to paramiko's receive window
 _RECV_BYTES = 2 * 1024 * 1024
-_PACKET_ROOM = 64  #: bytes that paramiko reserves for headers in a packet
-#: maximum number of bytes of standard error kept in memory
+_PACKET_ROOM = 64  #: number of bytes that paramiko reserves for headers in a packet
+#: maximum number of bytes of one command's standard error kept in memory
 _STDERR_CAP_BYTES = 16 * 1024 * 1024
 _FREED_S = 0.25  #: seconds to wait until the host frees the channel of an ended command (our choice)
 
@@ -136,7 +136,8 @@ class Exchange:
             if self._wait_s(deadline, start, idle_s) == 0 or self._frame.noise_bytes > NOISE_CAP_BYTES:
                 return False
         if self._frame.ended:
-            self._channel.status_event.wait(min(deadline.left_s(), _FREED_S))  # until the host frees the channel
+            # A new channel might be refused until the host has freed this channel.
+            self._channel.status_event.wait(min(deadline.left_s(), _FREED_S))
             return True
         return self.truncated or self._channel.status_event.wait(deadline.left_s())
 
@@ -150,7 +151,7 @@ class Exchange:
         stdin = self._stdin or b""
         room = self._channel.out_window_size - len(self._frame.program)
         if isinstance(stdin, bytes) and len(stdin) <= room:
-            self._send()  # the program fits into the send window: this cannot block
+            self._send()  # This call cannot block, because the program fits into the send window.
         else:
             threading.Thread(target=self._send, name="stdin", daemon=True).start()
 

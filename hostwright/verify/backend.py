@@ -20,25 +20,25 @@ from hostwright.transport.root.become import PATH
 from hostwright.transport.root.keptshell import KeptShell
 from hostwright.transport.root.rootshell import RootShell
 
-ANSWER_S = 30  #: time limit in seconds for a command that may hang, the same as for probes
+ANSWER_S = 30  #: time limit in seconds of a check's command that may hang, the same as for probes
 _KILL_S = 5  #: seconds between SIGTERM and SIGKILL for a command that reached ``ANSWER_S``
 TIMED_OUT = 124  #: exit status of timeout(1) for a command that reached its limit
-#: shell code to append to timeout(1): replaces status 137 (killed), which looks like a lost connection
+#: shell code after timeout(1) that replaces status 137 (killed), which looks like a lost connection
 KILLED_AS_TIMED_OUT = f"|| {{ status=$?; [ $status -ne 137 ] || status={TIMED_OUT}; exit $status; }}"
-#: time limit in seconds for a command of a check. Training a small model on a slow CPU takes a minute
+#: time limit in seconds for a command of a check. Training a small model on a slow CPU takes a minute.
 CHECK_TIMEOUT_S = 300.0
 
-#: shell words with directories to try for the login user's programs, since /tmp may be mounted noexec
+#: directories to try for the login user's programs, as shell words. The directory /tmp may be mounted noexec.
 USER_DIRS = '"/tmp/hostwright-check.$(id -u)" "$HOME/.hostwright-check"'
 _NOWHERE = 79  #: exit status (our choice) if the login user cannot execute programs in any of ``USER_DIRS``
 
 
-#: first line of each command of a check: extends PATH, and keeps the original as ``SESSION_PATH`` for checks
+#: first line of each command of a check. Checks find the login user's original PATH in ``SESSION_PATH``.
 _SEARCH = f"SESSION_PATH=${{PATH-}} PATH={PATH}:${{PATH:-/bin}}; export SESSION_PATH PATH\n"
 
-_BYTES = "latin-1"  #: encoding with one character per byte
-_LAST_LINES = 3  #: maximum number of lines of output in the message of an assertion (our choice)
-_LAST_CHARACTERS = 300  #: maximum number of characters of these lines together (our choice)
+_BYTES = "latin-1"  #: encoding that maps each byte to one character
+_LAST_LINES = 3  #: maximum number of output lines in the message of a failed assertion (our choice)
+_LAST_CHARACTERS = 300  #: maximum number of characters of output in the message of a failed assertion (our choice)
 
 Heard = Callable[[Output], None]
 

@@ -31,7 +31,7 @@ STANDARD_CHECKS = STANDARD / "checks"
 LIMIT_S = 1800.0  #: time limit in seconds for all checks of one host
 END_S = 10.0  #: time limit in seconds for pytest to exit after the checks of the last host
 
-_DIED = None  #: exit status of a host's process if pytest itself has ended
+_DIED = None  #: exit status of a host's process when pytest itself has ended
 
 
 def files_of(role: Role, site: Site) -> list[Path]:
@@ -117,7 +117,7 @@ class Checks:
             if self._ended:
                 return _DIED
             self._waiting[number] = queue
-            with suppress(OSError):  # If pytest has ended, the reading thread puts ``None`` into the queue.
+            with suppress(OSError):  # If pytest has ended, the thread that reads the pipe puts ``None`` into the queue.
                 self._pipe.send(order)
         return queue.get()
 
@@ -131,7 +131,7 @@ class Checks:
                 stderr=output,
                 pass_fds=(theirs.fileno(),),
                 env=_environment(),
-                start_new_session=True,  # so that pytest can be killed with all its children
+                start_new_session=True,  # In a new session, pytest can be killed with all child processes.
             )
         passwords = [password.reveal() for password in self._roster.vault.known]
         with suppress(OSError):
@@ -147,7 +147,7 @@ class Checks:
         """
         command = [sys.executable, "-P", "-m", "pytest", *map(str, self._files), "-p", "hostwright.verify.layer_checks"]
         command += ["--rootdir", str(STANDARD_CHECKS), "-c", str(STANDARD_CHECKS / "pytest.ini")]
-        # Otherwise, pytest runs a conftest.py above the checks.
+        # Without this option, pytest would run a conftest.py in a directory above the checks.
         command += ["--confcutdir", str(self._roster.site.root)]
         command += ["-q", "-s", "-p", "no:cacheprovider", "--tb=short", "--import-mode=importlib"]
         command += ["--hw-site", str(self._roster.site.root), *_inventory(self._roster)]

@@ -41,9 +41,8 @@ from hostwright.verify.units import MARKS, PlacedCheck, Unit, lanes_for, units_o
 from hostwright.verify.worker import UNREADABLE, Order, Task, run_in_lanes, serve
 
 STANDARD_CHECKS = (STANDARD / "checks").resolve()
-#: number of characters to keep of the output of a check's commands, for the search for known failures
-OUTPUT_CHARACTERS = 256 * 1024
-#: exceptions of a check that was not made, because the host did not respond or lacks a requirement
+OUTPUT_CHARACTERS = 256 * 1024  #: number of characters of the output of a check's commands to search for known failures
+#: exceptions that mean that a check was not made: no response, or a missing requirement
 UNCHECKED = (HostError, pytest.skip.Exception)
 
 
@@ -51,7 +50,7 @@ class NoGpu(Skipped):
     """Exception of a check that needs a GPU, on a host without one."""
 
 
-_OBJECT = Pattern(r"<[^<>\n]{1,300} at 0x[0-9a-f]{1,16}>")  #: default representation of a Python object
+_OBJECT = Pattern(r"<[^<>\n]{1,300} at 0x[0-9a-f]{1,16}>")  #: pattern of the default text for a Python object
 
 
 class CheckOutputs:
@@ -88,11 +87,11 @@ class CheckedHost:
 
 
 HOST = pytest.StashKey[CheckedHost]()
-INVENTORY = pytest.StashKey[str]()  #: path of the inventory, as records contain it
-ANSWERS = pytest.StashKey[Path]()  #: folder of command results that all processes of the host share
+INVENTORY = pytest.StashKey[str]()  #: path of the inventory as written in records
+ANSWERS = pytest.StashKey[Path]()  #: directory with results of commands, shared by all processes of a host
 OUTPUTS = pytest.StashKey[CheckOutputs]()
 BROKEN = pytest.StashKey[ConftestImportFailure]()  #: error on import of the site's conftest.py
-#: roles and error texts of files of checks that cannot be imported
+#: role and error text for each file of checks that cannot be imported
 UNREAD = pytest.StashKey[list[tuple[str, str]]]()
 
 
@@ -158,13 +157,13 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
         unread = [sentence for role, sentence in session.config.stash[UNREAD] if role in order["roles"]]
         if unread:
             return lambda: _tell(unread)
-        # The process of the host raises and reports this error. Here, it would end the checks of all hosts.
+        # The host's own process raises this error again. Here, the error would end the checks of all hosts.
         with suppress(Exception):
             roster.targets(order["host"], order["roles"])
         return lambda: _check(session, roster, order)
 
     import_all()
-    gc.freeze()  # keeps existing objects in memory that all processes share
+    gc.freeze()  # This call keeps existing objects in memory that all processes share.
     serve(parent, prepare)
     return True
 
@@ -238,7 +237,7 @@ class _Results:
             self._why.append(_why(call))
             self._checked = self._checked and not (call.excinfo and call.excinfo.errisinstance(UNCHECKED))
             self._no_gpu = len(self._why) == 1 and bool(call.excinfo and call.excinfo.errisinstance(NoGpu))
-        # the last of the three phases of a check, and the only one that is always reported
+        # The phase ``teardown`` is the last phase of a check, and the only one that is always reported.
         if report.when == "teardown":
             self._write(item)
             self._took_s, self._why, self._checked, self._no_gpu = 0.0, [], True, False

@@ -16,13 +16,13 @@ MARKS = {
     ALONE: "disturbs other checks of the host, so no other check runs at the same time",
     BESIDE: "may run in parallel with other checks of its file, or of the site",
 }
-#: maximum number of units of a host that run at once (our choice). While one runs the longest unit, three can run all
-#: others
+#: maximum number of groups of checks that run at once on a host (our choice). While one process runs the longest group,
+#: three can run all others.
 MOST_PER_HOST = 4
-#: maximum number of units of all hosts that run at once (our choice). Each takes 15 MB of memory
+#: maximum number of groups of checks that run at once on all hosts (our choice). Each group takes 15 MB of memory.
 MOST_LANES = 32
 
-Unit = tuple[int, ...]  #: positions of the unit's checks in the list of all checks of the host
+Unit = tuple[int, ...]  #: positions of a group's checks in the list of all checks of a host
 
 
 @dataclass(frozen=True, slots=True)

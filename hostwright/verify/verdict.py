@@ -15,15 +15,13 @@ class Check:
 
     role: str  #: role of the check: ``driver`` for the checks in ``test_driver.py``
     check: str  #: name of the test function, with parameters
-    sentence: str  #: docstring of the test function, or its name if it has none
+    sentence: str  #: docstring of the test function, or the name of a function without docstring
     passed: bool
-    duration_s: float  #: duration of the check with its fixtures
+    duration_s: float  #: duration in seconds of the check with its fixtures
     why: str  #: reason why the check did not pass; empty if it passed
-    #: whether the check was made. Otherwise, it has neither passed nor failed
-    checked: bool = True
+    checked: bool = True  #: whether the check was made; if not, the check neither passed nor failed
     finding: Finding | None = None  #: known problem in ``why`` or in the output of the check's commands
-    #: whether the check was not made because it needs a GPU and the host has none
-    no_gpu: bool = False
+    no_gpu: bool = False  #: whether the check was not made because it needs a GPU and the host has none
 
     @property
     def holds(self) -> bool:
@@ -43,7 +41,7 @@ class Verdict:
     checks: tuple[Check, ...]
     #: result of searching the host for known problems; ``None`` if no check failed
     examination: Examination | None = None
-    took_s: float = 0.0  #: duration of all checks together, several of which run in parallel
+    took_s: float = 0.0  #: duration in seconds of all checks together, several of which run in parallel
 
     @property
     def host(self) -> str:

@@ -22,10 +22,10 @@ from typing import Any
 from hostwright.verify.units import Unit
 
 LATE = -signal.SIGALRM  #: exit status of a process that reached its time limit
-UNREADABLE = 3  #: exit status of a process whose checks cannot be imported; its output has one error per line
+UNREADABLE = 3  #: exit status of a process that cannot import its checks. Each line of the output is one error.
 
 Order = Mapping[str, Any]
-Task = Callable[[], int]  #: work of a process; returns the exit status
+Task = Callable[[], int]  #: function with the work of one process, which returns the exit status
 
 _FORK = multiprocessing.get_context("fork")
 
@@ -36,7 +36,7 @@ def serve(parent: Connection, prepare: Callable[[Order], Task]) -> None:
     ``prepare`` creates the task from the order in this process. After the order ``None``, wait for all processes and
     return.
     """
-    running: dict[Any, tuple[int, ForkProcess]] = {}  # sentinel of a process → number of its order, and the process
+    running: dict[Any, tuple[int, ForkProcess]] = {}
     waiting: list[Connection] = [parent]
     while waiting or running:
         for ready in wait([*waiting, *running]):
@@ -91,7 +91,7 @@ def run_in_lanes(units: Sequence[Unit], lanes: int, run: Callable[[Iterator[Unit
 def _next_order(parent: Connection) -> Order | None:
     try:
         order: Order | None = parent.recv()
-    except EOFError:  # the parent process was killed
+    except EOFError:  # This error means that the parent process was killed.
         return None
     return order
 
@@ -100,7 +100,7 @@ def _recorded(parent: Connection, output: str, task: Task) -> Task:
     """The task with its output, and a line for any exception, appended to a file."""
 
     def run() -> int:
-        # Otherwise, the parent cannot detect that pytest was killed.
+        # While this process keeps the pipe open, the parent cannot detect that pytest was killed.
         parent.close()
         file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(file, 1)

@@ -13,12 +13,12 @@ from hostwright.common.untrusted import whole
 from hostwright.plan.probing import new_nonce
 from hostwright.transport.root.rootshell import RootShell
 
-#: ways in which a command ends: by itself, killed at a limit, or killed on Ctrl-C
+#: reason for the end of a command on a host; Ctrl-C leads to ``stopped``
 End = Literal["exited", "time limit", "output limit", "stopped"]
 
-LIMIT_S = 60.0  #: default time limit of a command in seconds
-GRACE_S = 2  #: seconds between SIGTERM and SIGKILL (our choice)
-_SLACK_S = 15.0  #: maximum delay in seconds of an answer from a busy host (our estimate)
+LIMIT_S = 60.0  #: default time limit in seconds of a command on a host
+GRACE_S = 2  #: seconds between SIGTERM and SIGKILL for a command that exceeds a limit (our choice)
+_SLACK_S = 15.0  #: seconds by which the answer of a busy host may be late (our estimate)
 
 _REFUSALS = {
     "root": "the login user is root, so the command could change anything; pass --root to allow that, or set another "

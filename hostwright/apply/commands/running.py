@@ -25,11 +25,10 @@ from hostwright.transport.root.rootshell import RootShell
 
 LEFT_ENDED = "stopped; the commands were killed"
 LEADS_ON = f". {Command('runs.show', run='{run}', steps=True)} shows what they printed"
-MOST_BYTES = 1 << 20  #: maximum number of bytes of output from one host (our choice)
-#: maximum number of bytes of output from all hosts together, kept in memory (our choice)
-ALL_BYTES = 256 << 20
-LEAST_BYTES = 64 << 10  #: minimum output limit of one host in bytes
-RECORDED_CHARACTERS = 64 << 10  #: number of characters of each host's output in the journal, from its end
+MOST_BYTES = 1 << 20  #: maximum number of bytes of a command's output from one host (our choice)
+ALL_BYTES = 256 << 20  #: maximum number of bytes of a command's output from all hosts, kept in memory (our choice)
+LEAST_BYTES = 64 << 10  #: minimum number of bytes of output allowed for one host, even with very many hosts
+RECORDED_CHARACTERS = 64 << 10  #: number of last characters of each host's output to record in the journal
 _STEP = "command"
 
 
@@ -71,7 +70,7 @@ class _Commands:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()  # also after an error
+        self.stop()
 
     def stop(self) -> None:
         """Kill the commands on all hosts, and start no others."""
@@ -108,7 +107,7 @@ class _Commands:
         why_not = "" if force else locks.refusal(probe_locks(shell), datetime.now(UTC))
         if why_not:
             raise Locked(target.name, why_not)
-        # raises early if sudo does not work
+        # This call raises an error if sudo does not work, before the lock is requested.
         shell.run(":", timeout_s=30.0, failure="root cannot run a program on the host")
         note: Callable[[str], None] = lambda text: self._run.emit(Note(target.name, text))  # noqa: E731
         return HostLock.acquire(shell, self._run.holder(target.name), notify=note)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from hostwright.apply.run import Run
     from hostwright.stack.stack import Artifact
 
-ROOM_BYTES = 64 * 1024 * 1024  #: number of bytes of disk space that a delivery leaves free on the host (our choice)
-END_S = 5.0  #: time limit in seconds for stopped transfers to end (our choice)
+ROOM_BYTES = 64 * 1024 * 1024  #: number of bytes of disk space to leave free on a host (our choice)
+END_S = 5.0  #: time limit in seconds for file transfers to end after a stop (our choice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Batch:
     def __init__(self, connection: HostConnection, run: Run, settings: FileSettings, wanted: Sequence[WantedFile]):
         self._host, self._run, self._settings = connection.host, run, settings
         self._fetcher = Fetcher(connection, run, settings.cache)
-        self._files: dict[str, _File] = {}  #: Two names may share a file.
+        self._files: dict[str, _File] = {}  #: name of an artifact → file; two names may share one file
         self._queue: list[_File] = []
         self._looking = False
         self._free = 0
@@ -189,7 +189,7 @@ class Batch:
                 with guarded(self._host):
                     self._deliver(file)
             except (Stopped, Unreachable):
-                raise  # This error affects all files.
+                raise  # Either error prevents the delivery of every other file, too.
             except HostwrightError as error:
                 file.settle(error)
             else:

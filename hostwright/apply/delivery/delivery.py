@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hostwright.plan.model import Plan
     from hostwright.stack.stack import Artifact, Stack
 
-#: maximum size in bytes of a file that is checked as a keyring (our estimate). Debian's keyring has 60 KB.
+#: maximum size in bytes of a file searched for expired OpenPGP keys (our estimate). Debian's keyring has 60 kB.
 _KEY_BYTES = 256 * 1024
 
 
@@ -47,7 +47,7 @@ def _expired(path: Path) -> datetime | None:
         if path.stat().st_size > _KEY_BYTES:
             return None
         return expired_on(dearmored(path.read_bytes()), datetime.now(UTC))
-    except (OSError, ValueError):  # The transfer of the file reports the reason.
+    except (OSError, ValueError):  # If the file is unreadable, its transfer reports the reason.
         return None
 
 

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from hostwright.stack.stack import Artifact
     from hostwright.transport.root.rootshell import RootShell
 
-#: size in bytes below which files are pushed over SSH, which is faster than choosing a source (our choice)
+#: size in bytes below which a file is sent over SSH, which is faster for small files (our choice)
 SMALL_BYTES = 1_000_000
-SERVED_TRIES = 3  #: number of attempts by HTTP from this machine before the file is pushed over SSH
-WRONG_TRIES = 3  #: maximum number of times that this machine sends a file that arrives with a wrong checksum
-FETCH_TIMEOUT_S = 2 * 3600.0  #: time limit in seconds for a fetch from a vendor, enough for 2.5 GB at 3 Mbit/s
+SERVED_TRIES = 3  #: number of tries to send a file by HTTP from this machine before SSH is used
+WRONG_TRIES = 3  #: maximum number of times to send a file that arrives with a wrong checksum
+FETCH_TIMEOUT_S = 2 * 3600.0  #: time limit in seconds of a download from a vendor, enough for 2.5 GB at 3 Mbit/s
 STOPPED = "stopped before all of its files had arrived"
-_UNTRIED = ("perl", "gone")  #: reasons of a failed fetch that do not show whether the host can connect to the source
-TOLD = 20  #: maximum number of progress reports for one transfer
+_UNTRIED = ("perl", "gone")  #: reasons of failed downloads that do not show whether the host can connect to the source
+TOLD = 20  #: maximum number of progress reports for the transfer of one file
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class Fetcher:
     connection: HostConnection
     run: Run
     cache: str
-    seen: str = ""  #: this machine's address as the host's sshd reports it
+    seen: str = ""  #: address of this machine that the host's sshd reports
     stopped: threading.Event = field(default_factory=threading.Event)
     _input: HeldInput | None = None
     _ticket: Ticket | None = None
@@ -108,8 +108,8 @@ class _Transfer:
     def __init__(self, fetcher: Fetcher, found: Found, role: str):
         self._fetcher, self._item, self._role = fetcher, found.item, role
         self._at, self._began_s = found.start, time.monotonic()
-        self._sent: dict[str, int] = {}  #: source → number of bytes
-        self._parts: list[str] = []  #: hosts that sent parts of the file
+        self._sent: dict[str, int] = {}  #: name of a source → number of bytes that the host received from this source
+        self._parts: list[str] = []  #: names of hosts that sent parts of the file
         self._shown_step, self._wrong = -1, 0
         self._cache = fetcher.cache
 
@@ -180,7 +180,7 @@ class _Transfer:
     def _blame(self, ticket: Ticket, pulled: Pulled) -> None:
         handout = self._handout
         if pulled.verdict != "wrong" and handout.peer_grant(str(ticket.source)) is None:
-            handout.sources.ended(ticket)  # not a failure of the other host
+            handout.sources.ended(ticket)  # A source whose server has ended is not blamed for the failure.
             return
         handout.sources.failed(ticket, connect=pulled.word == "connect")
         if pulled.verdict == "wrong":

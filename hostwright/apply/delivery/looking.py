@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
 PROBE_TIMEOUT_S = 60.0
-SLOWEST_DISK_BYTES_PER_S = 20e6  #: lowest read rate of a disk in bytes per second (our estimate)
-LINE_BYTES = 150  #: maximum length in bytes of a line that the script prints
-#: command that prints the addresses of the SSH connection. sshd sets the variable only for the login user.
+SLOWEST_DISK_BYTES_PER_S = 20e6  #: lowest expected read rate of a host's disk in bytes per second (our estimate)
+LINE_BYTES = 150  #: maximum length in bytes of an output line of the script missing.sh
+#: command that prints the addresses of the SSH connection. sshd sets ``SSH_CONNECTION`` only for the login user.
 _SEEN = "printf 'via %s\\n' \"${SSH_CONNECTION-}\""
 
 

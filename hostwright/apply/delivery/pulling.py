@@ -23,11 +23,11 @@ from hostwright.stack.store.hostcache import CACHE
 if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
-#: time limit in seconds for the next output of the program on the host, which prints a line every 5 s
-_IDLE_S = 40.0
-_CAP_BYTES = 1 << 20  #: maximum number of bytes of output, enough for a line each second for twelve hours
+_IDLE_S = 40.0  #: time limit in seconds for the next output of the download program, which prints a line every 5 s
+_CAP_BYTES = 1 << 20  #: maximum number of bytes of the download program's output: one line per second for twelve hours
 _LINE_BYTES = 300
-_OWN_TROUBLE = ("disk", "full", "locked")  #: reasons of a failed transfer that concern the host, not the source
+#: reasons of a failed download for which the receiving host is responsible, not the source
+_OWN_TROUBLE = ("disk", "full", "locked")
 
 
 @dataclass(frozen=True, slots=True)

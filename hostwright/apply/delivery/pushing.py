@@ -19,20 +19,18 @@ from hostwright.stack.store.hostcache import CACHE
 if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
-#: time limit in seconds for the next output of the receiver, which prints ``alive`` every 5 s
-_IDLE_S = 60.0
-#: minimum rate of a transfer in bytes per second (2 Mbit/s)
-SLOWEST_BYTES_PER_S = 256 * 1024
-_NOTIFY_BYTES = 4 * 1024 * 1024  #: number of bytes between two progress reports
+_IDLE_S = 60.0  #: time limit in seconds for the next output of the receiving program, which prints ``alive`` every 5 s
+SLOWEST_BYTES_PER_S = 256 * 1024  #: minimum rate of a transfer in bytes per second (2 Mbit/s)
+_NOTIFY_BYTES = 4 * 1024 * 1024  #: number of transferred bytes between two progress reports
 _READ_BYTES = 1024 * 1024
 
 Progress = Callable[[int], None]
 
-#: the same choice of program as in missing.sh
+#: shell code that chooses the program for checksums. missing.sh makes the same choice.
 _HASH = "hash=sha256sum; if command -v openssl >/dev/null; then hash='openssl dgst -sha256 -r'; fi"
 
-#: Receives one file. $1: directory, $2: sha256, $3: file, $4: size, $5: offset of the input. The heartbeat process must
-#: not keep the SSH channel open.
+#: shell program that receives one file. $1 is the directory, $2 the sha256, $3 the file name, $4 the size and $5 the
+#: offset at which the input begins. The process that prints ``alive`` must not keep the SSH channel open.
 _RECEIVE = "; ".join(
     [
         'set -eu; umask 022; mkdir -p "$1/$2"; cd "$1/$2"; part="./$3.part"',

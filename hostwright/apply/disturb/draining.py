@@ -35,13 +35,11 @@ DRAIN, UNDRAIN, WHERE, TIMEOUT = (
     "hostwright_drain_timeout",
 )
 PLACES = ("controller", "host")
-#: default time limit in seconds of each command and of the wait for an idle host, enough for jobs of an hour (our
-#: choice)
-TIMEOUT_S = 3600.0
+TIMEOUT_S = 3600.0  #: default time limit in seconds of a drain command, and of the wait for an idle host (our choice)
 POLL_S = 5.0
-NAMED = 5  #: maximum number of users that a message lists
+NAMED = 5  #: maximum number of the host's users that a message lists
 _MARK_TIMEOUT_S = 60.0
-#: expressions that Ansible would replace. Other braces may be meant for kubectl.
+#: pattern of expressions that Ansible would replace. Other braces may be part of a kubectl template.
 _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
 
 

@@ -20,11 +20,11 @@ from hostwright.common.quoting import sh
 from hostwright.transport.root.rootshell import RootShell
 
 CAP_BYTES = 64 * 1024  #: number of bytes to keep from the end of a command's output
-LINES = 15  #: maximum number of lines that messages show, from the end of the output
-GRACE_S = 10.0  #: seconds between SIGTERM and SIGKILL (our choice)
-#: time limit in seconds for reading output after the command has ended. A background process may hold the pipe open.
+LINES = 15  #: maximum number of last output lines that a message shows
+GRACE_S = 10.0  #: seconds between SIGTERM and SIGKILL for a command that exceeds its time limit (our choice)
+#: time limit in seconds for reading a command's output after its end. A background process may keep the pipe open.
 _LAST_WORDS_S = 1.0
-_ROUND_TRIP_S = 60.0  #: seconds for the connection, added to the time limit of a command on a host
+_ROUND_TRIP_S = 60.0  #: seconds that the connection to a host may add to the time limit of a command
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def run_here(
 
     The command runs in ``folder``, else in the working directory. Raises ``OSError`` if the directory is missing.
     """
-    # A file, because a command may exit without reading its input.
+    # With a pipe, writing would fail if the command exits without reading its input.
     with tempfile.TemporaryFile() as given:
         given.write(stdin)
         given.seek(0)
@@ -92,7 +92,8 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-#: Prints the status of the command. The wrapper's own exit status shows whether the host works.
+#: shell program that runs a command and prints the status of the command. The program's own exit status shows whether
+#: the host works.
 _ON_HOST = """\
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
@@ -112,10 +113,10 @@ def run_there(shell: RootShell, command: str, environment: Mapping[str, str], ti
     settings = sh("grace=%s limit=%s cap=%s command=%s\n", f"{GRACE_S:g}", f"{timeout_s:.3f}", CAP_BYTES, command)
     output = shell.attempt(exports + settings + _ON_HOST, timeout_s=timeout_s + GRACE_S + _ROUND_TRIP_S)
     report = re.search(rb"^hostwright-hook ([0-9]{1,3})$", output.stderr, re.MULTILINE)
-    if not report:  # The command was not started.
+    if not report:  # Without this report, the command was not started.
         return Ended(output.status, _last_lines(output.stderr))
     status = int(report[1])
-    # exit statuses of timeout(1)
+    # timeout(1) exits with 124, or with 137 after SIGKILL.
     late = status in (124, 137) and output.duration_s >= timeout_s
     return Ended(None if late else status, _last_lines(output.stdout))
 

@@ -22,25 +22,24 @@ from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.root.rootshell import RootShell
 
 VARIABLE = "hostwright_reboot_timeout"
-#: time limit in seconds of a reboot. The firmware of bare metal takes up to 30 minutes.
+#: default time limit in seconds of a reboot. The firmware of a physical server takes up to 30 minutes.
 REBOOT_TIMEOUT_S = 1800.0
-#: minimum time limit in seconds for systemd to finish booting, from the first SSH connection on
-SETTLE_S = 300.0
+SETTLE_S = 300.0  #: minimum seconds that systemd has for booting after the first SSH connection
 POLL_S = 1.0
 PROBE_TIMEOUT_S = 20.0
 ORDER_TIMEOUT_S = 60.0
 NAMED_JOBS = 3  #: maximum number of systemd jobs that a message lists
 
-#: The reboot must not depend on the SSH channel, because sshd stops. By default, a systemd timer may be a minute late
-#: (AccuracySec).
+#: shell program that schedules a reboot one second later, since sshd stops during a reboot. By default, a systemd timer
+#: may be a minute late (AccuracySec).
 _ORDER = """\
 if [ -d /run/systemd/system ]; then
   systemd-run --quiet --collect --on-active=1 --timer-property=AccuracySec=100ms systemctl reboot
 else ( sleep 1; sync; reboot ) >/dev/null 2>&1 & fi
 """
 
-#: Prints the boot ID, the state of systemd (nothing without access to it), and a line for each running systemd job.
-#: ``is-system-running --wait`` does not list jobs.
+#: shell program that prints the boot ID, the state of systemd and the running systemd jobs.
+#: ``systemctl is-system-running --wait`` would not list the jobs.
 _PROBE = """\
 printf '%%s ' %s; cat /proc/sys/kernel/random/boot_id
 [ "$(id -u)" = 0 ] || [ -S /run/dbus/system_bus_socket ] || exit 0
@@ -167,11 +166,10 @@ class _Watch:
         self._connect = connect
         self._emit = emit
         self._clock = clock
-        #: whether the host has accepted the order to reboot, if known
-        self._ordered = way.ordered
+        self._ordered = way.ordered  #: whether the host is known to have accepted the reboot command
         self._shell: RootShell | None = None
-        self._seen: BootState | None = None  #: answer to the last probe; ``None`` if the host did not answer
-        self._back_s: float | None = None  #: time of the first answer after the reboot
+        self._seen: BootState | None = None  #: boot state from the latest probe; ``None`` if the host did not answer
+        self._back_s: float | None = None  #: time in seconds of the host's first answer after the reboot
         self._what, self._since = "no contact", clock.time_of_day()
 
     def order(self, shell: RootShell) -> None:
@@ -181,7 +179,7 @@ class _Watch:
         try:
             shell.run(_ORDER, timeout_s=ORDER_TIMEOUT_S, failure="the reboot could not be ordered")
         except Unreachable:
-            return  # A new boot ID shows whether the host is rebooting.
+            return  # A later probe of the boot ID shows whether the host accepted the command.
         self._ordered = True
 
     def until_back(self, timeout_s: float) -> RootShell:

@@ -9,7 +9,7 @@ from hostwright.plan.observing import ask
 from hostwright.transport.root.rootshell import RootShell
 
 PROBES = (locks.LOCK, locks.RUN_LOCK, jobs.RUNNING)
-#: time limit of the probes in seconds. Short, because operators power-cycle hosts that hang.
+#: time limit in seconds of the probes for users of a host. A longer limit delays the power cycle of a host that hangs.
 PROBE_TIMEOUT_S = 30.0
 
 

@@ -34,7 +34,7 @@ class Workers(Protocol):
         """Complete the journal of a run whose own machine died, and make its workers release their hosts."""
 
 
-#: value of ``--executor`` → its module, and the packages of the extra with the same name
+#: value of ``--executor`` → module of the executor, and packages that must be installed for this executor
 EXTRAS = {"dask": ("hostwright.apply.executors.cluster.cluster", ("dask", "distributed"))}
 
 

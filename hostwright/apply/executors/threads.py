@@ -32,7 +32,7 @@ class DaemonThreads(HostExecutor):
     def __init__(self, slots: int, name: str = "host"):
         self._slots = max(1, slots)
         self._name = name
-        self._lock = threading.Lock()  # guards the fields below
+        self._lock = threading.Lock()  # This lock guards the fields below.
         self._waiting: deque[_Work[Any]] = deque()
         self._threads = 0
         self._closed = False

@@ -17,7 +17,7 @@ class AloneFailures:
 
     host: str
     errors: list[StepFailed] = field(default_factory=list)
-    refused: tuple[str, ...] = ()  #: every refusal in the latest plan
+    refused: tuple[str, ...] = ()  #: texts of all refusals in the latest plan
 
     def note(self, plan: Plan) -> Plan:
         """Store the refusals of a plan, and return the plan."""

@@ -58,13 +58,14 @@ from hostwright.transport.root.rootshell import RootShell
 if TYPE_CHECKING:
     from hostwright.apply.run import Agreed, Run
 
-#: maximum number of rounds. Four suffice: blacklist, reboot, driver, reboot, the rest.
+#: maximum number of times that a run plans and changes one host. A GPU driver with two reboots needs four.
 MAX_ROUNDS = 6
 MAX_FOLLOWED = 8  #: maximum number of times that one plan waits for jobs of earlier runs (our choice)
-CLOCK_S = 2.0  #: tolerance in seconds between clocks (our choice). Hosts report whole seconds.
-FRESH_S = 60.0  #: seconds after which a plan is always made again under the host's lock (our choice)
-MAX_LOST = 3  #: number of crashes during jobs after which the jobs count as the cause (our choice)
-#: A run cannot continue after a reboot of its own machine (our choice).
+#: tolerance in seconds between this machine's clock and a host's (our choice). Hosts report whole seconds.
+CLOCK_S = 2.0
+FRESH_S = 60.0  #: age in seconds above which a plan is made again under the host's lock (our choice)
+MAX_LOST = 3  #: maximum number of host crashes during a run's jobs before the host fails (our choice)
+#: error text for a needed reboot of the machine on which Hostwright runs (our choice)
 OWN_REBOOT = (
     "this machine needs a reboot (%s), and Hostwright never reboots the machine on which it runs; reboot it, then run "
     "the same command again"
@@ -84,13 +85,12 @@ class HostJob:
 
     target: TargetHost
     desired: Desired
-    departs: bool = False  #: whether every role and then Hostwright's own files are removed
+    departs: bool = False  #: whether all roles and Hostwright's own files are removed from the host
     agreed: Agreed | None = None  #: plan that the operator approved; ``None`` if no approval was needed
     accept: Accept | None = None
-    #: IDs of jobs whose end a lost worker has reported; ``None`` if no worker had the host before
+    #: IDs of jobs whose end a lost worker reported; ``None`` if no worker had the host before
     ended: frozenset[str] | None = None
-    #: whether the run is a rebuild, which may delete data and undrains the host
-    rebuilds: bool = False
+    rebuilds: bool = False  #: whether the run is a rebuild, which may delete data and undrains the host
 
 
 class HostApply:
@@ -110,8 +110,8 @@ class HostApply:
         self._lost = 0
         self._alone = AloneFailures(self.name)
         self._drained = False
-        self._overruled: list[str] = []  #: messages about users whose work ``--force`` disturbs
-        self._attached: set[str] = set()  #: IDs of followed jobs that this process did not start
+        self._overruled: list[str] = []  #: messages about users of the host whose work ``--force`` disturbs
+        self._attached: set[str] = set()  #: IDs of jobs of earlier runs for which this process has waited
         self._unseen_told = False
         self._lock: HostLock | None = None
         self._mutex = threading.Lock()
@@ -229,7 +229,7 @@ class HostApply:
     def _whole(self) -> Outcome:
         agreed = self._job.agreed
         if agreed is not None and not agreed.plan.empty and not agreed.plan.refusals:
-            self._lock_host()  # From here on, no other run can change the host.
+            self._lock_host()  # The plan is made under the lock, so that no other run can change the host.
             plan = self.plan()
             self._refuse_stale(plan)
             return self._rounds(plan)
@@ -352,7 +352,7 @@ class HostApply:
         hooks = self._hooks
         if not decision.drain or hooks is None:
             return
-        # Only a drain by this run counts: an earlier run may have died between the mark and the drain.
+        # Only a drain by this run counts, because an earlier run may have recorded a drain without completing it.
         if not self._drained:
             self._connection.use(
                 lambda shell: draining.drain(shell, hooks, self._context(plan.disturbs), self._emit), steady=True
@@ -412,7 +412,7 @@ class HostApply:
                 events.Note(self.name, f"the role {name} was skipped, because {after} failed")
             ),
         )
-        # Roles that waited for the same file have the same error.
+        # Several roles that waited for the same file end with the same error.
         ended = list(dict.fromkeys(ended))
         lost = [error for error in ended if isinstance(error, JobLost)]
         stopped = [error for error in ended if isinstance(error, Stopped)]
@@ -454,7 +454,7 @@ class HostApply:
         agreed = self._job.agreed
         if agreed is None:
             return
-        # masked like the plans in files
+        # Saved plans contain masked secrets, so both plans are masked before the comparison.
         now, then = map(self._run.redactor.plan, (plan, agreed.plan))
         if now != then and not (self._attached and _is_part(now, then)):
             raise Refused(plan.host, "the host changed since this plan was made; nothing was done; plan again")

@@ -24,12 +24,11 @@ from hostwright.transport.root.rootshell import RootShell
 
 T = TypeVar("T")
 
-FIRST_S = 6.0  #: seconds to retry a first connection that fails (our choice). sshd restarts in a second.
+FIRST_S = 6.0  #: seconds to retry a first connection that fails (our choice). A restart of sshd takes a second.
 LOST_S = 300.0  #: seconds to retry a lost connection (our choice). A switch, a VPN or a host may restart in that time.
-#: time limit in seconds of one call of ``use`` (our choice). The watch of a job has a limit of 6 h.
+#: time limit in seconds of one call of ``HostConnection.use`` (our choice). Waiting for a job may take 6 h.
 LONGEST_S = 8 * 3600.0
-#: minimum lifetime in seconds of a connection after which the retry time starts again (our choice)
-STEADY_S = 60.0
+STEADY_S = 60.0  #: seconds after which a connection counts as stable, so that the retry time starts again (our choice)
 BACKOFF_S, MAX_BACKOFF_S = 0.5, 15.0
 
 

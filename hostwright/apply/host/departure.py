@@ -16,13 +16,14 @@ from hostwright.stack.stack import Artifact
 from hostwright.stack.store import hostcache
 from hostwright.transport.root.rootshell import RootShell
 
-CLEAN_TIMEOUT_S = 300.0  #: time limit in seconds of each program (our choice)
+#: time limit in seconds of each program that removes Hostwright's files from a host (our choice)
+CLEAN_TIMEOUT_S = 300.0
 
 _FOLDERS = (
     jobs.JOBS_DIR, *jobs.WORK_DIRS, originals.ORIGIN, RECORDS, hostcache.CACHE,
     f"{locks.STATE_DIR}/releases", f"{locks.STATE_DIR}/images",
 )  # fmt: skip
-#: directories to remove if they are empty
+#: directories to remove from a host if empty
 _PLACES = (
     locks.STATE_DIR,
     hostcache.CACHE.rpartition("/")[0],
@@ -31,10 +32,10 @@ _PLACES = (
     "/usr/local/lib/hostwright",
 )
 
-#: program for root that removes Hostwright's own files from a host without layers
+#: shell program that root runs to remove Hostwright's own files from a host without layers
 DEPART = sh_file(__file__, "depart.sh", folders=_FOLDERS, release=release.PATH, set_aside=SET_ASIDE, places=_PLACES)
 
-#: program for root that removes the release record, for a host that is provisioned again at once
+#: shell program that removes the release record of a host that is provisioned again at once
 FORGET_RELEASE = sh("rm -f -- %s", release.PATH)
 
 

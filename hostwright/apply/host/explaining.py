@@ -11,12 +11,14 @@ from dataclasses import replace
 from hostwright.common.errors import Examination, Finding, HostError, SeveralFailed, StepFailed, UnitJournal
 from hostwright.common.untrusted import Pattern
 
-#: maximum number of units of a step whose journals are read (our choice). A step ends at the first unit that fails.
+#: maximum number of systemd units whose journals are read for a failed step (our choice). A step ends at the first unit
+#: that fails.
 MOST_UNITS = 3
 
-_NAME = r"[A-Za-z0-9_][A-Za-z0-9:_.\\@-]{0,200}"  #: characters that a unit's name may have, from systemd.unit(5)
+#: regular expression for the name of a systemd unit, from systemd.unit(5)
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9:_.\\@-]{0,200}"
 _WHOLE = rf"{_NAME}\.(?:service|socket|mount|automount|swap|timer|path|target|slice|scope|device)"
-#: patterns of messages that name a unit: of systemctl since 2014, and of Hostwright's own steps
+#: patterns of messages from systemctl (since 2014) and Hostwright that name a systemd unit
 _NAMED = (
     Pattern(rf"\b[Jj]ob for ({_WHOLE})\b"),
     Pattern(rf"\bsystemctl status (?:-l )?({_WHOLE})\b"),
@@ -24,7 +26,7 @@ _NAMED = (
 )
 _OF_USERS = Pattern(rf"\b(?:systemctl|journalctl) --user (?:[a-z-]+ )*({_WHOLE})\b")
 _UNIT = Pattern(_WHOLE)
-#: last line of a unit whose dependency failed. The cause is in the dependency's journal.
+#: pattern of the last journal line of a unit whose dependency failed. The dependency's journal contains the cause.
 _ANOTHERS = Pattern(r"^Dependency failed for |failed with result 'dependency'")
 _POINTER = Pattern(r"""\s*See ["'](?:systemctl|journalctl) [^\n]{0,600}?for details\.""")
 _BEGINS = Pattern(r"""See ["'](?:systemctl|journalctl) """)
@@ -75,7 +77,7 @@ def tell_cause(
     if isinstance(error, StepFailed):
         known = _tell_step(error, found, explain)
     if then := again if known else record:
-        # Otherwise, the same command would fail again.
+        # If only the operator can fix the known problem, the command must come after the fix.
         word = "then" if known and not known.provision else "next"
         error.retell(f"{error.sentence}; {word}: {then}")
 

@@ -27,16 +27,16 @@ from hostwright.transport.root.rootshell import RootShell
 if TYPE_CHECKING:
     from hostwright.apply.run import Run
 
-MOST_NOTES = 50  #: maximum number of notes shown for one job (our choice). The record contains all.
-MOST_ERRORS = 3  #: maximum number of errors shown for a failed step
-TAIL_LINES = 15  #: number of lines of a failed step's output that the operator sees, from its end
-#: time limit in seconds of one watch (our choice). The steps have shorter limits on the host.
+MOST_NOTES = 50  #: maximum number of notes shown for one job (our choice)
+MOST_ERRORS = 3  #: maximum number of errors shown for one failed step
+TAIL_LINES = 15  #: number of last lines of a failed step's output that the operator sees
+#: time limit in seconds of one wait for a job's end (our choice). The steps have shorter limits on the host.
 JOB_TIMEOUT_S = 6 * 3600.0
-WATCH_IDLE_S = 8.0  #: seconds without output after which a watch counts as dead. It prints a line every 2 s (watch.sh).
+WATCH_IDLE_S = 8.0  #: seconds without output after which watch.sh counts as dead. watch.sh prints a line every 2 s.
 START_TIMEOUT_S = 120.0
-#: maximum number of bytes that a watch reads. A log has at most 12 MiB, and 128 KiB for each further try.
+#: maximum number of bytes to read from watch.sh. A job's log has at most 12 MiB, and 128 KiB for each further try.
 WATCH_CAP_BYTES = 16 << 20
-STEP_MORE_BYTES = 2 << 20  #: number of bytes by which each step raises ``WATCH_CAP_BYTES``, enough for 16 tries
+STEP_MORE_BYTES = 2 << 20  #: number of bytes that each step adds to ``WATCH_CAP_BYTES``, enough for 16 tries
 
 
 class JobLost(HostError):

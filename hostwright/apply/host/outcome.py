@@ -17,9 +17,9 @@ class Outcome:
     host: str
     plan: Plan
     results: tuple[RoleResult, ...] = ()
-    left: Plan | None = None  #: remaining differences; ``None`` before anything was applied
+    left: Plan | None = None  #: plan with the remaining differences; ``None`` before anything was applied
     reboots: int = 0
-    acceptance: tuple[Acceptance, ...] = ()  #: results of the additional checks (``HostJob.accept``)
+    acceptance: tuple[Acceptance, ...] = ()  #: results of the additional checks by ``HostJob.accept``
 
     @property
     def changed(self) -> bool:

@@ -26,11 +26,13 @@ from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.host.jobs import JobRecord, alive_script, is_job_id
 from hostwright.plan.model import RetryRule, RolePlan
 
-#: maximum number of jobs on a host (our choice). The oldest jobs that are not running are removed.
+#: maximum number of recorded jobs on a host (our choice). The oldest jobs that are not running are removed.
 KEEP_JOBS = 40
-KEEP_BYTES = 64 << 20  #: maximum number of bytes of all jobs on a host (our choice). ``KEEP_ALWAYS`` takes precedence.
-KEEP_ALWAYS = 8  #: minimum number of the latest jobs to keep: the roles of one run
-SHUTDOWN_WAIT_S = 300  #: seconds that a shutdown waits for the running step, so that dpkg is not killed (our choice)
+#: maximum total number of bytes of all jobs' files on a host (our choice). ``KEEP_ALWAYS`` takes precedence.
+KEEP_BYTES = 64 << 20
+KEEP_ALWAYS = 8  #: minimum number of latest jobs to keep on a host, enough for the roles of one run
+#: seconds that a host's shutdown waits for the running step, so that dpkg is not killed (our choice)
+SHUTDOWN_WAIT_S = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ class Job:
         """Return the content of ``job.json``, the job's record for later controllers, as one line."""
         steps = tuple(change.what for change, _ in self.plan.steps)
         record = JobRecord(1, self.plan.role, self.nonce, self.run, self.operator, steps)
-        return json.dumps(asdict(record)) + "\n"  # json's default spaces, because failure rules grep for them
+        # Rules for known failures search this text, so json's default spaces must stay.
+        return json.dumps(asdict(record)) + "\n"
 
 
 def start_script(job: Job) -> str:

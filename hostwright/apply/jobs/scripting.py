@@ -32,25 +32,23 @@ APT_LOCKS = (
     "/var/lib/apt/lists/lock",
     "/var/cache/apt/archives/lock",
 )
-#: maximum number of seconds to wait for a lock (our estimate). Another role may install a whole toolkit under dpkg's
+#: maximum seconds that a step waits for a lock (our estimate). Another role may install a whole toolkit under dpkg's
 #: lock.
 LOCK_WAIT_S = 3600
 #: seconds below which a wait for a lock is not recorded. Acquiring a free lock takes almost as long.
 TOLD_WAIT_S = 0.05
-MOST_URGENT = 99_999_999  #: tenths of a second, more than the remaining work of any role
+MOST_URGENT = 99_999_999  #: remaining work in tenths of a second that exceeds the work of any role
 OUTPUT_CAP_BYTES = 256 * 1024  #: maximum number of bytes of one step's output that the controller keeps in memory
-#: maximum number of bytes of the first lines of an output
-_HALF = OUTPUT_CAP_BYTES // 2
-FIRST_LINES = 200  #: number of lines to keep from the beginning of a long output, often with the first error
-#: maximum number of bytes of one step's output in the log: ten times the output of installing 60 packages
+_HALF = OUTPUT_CAP_BYTES // 2  #: maximum number of bytes to keep from the beginning of a step's output
+FIRST_LINES = 200  #: number of lines to keep from the beginning of a step's long output, often with the first error
+#: maximum number of bytes of a step's output in the log. Installing 60 packages prints a tenth of this.
 STEP_CAP_BYTES = 4 << 20
-#: size in bytes of a log above which a step's output is reduced to its beginning and end
-JOB_CAP_BYTES = 8 << 20
-#: number of bytes to keep from the end of a long output, which contains the cause of a failure
+JOB_CAP_BYTES = 8 << 20  #: size in bytes of a job's log above which a step's output is shortened in the middle
+#: number of bytes to keep from the end of a step's long output, which contains the error
 END_BYTES = transient.TAIL_BYTES
-MOST_STEPS = 1000  #: maximum number of steps if the steps of a role are unknown
-MOST_TRIES = 100  #: maximum number of tries of one step: ten times as many as any role requests
-LINE_CHARACTERS = 1000  #: maximum number of characters of a step's progress line
+MOST_STEPS = 1000  #: maximum number of steps of a job if the steps of the role are unknown
+MOST_TRIES = 100  #: maximum number of tries of one step, ten times as many as any role requests
+LINE_CHARACTERS = 1000  #: maximum number of characters of the progress line of a step
 RESERVE_BYTES = 64 * 1024  #: number of bytes reserved on disk before each step, so that "disk full" can be logged
 
 
@@ -133,7 +131,7 @@ class Retry:
 
     number: int
     wait_s: float
-    reason: str  #: output line that names the cause of the failure
+    reason: str  #: line of the step's output that names the cause of the failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +177,7 @@ class LogReader:
         )
         self._rest = bytearray()
         self._running: int | None = None
-        self._next = 0  #: lowest number of a step that may begin, since no step begins twice
+        self._next = 0  #: number of the next step that may begin. No step begins twice.
         self._output = _Output()
         self._last = ""
         self._retry: Retry | None = None
@@ -197,7 +195,7 @@ class LogReader:
             self._read(whole)
         else:
             self._rest += rest
-        if len(self._rest) > OUTPUT_CAP_BYTES:  # A progress bar is one endless line. Its end is kept.
+        if len(self._rest) > OUTPUT_CAP_BYTES:  # A progress bar is one endless line, of which only the end is kept.
             del self._rest[:-4096]
         return Progress(self._running, self._what(self._running), self._last, self._retry, self._waits)
 

@@ -16,10 +16,9 @@ from itertools import groupby
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import RetryRule
 
-BACKOFF_S = 5.0  #: seconds before the first retry (our choice). Each further wait is twice as long.
-BACKOFF_MAX_S = 60.0  #: maximum wait in seconds before a retry, without random jitter
-#: number of bytes to search at the end of a try's output, where the cause of a failure is
-TAIL_BYTES = 64 * 1024
+BACKOFF_S = 5.0  #: seconds before the first retry of a step (our choice). Each further wait is twice as long.
+BACKOFF_MAX_S = 60.0  #: maximum wait in seconds before a retry of a step, without random jitter
+TAIL_BYTES = 64 * 1024  #: number of bytes to search for the cause of a failure at the end of a step's output
 
 
 def table(rules: Iterable[RetryRule]) -> str:

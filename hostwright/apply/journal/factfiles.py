@@ -24,12 +24,14 @@ from hostwright.common.places import write_whole
 from hostwright.plan.model import Answer, Facts, Probe
 
 SCHEMA = 2
-_PROBES, _ANSWERS = '"probes": ', ', "answers": '  #: texts with which the first and the second part of the file end
-_GZIP = 31  #: zlib's ``wbits`` for gzip with the largest window
-_HEAD_BYTES = 64 * 1024  #: maximum number of bytes of the first part, which contains the host name (our choice)
-MOST_PARSED = 64  #: maximum number of cached third parts, about 300 kB each (our choice)
-_MOST_ASKED = 16  #: maximum number of cached second parts, one per set of roles (our choice)
-_LEVEL = 3  #: gzip level: half the time of the default level, for 10 % more bytes
+#: texts at the end of the first and of the second part of a fact file
+_PROBES, _ANSWERS = '"probes": ', ', "answers": '
+_GZIP = 31  #: zlib's ``wbits`` parameter for gzip data with the largest window
+#: maximum number of bytes of a fact file's first part, which contains the host name (our choice)
+_HEAD_BYTES = 64 * 1024
+MOST_PARSED = 64  #: maximum number of cached third parts of fact files, about 300 kB each (our choice)
+_MOST_ASKED = 16  #: maximum number of cached second parts of fact files, one per set of roles (our choice)
+_LEVEL = 3  #: gzip level that takes half the time of the default level, for 10 % more bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class Parsed:
 
     def _asked(self, data: bytes) -> tuple[tuple[Probe, ...], bytes]:
         """Return the probes in the second part, and the bytes after it."""
-        for begin, probes in tuple(self._probes.items()):  # copied, because other threads may add items during the loop
+        for begin, probes in tuple(self._probes.items()):  # The loop needs a copy, because other threads may add items.
             if data.startswith(begin):
                 return probes, data[len(begin) :]
         part = zlib.decompressobj(_GZIP)
@@ -130,7 +132,7 @@ def load_facts(path: Path, parsed: Parsed | None = None) -> tuple[Facts, datetim
     try:
         text, facts = _read(path.read_bytes(), parsed or Parsed())
         at = datetime.fromisoformat(text)
-    except OSError as error:  # includes BadGzipFile
+    except OSError as error:  # The subclass ``BadGzipFile`` has no ``strerror``.
         raise InputError(f"cannot be read: {error.strerror or error}", str(path)) from error
     except (ValueError, TypeError, KeyError, EOFError, zlib.error) as error:
         raise InputError("is not a valid file of host facts", str(path)) from error
@@ -143,9 +145,9 @@ def _read(data: bytes, parsed: Parsed) -> tuple[str, Facts]:
     head = first.decompress(data, _HEAD_BYTES)
     if first.eof and head.endswith(_PROBES.encode()):
         return _time(json.loads(head + b"[]}")), parsed.get(first.unused_data)
-    # pydantic's own parser rejects a host name with a lone surrogate.
+    # pydantic's own parser would reject a host name with a lone surrogate, which ``json`` accepts.
     document = json.loads(gzip.decompress(data))
-    rows = document["facts"]  # schema 1: each probe has its answer beside it
+    rows = document["facts"]  # In schema 1, each probe is stored together with its answer.
     return _time(document), Facts(dict(zip(_probes(rows), _answers(rows), strict=True)))
 
 

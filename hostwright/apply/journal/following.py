@@ -41,13 +41,14 @@ def records(folder: Path) -> Iterator[Mapping[str, Any]]:
         with journal.open("rb") as file:
             rest = b""
             while True:
-                going = in_progress(journal, header)  # before the last read, so that no record is missed
+                # This check must precede the last read, so that no record is missed.
+                going = in_progress(journal, header)
                 *lines, rest = (rest + file.read()).split(b"\n")
                 for record in filter(None, map(parsed, lines)):
                     yield record
                     if record["kind"] == RUN_ENDED:
                         return
-                # The journal may have been deleted while it was read.
+                # If the journal was deleted while it was read, no further records can follow.
                 if not going or not os.fstat(file.fileno()).st_nlink:
                     return
                 pause.wait(LOOK_S)

@@ -22,7 +22,7 @@ from hostwright.common.input.nearest import nearest
 from hostwright.common.places import JOURNAL, runs_dir
 
 LAST = "last"
-_TAIL_BYTES = 64 * 1024  #: number of bytes at the end of a journal that contain its last record
+_TAIL_BYTES = 64 * 1024  #: number of bytes at the end of a journal that contain the last record
 _EMPTY = RunHeader(run="", verb="", hosts=(), inventory="")
 
 

@@ -21,12 +21,12 @@ SCHEMA = 1
 RUN_BEGAN, RUN_ENDED = "run began", "run ended"
 ENDED, INTERRUPTED, CRASHED, RUNNING = "ended", "interrupted", "crashed", "running"
 
-#: names of fields that are never masked: fixed words, and the names by which runs and hosts are found. They cannot
-#: contain text from a host.
+#: names of record fields that are never masked. These fields cannot contain text from a host.
 IDENTIFIERS = frozenset({"kind", "host", "at", "result", "verb", "hosts", "place", "began", "version", "how"})
 
 
-_NOT_RECORDED = (events.Waiting, events.RoleProgress)  #: temporary events, of which only the outcome is recorded
+#: types of temporary events, of which only the outcome is recorded
+_NOT_RECORDED = (events.Waiting, events.RoleProgress)
 
 
 def kind_of(event: type[Event]) -> str:

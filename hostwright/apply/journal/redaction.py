@@ -29,13 +29,13 @@ from hostwright.inventory.model import Host
 from hostwright.plan.model import Plan
 from hostwright.plan.targets import TargetHost
 
-MASKS = (MASK, "(hidden)", "…", "")  #: possible masks. The first that contains no secret is used.
-#: length in characters below which a secret hides its whole line, because it occurs in many words (our choice)
+#: possible replacements for a secret. The first one that contains no secret is used.
+MASKS = (MASK, "(hidden)", "…", "")
+#: number of characters below which a secret hides its whole line (our choice). Short texts occur in many words.
 MIN_INLINE = 6
-#: minimum number of characters of an encoded secret that is masked. Shorter forms occur by chance.
-MIN_DERIVED = 4
-MIN_LINE = 8  #: minimum number of characters of a line that is masked on its own, in a secret of several lines
-MIN_BASE64 = 8  #: minimum number of characters of a part of base64 that is masked
+MIN_DERIVED = 4  #: minimum number of characters of an encoded secret that is masked. Shorter texts occur by chance.
+MIN_LINE = 8  #: minimum number of characters of a line that is masked separately, in a secret of several lines
+MIN_BASE64 = 8  #: minimum number of characters of a base64 fragment of a secret that is masked
 
 _USERINFO = re.compile(r'://([^\s/?#"<>]+)@')
 _ASSIGNMENT = re.compile(r"(?s)((?:--?[\w-]+[= ])?([\w.-]+)=)(.+)")
@@ -136,7 +136,7 @@ def secrets_in(hosts: Iterable[Host], targets: Iterable[TargetHost] = ()) -> set
     named like a password. A secret from a command is included only after its first use.
     """
     secrets: set[Secret] = set()
-    seen: set[int] = set()  # IDs of checked values, which the hosts of a group share
+    seen: set[int] = set()  # Hosts of a group share values, so each value is checked only once.
     for target in targets:
         secrets.update(_secrets(target.variables))
     for host in hosts:

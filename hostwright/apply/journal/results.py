@@ -12,10 +12,10 @@ from hostwright.apply.events import HostEnded
 from hostwright.apply.journal.records import INTERRUPTED, RUNNING, kind_of
 
 UNTOUCHED, WAITING = "untouched", "waiting"
-AS_DESIRED = frozenset({"as desired", "changed"})  #: results of hosts that need no more work
+AS_DESIRED = frozenset({"as desired", "changed"})  #: results of hosts on which no work remains
 HOST_ENDED = kind_of(HostEnded)
 
-#: beginning of every record about a host
+#: pattern of the beginning of each journal record about a host
 _HEAD = re.compile(rb'\{"kind": "([a-z ]+)", "host": ("(?:[^"\\]|\\.)*")')
 
 
@@ -55,7 +55,7 @@ def scan(journal: Path) -> tuple[set[str], dict[str, str]]:
 
 def _take(line: bytes, seen: set[str], ended: dict[str, str]) -> None:
     match = _HEAD.match(line)
-    if match is None or not (line.endswith(b"\n") or parsed(line)):  # A truncated last line is ignored.
+    if match is None or not (line.endswith(b"\n") or parsed(line)):  # If the last line is truncated, it is ignored.
         return
     try:
         host = json.loads(match[2])

@@ -18,7 +18,7 @@ from hostwright.inventory import Host, Inventory, select
 from hostwright.inventory.model import ALL, Group
 from hostwright.inventory.patterns import fold, terms
 
-#: ``@`` set → results of the hosts in it
+#: name of a set of hosts with ``@`` → results of the hosts in this set
 SETS: Mapping[str, frozenset[str]] = {
     "failed": frozenset({"failed", "unreachable", INTERRUPTED}),
     "locked": frozenset({"locked"}),
@@ -28,8 +28,7 @@ SETS: Mapping[str, frozenset[str]] = {
     "untouched": frozenset({"untouched"}),
     "stopped": frozenset({"stopped"}),
 }
-#: results of hosts on which a stopped run did not finish its work
-UNFINISHED = frozenset({UNTOUCHED, "stopped", INTERRUPTED})
+UNFINISHED = frozenset({UNTOUCHED, "stopped", INTERRUPTED})  #: results of hosts on which a stopped run did not finish
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +148,7 @@ def _left_and_stopped(
     ``runs`` are ordered from the newest. A run was stopped early if it left hosts with a result in ``UNFINISHED``.
     """
     last = None
-    begun: set[str] = set()  # hosts that began in later runs
+    begun: set[str] = set()
     for run in runs:
         if run.state == RUNNING:
             last = last or run

@@ -15,7 +15,8 @@ from hostwright.common.errors import HostwrightError, InputError
 from hostwright.common.places import ANOTHER_STATE, file_mode, make_folder, refused
 
 _FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-BUSY_S = 30.0  #: seconds to wait for another writer. Writing the first audit of 1,000 hosts takes a few seconds.
+#: seconds to wait for another process that writes. Writing the first audit of 1,000 hosts takes a few seconds.
+BUSY_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class SqliteFile:
             raise HostwrightError(f"{path}: cannot be used: {refused(error, ANOTHER_STATE)}") from error
         except InputError as error:
             raise InputError(str(error), str(path)) from error
-        except (LookupError, TypeError, ValueError, OverflowError) as error:  # Another program has written these rows.
+        # Rows that another program has written may have any content.
+        except (LookupError, TypeError, ValueError, OverflowError) as error:
             raise self._damaged(path, error) from error
 
     def _connect(self, path: Path | str) -> sqlite3.Connection:

@@ -55,17 +55,16 @@ from hostwright.common.places import (
 from hostwright.common.secret import Secret
 from hostwright.plan.model import Facts
 
-#: maximum number of characters of the sentence in a run's last record. Readers read only the end of the file.
+#: maximum number of characters of the sentence in a run's last record. Readers parse only the journal's end.
 KEPT_SENTENCE = 2000
 
-#: maximum number of recorded runs. Above it, or above ``KEEP_BYTES`` in total, the oldest runs are removed.
-KEEP_RUNS = 500
+KEEP_RUNS = 500  #: maximum number of recorded runs. Above this number or ``KEEP_BYTES``, the oldest runs are removed.
 KEEP_BYTES = 1 << 30
-KEEP_AT_LEAST = 5  #: minimum number of runs to keep, for ``--resume`` and ``@failed``
+KEEP_AT_LEAST = 5  #: minimum number of recorded runs to keep, for ``--resume`` and ``@failed``
 _GOING = ".going-"
 
 _RUN_ID = re.compile(r"[a-z0-9][a-z0-9_.-]{0,100}")
-_DURABLE = (events.RoleFinished, events.HostEnded)  #: events synced to disk before the run continues
+_DURABLE = (events.RoleFinished, events.HostEnded)  #: types of events to sync to disk before the run continues
 
 
 class Journal:
@@ -77,23 +76,23 @@ class Journal:
     def __init__(self, header: RunHeader, redactor: Redactor, on_trouble: Callable[[str], None]):
         self.header = header
         self.redactor = redactor
-        self.ending: Mapping[str, Any] = {}  #: the run's last record; empty before the end of the run
+        self.ending: Mapping[str, Any] = {}  #: last record of the run; empty before the end of the run
         self._on_trouble = on_trouble
         self._folder = Path()
         self._began_s = time.monotonic()
-        self._lock = threading.Lock()  # guards the fields below
+        self._lock = threading.Lock()  # This lock guards the fields below.
         self._fd: int | None = None
         self._ended = False
-        self._ending = True  # whether the run ends with the context block
+        self._ending = True  #: whether the run ends at the end of the context block
         self._torn = False
         self._troubled = False
         self._kept = False
         self._written = 0
         self._bytes = 0
-        self._facts: dict[str, int] = {}  # name of fact file → size in bytes
+        self._facts: dict[str, int] = {}  #: name of a fact file → size of the file in bytes
         self._seen: set[str] = set()
         self._results: dict[str, str] = {}
-        self._sync_lock = threading.Lock()  # acquired before ``_lock``, never after it
+        self._sync_lock = threading.Lock()  # This lock is acquired before ``_lock``, never after ``_lock``.
         self._synced = 0
 
     @classmethod
@@ -208,7 +207,7 @@ class Journal:
                 self.end(error.exit_status, ENDED, str(error))
             case KeyboardInterrupt():
                 self.end(errors.INTERRUPTED, INTERRUPTED)
-            case BrokenPipeError():  # caused by `| head` or a closed terminal
+            case BrokenPipeError():  # `| head` or a closed terminal causes this error.
                 self.end(NOBODY_READS, INTERRUPTED, "the reader of its output is gone")
             case SystemExit(code=code):
                 self.end(code if isinstance(code, int) else int(code is not None))
@@ -224,8 +223,8 @@ class Journal:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         self._fd = os.open(self.path, flags, PRIVATE_FILE)
         os.fchmod(self._fd, file_mode(self._folder))
-        with suppress(OSError):  # Without locks, readers check the process instead.
-            fcntl.flock(self._fd, fcntl.LOCK_EX)  # Only readers hold the lock, each briefly.
+        with suppress(OSError):  # On a file system without locks, readers check the process instead.
+            fcntl.flock(self._fd, fcntl.LOCK_EX)  # A reader may hold this lock, but only briefly.
         prune(root, spare=self.header.run)
 
     def _forget(self) -> None:
@@ -257,7 +256,7 @@ class Journal:
         if self._fd is None:
             return
         shown = record if cleaned else self.redactor.record(record, IDENTIFIERS)
-        # Readers match these keys at the beginning of a line without parsing it.
+        # Readers search for these keys at the beginning of a line without parsing the line.
         head = {key: shown[key] for key in ("kind", "host") if key in shown}
         times = {"t": self._seconds(at) if at else round(time.monotonic() - self._began_s, 3), "at": at or _now()}
         line = json.dumps({**head, **times, **shown}).encode("ascii") + b"\n"
@@ -335,7 +334,8 @@ def prune(root: Path, spare: str = "") -> tuple[str, ...]:
         if too_much and summary.state != RUNNING and summary.run != spare:
             _remove(summary.folder)
             removed.append(summary.run)
-    for left in runs_dir(root).glob(f"{_GOING}*"):  # left by a process that was killed during a removal
+    # A process that was killed during a removal leaves such a directory.
+    for left in runs_dir(root).glob(f"{_GOING}*"):
         rmtree(left, ignore_errors=True)
     return tuple(removed)
 

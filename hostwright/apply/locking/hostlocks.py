@@ -24,7 +24,7 @@ from hostwright.plan.model import Facts
 from hostwright.plan.targets import Targets
 from hostwright.transport.root.rootshell import RootShell
 
-#: a host's lock on this machine: now, and before this call
+#: operator's lock of a host, stored on this machine, after a call and before this call
 Aside = tuple[OperatorLock | None, OperatorLock | None]
 LEFT_UNKNOWN = (
     f"interrupted; hosts that are not shown may or may not be locked; check with {Command('lock', list=True)}"
@@ -40,12 +40,12 @@ class HostLocks:
     """
 
     host: str
-    lock: OperatorLock | None  #: operator's lock on the host
+    lock: OperatorLock | None  #: lock that an operator has set on the host
     before: OperatorLock | None
-    run: Holder | None  #: run that is changing the host
-    aside: OperatorLock | None = None  #: operator's lock on this machine
+    run: Holder | None  #: run that is changing the host, with the run's lock
+    aside: OperatorLock | None = None  #: operator's lock for the host, stored on this machine
     aside_before: OperatorLock | None = None
-    silent: str = ""  #: reason why the host is unreachable; empty if it is reachable
+    silent: str = ""  #: reason why the host is unreachable; empty if the host is reachable
 
     def to_json(self) -> dict[str, Any]:
         """Return the locks as a JSON object."""

@@ -13,8 +13,8 @@ from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
 from hostwright.transport.root.rootshell import RootShell
 
-TIMEOUT_S = 30.0  #: time limit in seconds of a program that writes one small file
-TRIES = 5  #: maximum number of tries while other operators change the same lock
+TIMEOUT_S = 30.0  #: time limit in seconds of the program that writes the lock file on a host
+TRIES = 5  #: maximum number of tries to change a lock that other operators change at the same time
 
 
 def probe_locks(shell: RootShell) -> Facts:

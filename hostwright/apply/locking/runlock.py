@@ -20,20 +20,23 @@ from hostwright.plan.host import locks
 from hostwright.plan.host.locks import LAPSES_S, Holder
 from hostwright.transport.root.rootshell import RootShell
 
-BEAT_S = 4.0  #: seconds between two heartbeats. Three may be late before the lock expires.
-MARGIN_S = 1.0  #: seconds before its expiry from which the lock counts as lost, so that the last commands end in time
-ANSWER_S = 30.0  #: time limit in seconds for the start of the program on a busy host (our estimate)
-FIRST_WAIT_S = 1  #: seconds of the first wait for a lock, enough if it is just being released
-ROUND_S = 15  #: seconds of each later wait, after which the holder is checked again
+#: seconds between two heartbeats of a run to a host. Three heartbeats may be late before the lock expires.
+BEAT_S = 4.0
+#: seconds before the expiry of a lock from which the lock counts as lost. The last commands must end in time.
+MARGIN_S = 1.0
+ANSWER_S = 30.0  #: time limit in seconds for the start of the lock program on a busy host (our estimate)
+FIRST_WAIT_S = 1  #: seconds of the first wait for a lock, enough if the lock is just being released
+ROUND_S = 15  #: seconds of each later wait for a lock, after which the lock's holder is checked again
 LAPSE_WAIT_S = 20.0  #: seconds to wait for the lock of a run that is dead or sends no heartbeats
-#: seconds to wait for a worker of the same run, which releases its hosts after 45 s without heartbeats
+#: seconds to wait for another worker of the same run. A worker without heartbeats releases its hosts after 45 s.
 OWN_WAIT_S = 60.0
 RELEASE_S = 3.0
-#: time limit in seconds of the exec channel, longer than any run. poll(2) allows 24 days.
+#: time limit in seconds of the SSH channel that holds a lock, longer than any run. poll(2) allows at most 24 days.
 LONGEST_S = 20 * 86400.0
 
-#: $1: directory, $2: nonce, $3: record, $4: seconds to wait, $5: seconds without a heartbeat. Child processes must not
-#: keep the lock (file descriptor 9) or the exec channel open.
+#: shell program that holds a host's lock. $1 is the directory, $2 the nonce, $3 the record, $4 the seconds to wait and
+#: $5 the seconds without a heartbeat after which the lock expires. Child processes must not keep the lock (file
+#: descriptor 9) or the SSH channel open.
 _KEEP = "; ".join(
     [
         'set -u; trap \'\' PIPE; umask 022; mkdir -p "$1" && cd "$1" || exit 3',
@@ -137,14 +140,14 @@ class Keeper:
     def __init__(self, shell: RootShell, holder: Holder, wait_s: int):
         self.host = holder.host
         self.why = "its connection is silent"
-        self.free_s = 0.0  #: remains 0 if the host's answer is unreadable
+        self.free_s = 0.0  #: seconds for which no run held the lock before; 0 if the host's answer is unreadable
         self._nonce = probing.new_nonce().encode()
         about = (locks.RUN_DIR, self._nonce.decode(), holder.to_json(), wait_s, LAPSES_S)
         self._change = threading.Condition()
         self._rest = b""
         self._held = self._ending = False
         self._busy: Busy | None = None
-        self._error: HostError | None = None  #: error with which the program ended
+        self._error: HostError | None = None  #: error with which the lock program on the host ended
         self._sent = self._heard = 0
         self._sent_s = self._heard_s = -math.inf
         self._thread = threading.Thread(target=self._run, args=(shell, about), name="host-lock", daemon=True)

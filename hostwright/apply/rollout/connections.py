@@ -17,8 +17,8 @@ from hostwright.plan.targets import TargetHost
 from hostwright.transport import Allowance
 from hostwright.transport.root.rootshell import RootShell
 
-#: seconds without data after which a host counts as not responding (our choice). SSH servers send a banner within half
-#: a second, even around the world.
+#: seconds without data after which a host counts as not responding (our choice). Even distant SSH servers send a banner
+#: within half a second.
 QUIET_S = 2.0
 CUT = "the run was interrupted; what runs on the host continues"
 
@@ -30,7 +30,7 @@ class Connections:
         self._password = password
         self._allowances: dict[str, Allowance] = {}
         self._open: dict[int, RootShell] = {}
-        self._unreached: set[str] = set()  #: hosts whose first connection is not open yet, or failed
+        self._unreached: set[str] = set()  #: hosts whose first connection has failed or is not open yet
         self._left_alone: set[str] = set()
         self._lock = threading.Lock()
         self._cut = False
@@ -49,7 +49,7 @@ class Connections:
             self._open[id(shell)] = shell
             alone = target.name in self._left_alone
             self._unreached.discard(target.name)
-        if alone or self._cut:  # ``close`` or ``detach`` was called in between.
+        if alone or self._cut:  # Another thread has called ``close`` or ``detach`` in the meantime.
             shell.close()
             raise Stopped(target.name, LEFT_ALONE if alone else CUT)
         return shell

@@ -21,8 +21,8 @@ from hostwright.plan.model import Plan
 from hostwright.plan.planning import HostPlan
 from hostwright.plan.targets import Targets
 
-YES_VARIABLE = "HOSTWRIGHT_YES"  #: environment variable with the effect of ``--yes``
-NAMED = 5  #: maximum number of users listed for each host (our choice)
+YES_VARIABLE = "HOSTWRIGHT_YES"  #: environment variable with the same effect as ``--yes``
+NAMED = 5  #: maximum number of users that are listed for each host (our choice)
 
 
 class Ask(Protocol):
@@ -60,7 +60,7 @@ def consent(run: Run, goal: Goal, *, saved: Mapping[str, Plan], ask: Ask | None)
     try:
         results = plan_each(targets, run.connections, goal)
     except Interrupted as stop:
-        stop.ended = None  # The interrupted run has no results.
+        stop.ended = None  # The interrupted run has only made plans, which are not results.
         raise
     plans = results.values
     local = {target.name for target in targets if target.host.local}

@@ -19,8 +19,8 @@ from hostwright.plan.host import jobs, locks
 from hostwright.plan.host.jobs import RunningJob
 from hostwright.plan.observing import ask
 
-LOOK_S = 2.0  #: seconds between two polls of a host (our choice). Steps take longer.
-TIMEOUT_S = 60.0  #: time limit in seconds of one poll
+LOOK_S = 2.0  #: seconds between two polls of a host's jobs (our choice). Most steps take longer.
+TIMEOUT_S = 60.0  #: time limit in seconds of one poll of a host's jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class _Following:
         self._connection, self._emit = connection, run.emit
         self._runner = JobRunner(connection, run)
         self._jobs: dict[str, threading.Thread] = {}
-        self._status: dict[str, int | None] = {}  #: role → exit status of its latest job
+        self._status: dict[str, int | None] = {}  #: role → exit status of the role's latest job
         self._run = self._operator = ""
 
     def to_the_end(self) -> Followed:

@@ -43,7 +43,7 @@ class OnlyStates:
 
     role: str
     states: tuple[Resource, ...]
-    #: artifact name → file for this run, in addition to the stack
+    #: artifact name → file that this run uses in addition to the stack's files
     artifacts: Mapping[str, Artifact] = field(default_factory=dict)
 
     def desired(self, target: TargetHost) -> Desired:

@@ -17,13 +17,13 @@ from hostwright.common.errors import InputError
 from hostwright.common.request import Request
 from hostwright.common.text import count
 
-#: maximum number of parallel hosts (our estimate). With more hosts, this machine's cores are the limit.
+#: maximum number of hosts in parallel (our estimate). With more hosts, this machine's cores are the limit.
 MAX_PARALLEL = 192
-FILES_PER_HOST = 4  #: number of open files for each host: a socket, files of paramiko, and an artifact
+FILES_PER_HOST = 4  #: number of open files that each host needs, for a socket, paramiko and an artifact
 FILES_KEPT = 64  #: number of open files reserved for the journal, the view and the artifacts
 
-#: number of slots of a batch of which one may be released before its host counts as silent (our choice). A host that
-#: hangs then does not delay others.
+#: part of a batch's slots that silent hosts may release early, as a divisor (our choice). A host that hangs then does
+#: not delay others.
 LENT_EARLY = 4
 
 STOPPED_BY_OPERATOR = "stopped by the operator"

@@ -18,8 +18,7 @@ from hostwright.plan.roles.role import Role, providers
 from hostwright.plan.targets import Roster, TargetHost, Targets
 from hostwright.stack import stackstore
 
-#: records on a host about its current and former stacks
-RECORDS = (release.RELEASE, release.FORMERS)
+RECORDS = (release.RELEASE, release.FORMERS)  #: probes for the records of a host's current and former stacks
 
 
 @dataclass(frozen=True)
@@ -28,9 +27,9 @@ class Former:
 
     name: str
     desired: tuple[Desired, ...] = ()
-    known: bool = True  #: whether this machine has a copy of each of these stacks
+    known: bool = True  #: whether this machine has a copy of each former stack
     notes: tuple[str, ...] = ()
-    off: tuple[str, ...] = ()  #: roles to remove: they are in the host's record, but no longer in the inventory
+    off: tuple[str, ...] = ()  #: roles to remove, which are in the host's record but no longer in the inventory
 
 
 @dataclass(frozen=True)

@@ -18,17 +18,16 @@ from hostwright.stack import stackstore
 from hostwright.stack.rules import check_stack
 from hostwright.stack.stack import Stack
 
-#: records on a host about its current and former releases
-RECORDS = (release.RELEASE, release.FORMERS)
+RECORDS = (release.RELEASE, release.FORMERS)  #: probes for the records of a host's current and former releases
 
 
 @dataclass(frozen=True)
 class WayBack:
     """The release to which one host can be rolled back."""
 
-    now: TargetHost  #: host with its stack in the inventory
-    back: TargetHost  #: same host and variables, with the stack and the layers of the release record
-    at: str  #: time (UTC, ISO 8601) at which the host was verified with that stack
+    now: TargetHost  #: the host with the stack from the inventory
+    back: TargetHost  #: the same host and variables with the stack and the layers of the release record
+    at: str  #: time (UTC, ISO 8601) at which the host was verified with the earlier stack
 
 
 def ways_back(targets: Sequence[TargetHost], connections: Connections, to: str = "") -> Results[WayBack]:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-TICK_S = 0.1  #: seconds between two checks for silent hosts
-CUT_S = 2.0  #: time limit in seconds for threads to end after their connections were closed
+TICK_S = 0.1  #: seconds between two checks for hosts that send no data
+CUT_S = 2.0  #: time limit in seconds for threads to end after the connections of the threads were closed
 
 CUT_OFF = "cut off before its end; a running job continues, and the next run re-attaches to it"
 UNENDED = "not done when the operator stopped"  #: error text of an interrupted host in a run that changes nothing
@@ -198,7 +198,7 @@ class _Rollout(Generic[T]):
             except BaseException:
                 self._cut(BROKEN_OFF)
                 raise
-        # The operator interrupted the run after the end of the last host.
+        # A remaining item in the inbox is a late interrupt by the operator.
         if not (self._inbox.empty() or self._asked_to_stop):
             if self._on_interrupt is None:
                 self._scheduler.halt(STOPPED_BY_OPERATOR)
@@ -307,7 +307,7 @@ class _Rollout(Generic[T]):
             by_itself = result == "failed" and isinstance(error, HostwrightError)
             self._scheduler.end(host, result)
             self._end_cut(host, _of_host(host, error, sentence) if by_itself else self._stopped(host))
-        elif self._on_interrupt is None:  # The value may be wrong because of the closed connection.
+        elif self._on_interrupt is None:  # After the connection was closed, the host's value may be wrong.
             self._scheduler.end(host, "stopped")
             self._end_cut(host, self._stopped(host))
         else:

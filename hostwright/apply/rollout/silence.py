@@ -14,12 +14,12 @@ from typing import Self
 
 from hostwright.apply.events import Emit, Event, Observed, Retrying, Silent, Waiting
 
-#: seconds of silence before a report; with the poll interval, less than 10 s
+#: seconds without data from a host before a report. With the poll interval, this is less than 10 s.
 NAMED_AFTER_S = 8.0
-AGAIN_AFTER_S = 30.0  #: seconds between two reports of one silence
-TICKS = 16  #: number of polls within ``NAMED_AFTER_S``: two per second
-CONTACT = ("a connection", "its answers")  #: values of ``Waiting.what`` for which a host must always answer
-LEAVE_S = 1.0  #: seconds to wait for a blocked view at the end of a run
+AGAIN_AFTER_S = 30.0  #: seconds between two reports about the same silent host
+TICKS = 16  #: number of checks for silent hosts within ``NAMED_AFTER_S``, two per second
+CONTACT = ("a connection", "its answers")  #: values of ``Waiting.what`` during which a host must always send data
+LEAVE_S = 1.0  #: seconds to wait at the end of a run for a view that is blocked
 
 
 @dataclass(slots=True)

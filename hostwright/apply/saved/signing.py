@@ -21,10 +21,9 @@ from hostwright.inventory import Host
 KEY, SIGNERS = "hostwright_plan_key", "hostwright_plan_signers"
 NAMESPACE = "hostwright-plan"
 SUFFIX = ".sig"
-#: time limit of ssh-keygen in seconds. It may wait for a person to type a passphrase or touch a key.
-TIMEOUT_S = 300.0
+TIMEOUT_S = 300.0  #: time limit in seconds of ssh-keygen, which may wait for a passphrase or the touch of a key
 SHOWN = 200  #: maximum number of characters of ssh-keygen's output in a message
-PRINCIPALS = 16  #: maximum number of principals to try for one key
+PRINCIPALS = 16  #: maximum number of principals to try for one signing key
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,8 @@ def check_can_sign(signing: Signing, path: Path) -> None:
         if signing.signers:
             raise InputError(f"{SIGNERS} requires signed plans, but this machine has no key; set {KEY}", str(path))
         return
-    if path.is_symlink() or (path.exists() and not path.is_file()):  # /dev/stdout is a symbolic link.
+    # A symbolic link may lead to a device, as /dev/stdout does.
+    if path.is_symlink() or (path.exists() and not path.is_file()):
         raise InputError(f"is not a regular file, which signed plans need ({KEY}); name a regular file", str(path))
     if not signing.key.is_file() and not signing.key.with_name(f"{signing.key.name}.pub").is_file():
         raise InputError(

@@ -29,10 +29,10 @@ from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import RetryRule
 from hostwright.plan.roles.role import Role, discover, providers
 
-#: name of the module in a role's folder that defines ``FAILURES``, and optionally ``COMMANDS`` and ``TRIES``
+#: name of the module in a role's folder that defines ``FAILURES``
 PART: Final = "failures"
 _WEIGHTS: tuple[Weight, ...] = get_args(Weight)
-_NEAR_LINES = 5  #: number of lines before and after a match to search for ``FailureRule.beside``
+_NEAR_LINES = 5  #: number of lines before and after a match that are searched for ``FailureRule.beside``
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,8 @@ class Catalogue:
                     try:
                         _compiled(pattern)
                     except re2.error as error:
-                        # hide the flags that ``_compiled`` adds
+                        # The error text begins with the reason; the pattern after the colon has flags that only
+                        # ``_compiled`` adds.
                         why = error.args[0].decode("utf-8", "replace").partition(": ")[0]
                         sentence = f"the pattern {pattern!r} of the failure rule {rule.name} is invalid: {why}"
                         raise InputError(sentence) from error
@@ -206,7 +207,7 @@ def _with_other_half(rule: FailureRule, lines: str, output: str) -> str:
         return lines
     beside = _compiled(rule.beside)
     above, _, below = output.partition(lines)
-    # ``below`` begins with the rest of the last matching line, which is not counted
+    # The first line of ``below`` is the rest of the last matching line, so one more line is read.
     near = (above.splitlines()[-_NEAR_LINES:], below.splitlines()[: _NEAR_LINES + 1])
     before, after = ([line for line in some if beside.search(line)] for some in near)
     return "\n".join([*before, lines, *after])

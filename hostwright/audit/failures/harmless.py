@@ -22,11 +22,11 @@ class Try:
 
 
 _TRIES = (
-    # pip later downloaded or found the file
+    # pip prints the second texts when a retry finds or downloads the file.
     Try(("Retrying (Retry(",), ("Downloading ", "Using cached ", "Installing coll", "Successfully inst"), 12),
-    # wget: another address of the server responded
+    # wget prints the second text when another address of the server responds.
     Try(("... failed: Connection", "... failed: Network", "... failed: No route"), ("... connected.",), 6),
-    # dpkg: another package provides what the missing package would
+    # dpkg prints the second text when another package provides what the missing package would.
     Try((" is not installed",), (" which provides ",), 1),
 )
 
@@ -56,7 +56,7 @@ def _not_ignored(lines: list[str]) -> Iterator[str]:
 def _without(tried: Try, lines: list[str]) -> list[str]:
     """Remove the harmless failures of kind ``tried``. Reads backwards, so that each line is checked once."""
     kept: list[str] = []
-    since = tried.lines + 1  #: number of lines from the current line down to the next line that reports success
+    since = tried.lines + 1
     worked, failed = ([text.lower() for text in texts] for texts in (tried.worked, tried.failed))
     for line in reversed(lines):
         plain = line.lower()

@@ -9,7 +9,7 @@ from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import PROBE_CAP_BYTES, Probe
 
 MAX_HOMES = 500
-LOOK_S = 5  #: time limit in seconds for all homes together
+LOOK_S = 5  #: time limit in seconds for the search of all home directories together
 
 
 def homes_probe(script: str, cap_bytes: int = PROBE_CAP_BYTES) -> Probe:

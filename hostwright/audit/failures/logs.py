@@ -16,8 +16,8 @@ from hostwright.common.untrusted import Pattern
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe
 
-JOBS_CAP_BYTES = 256 * 1024  #: maximum size in bytes of the output of ``LAST_JOBS``, for up to forty jobs
-#: probe for the last jobs on a host, the newest first, each with the last lines of its log if it failed
+JOBS_CAP_BYTES = 256 * 1024  #: maximum size in bytes of the output of the probe ``LAST_JOBS``
+#: probe for a host's last jobs, and for the last log lines of failed jobs
 LAST_JOBS = Probe(
     sh("cd %s || exit 0\n", jobs.JOBS_DIR)
     + """ls -1t | sed 's/^/job /'
@@ -52,7 +52,7 @@ class EndedJob:
         return f"{self.role}: job {self.id} {how}" + (f": {self.last_line}" if self.last_line else "")
 
 
-#: function that returns the logs of a layer, each with the rule to report if no rule matches the log
+#: function that yields a layer's logs, each with the default rule to report
 Texts: TypeAlias = Callable[[AuditContext, str], Iterator[tuple[str, str]]]
 
 

@@ -19,7 +19,7 @@ _GROUP = Pattern(r"\(\?P<(\w+)>")
 _WORD = Pattern(r"[A-Z_]+")
 _CHOICE = Pattern(r"\{([^{}|]*)\|([^{}|]*)\}")
 
-#: kind of message, in the order in which rules are tried; the module ``catalogue`` explains the kinds
+#: kind of message that a rule matches, in the order in which rules are tried
 Weight = Literal["root cause", "cause", "consequence", "wrapper", "general"]
 
 
@@ -82,20 +82,20 @@ class FailureRule:
     pattern: str
     cause: str  #: what went wrong, as a sentence without a full stop
     cure: str  #: what to do now, as a sentence without a full stop
-    source: str  #: origin of the message and the fix: a file in the tool's source, or a public report
+    source: str  #: source of the message and fix, such as a source file or public report
     unless: str = ""
-    #: ``True``: the failed step is retried. ``False``: it is never retried. ``None``: this rule does not decide.
+    #: whether the failed step is retried. With ``None``, this rule does not decide.
     transient: bool | None = None
-    sign: Sign | None = None  #: how the failure is recognised on a host; ``None`` if only a message identifies it
+    sign: Sign | None = None  #: sign of the failure on a host; ``None`` if only a message identifies the failure
     weight: Weight = "cause"
     closing: str = ""
     narrower: str = ""
     beside: str = ""
-    treatment: Treatment | None = None  #: how a rebuild treats the failure, if provisioning does not fix it reliably
+    #: how a rebuild treats the failure if provisioning cannot reliably fix the failure
+    treatment: Treatment | None = None
     covers: Covers | None = None
-    #: regular expressions with named groups, searched for in the matching lines. The text of a group ``module``
-    #: replaces the word MODULE in ``cause`` and ``cure``. Without such a text, ``{MODULE|some module}`` becomes ``some
-    #: module``.
+    #: regular expressions whose named groups replace words in ``cause`` and ``cure``. The group ``module`` replaces
+    #: MODULE, and without a match, ``{MODULE|some module}`` becomes ``some module``.
     names: tuple[str, ...] = ()
     variants: tuple[Variant, ...] = ()
 

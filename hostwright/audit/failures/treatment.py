@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-#: treatment of failing hardware: power cycle, or handing the host over to people
+#: treatment of failing hardware by a rebuild
 HardwareWay = Literal["power cycle", "hand over"]
 
 

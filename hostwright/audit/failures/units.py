@@ -13,20 +13,20 @@ from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Probe
 from hostwright.resources.system.services import parse_show
 
-#: maximum number of lines to show of a program's output; one line may only refer to the program's help
+#: maximum number of last lines to show of a program's output. A single line could be only a hint to use ``--help``.
 LAST_LINES = 2
-#: maximum number of journal lines to read of a failed unit, enough for systemd's messages about five starts
+#: maximum number of journal lines to read of a failed unit. The messages of systemd about five starts fit.
 JOURNAL_LINES = 25
 
-MOST_DIGITS = 10  #: number of digits from which a number from systemctl is invalid
+MOST_DIGITS = 10  #: minimum number of digits of a number from systemctl that is rejected as invalid
 
-#: maximum number of journal lines to show of a unit (our choice): systemd itself logs six about a start
+#: maximum number of journal lines to show of a unit (our choice). Each start of a unit adds six lines of systemd.
 QUOTED_LINES = 12
 QUOTED_CHARACTERS = 300  #: maximum number of characters to show of a journal line
-#: maximum number of bytes to read of a journal line; only a whole secret is masked
+#: maximum number of bytes to read of a journal line. A secret that is cut off would not be masked.
 LINE_BYTES = 1000
 NAMES_BYTES = 520  #: maximum size in bytes of the two unit names at the beginning of a journal line
-MOST_NEEDED = 2  #: maximum number of failed dependencies of a unit whose journals are read too
+MOST_NEEDED = 2  #: maximum number of a unit's failed dependencies whose journals are read
 
 _FAILED = "systemctl list-units --state=failed,activating --plain --no-legend --no-pager"
 _EACH = f"""\
@@ -51,12 +51,12 @@ class Unit:
     """One unit as ``systemctl show`` reports it."""
 
     name: str
-    load: str  #: load state: loaded, not-found, masked …
-    active: str  #: state: active, activating, inactive, failed …
-    sub: str  #: state in detail: running, dead, auto-restart …
-    result: str  #: why the unit ended: success, exit-code, timeout …
+    load: str  #: load state of the unit, such as ``loaded`` or ``not-found``
+    active: str  #: state of the unit, such as ``active`` or ``failed``
+    sub: str  #: detailed state of the unit, such as ``running`` or ``dead``
+    result: str  #: result of the unit's last run, such as ``success`` or ``exit-code``
     queued: bool = False  #: whether a start or stop of the unit waits for other units
-    restarts: int = 0  #: number of automatic restarts since the last start
+    restarts: int = 0  #: number of automatic restarts of the unit since the last start by a user
 
     @property
     def failed(self) -> bool:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hostwright.common.untrusted import Pattern
 
 WIDTH = 80  #: width in columns at which terminals and tools wrap lines
-#: minimum number of characters of a line that an indented line continues; shorter lines are headings
+#: minimum number of characters of a line that an indented line continues. Shorter lines are headings.
 LEAST = 40
 
-#: pattern of colour codes, also as rsyslog writes them or without the escape character
+#: pattern of terminal colour codes. Logs may omit the escape character, and rsyslog writes ``#033`` instead.
 _COLOURS = Pattern(r"(?:\x1b|#033)\[[0-9;?]{0,16}[A-Za-z]|\[[0-9]{1,2}(?:;[0-9]{1,3}){0,4}m")
 #: pattern of the end of each line in the json-file log of a container engine
 _JSON_LOG = Pattern(r"\\n\",\"stream\":\"std(?:out|err)\",\"time\":\"[^\"\n]{1,40}\"\}")
-#: pattern of escaped line ends, as rsyslog, Go and JSON write them
+#: pattern of line ends that rsyslog, Go or JSON escaped
 _ENDS = Pattern(r"#012|\r\n?|\\{1,8}n([a-z]?)")
 _TABS = Pattern(r"#011|\\{1,8}t([a-z]?)")
 _QUOTES = Pattern(r"\\{1,8}\"")
@@ -20,15 +20,15 @@ _DATE = (
     r"(?:[A-Z][a-z]{2} {1,2}[0-9]{1,2} [0-9:]{8}"
     r"|[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}[0-9.,]{0,10}(?:Z|[+-][0-9:]{4,6})?)"
 )
-#: pattern of prefixes of log lines: date, host, program, seconds, log level
+#: pattern of the prefix of a log line, such as a date or log level
 _PREFIX = Pattern(
     rf"(?:{_DATE}\s{{1,4}}(?:[\w.-]{{1,64}} [\w./@()-]{{1,64}}(?:\[[0-9]{{1,10}}\])?: )?"
     r"|#[0-9]{1,4} [0-9.]{1,9} |[0-9]{1,5}\.[0-9]{1,3} {1,9}|[0-9]{2}:[0-9]{2}:[0-9]{2} |\{\"log\":\"|<[0-9]{1,3}>"
     r"|\[ {0,8}[0-9]{1,8}\.[0-9]{6}\] ?|\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9:]{14,17}\] ?){1,4}"
 )
-_TAG = Pattern(r"([A-Z]{4}): [a-z(]")  #: pattern of the tag that a driver repeats on each line of a sentence
+_TAG = Pattern(r"([A-Z]{4}): [a-z(]")  #: pattern of the tag that a driver repeats on each line of a message
 TAG_CHARACTERS = 7
-_LEVELS = {"INFO", "WARN", "NOTE", "HINT"}  #: log levels, which are not tags of a driver
+_LEVELS = {"INFO", "WARN", "NOTE", "HINT"}  #: log levels that look like a driver's tag
 
 
 def unwrapped(output: str) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ def _joined(lines: list[str]) -> tuple[str, str]:
     """The text with wrapped lines joined, in two forms: with and without a space at each joint."""
     spaced: list[str] = []
     glued: list[str] = []
-    last = raw = ""  #: the previous line without its prefix (``last``), and as logged (``raw``)
+    last = raw = ""
     for shown in lines:
         prefix, tag = _prefix(shown)
         line = shown[prefix:]

@@ -122,7 +122,7 @@ def _without_needs(names: Sequence[str], left_out: Mapping[str, str], roles: Seq
     """The roles that need a role in ``left_out``, directly or indirectly, each with the reason to omit it."""
     by_name = {role.name: role for role in roles}
     gone: dict[str, str] = {}
-    for name in names:  # each role comes after the roles that it needs
+    for name in names:
         kept = [by_name[other] for other in names if other not in left_out and other not in gone]
         lacking = [need for need in by_name[name].needs if not providers(need, kept)]
         if lacking and name not in left_out:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hostwright.audit.fleetaudit import HostAudit, Reading
 from hostwright.audit.found.reading import HOMES
 
-Layers = Mapping[str, tuple[tuple[str, str], ...]]  #: layer → pairs of a name (or path) and a value
+Layers = Mapping[str, tuple[tuple[str, str], ...]]  #: mapping from a layer to pairs of a name or path, and a value
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,19 +20,19 @@ from hostwright.plan.roles.found import Finder, OnHost, PythonPackage
 from hostwright.plan.roles.role import Role
 from hostwright.resources.packages.packages import DPKG, dpkg_table
 
-CHECK = "environments"  #: name of the check that is not made if the search is stopped
-#: maximum number of Python packages, and of conda environments (our choice): a host has a few dozen
+CHECK = "environments"  #: name of the check that is reported as not made when a search was stopped
+#: maximum number of Python packages, and of conda environments, to read per host (our choice)
 MOST = 300
-DEPTH = 9  #: maximum number of directory levels below a home to search: ``PROJECT/.venv/lib/python3.11/site-packages``
-#: time limit in seconds for each search (our choice): enough for the names of half a million files
+DEPTH = 9  #: maximum number of directory levels below a home directory to search for Python packages
+#: time limit in seconds for each search for software (our choice). Half a million file names take less.
 SEARCH_S = 10.0
-#: directories whose software does not make a host an outlier, since nearly every host has its own there
+#: home directories. Software in home directories differs between hosts, and does not make a host an outlier.
 HOMES = ("/home/", "/root/")
-CELLS = 8  #: maximum number of fields to keep of an output row
+CELLS = 8  #: maximum number of fields to keep of a row of the search's output
 
-#: types of file systems that are not searched, since many hosts share them
+#: types of file systems that are not searched for software. Many hosts share network file systems.
 _ELSEWHERE = ("nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "gpfs", "beegfs", "autofs", "proc", "sysfs")
-#: directories that are not searched: copies of environments, and caches
+#: names of directories that are not searched for software, such as caches
 _SKIPPED = ("pkgs", "node_modules", ".git", ".cache", ".snapshot", "*[[:cntrl:]]*")
 _OURS = "/opt/hostwright"
 
@@ -118,7 +118,7 @@ def cut_short(finders: Finders, facts: Facts, layer: str) -> Iterator[NotChecked
     """Report that a limit stopped the search for environments, so that the found software may be incomplete."""
     if finders.by_layer and finders.probe in facts:
         text = facts[finders.probe].text
-        if "\n\tbound\ttime\n" in f"\n{text}":  # the script's row for its time limit
+        if "\n\tbound\ttime\n" in f"\n{text}":  # The script prints this row when the time limit stops the search.
             yield NotChecked(layer, CHECK, f"the search stopped after {SEARCH_S:.0f} s and may be incomplete")
         elif text.count("\n/") >= MOST - 1:
             yield NotChecked(layer, CHECK, f"the search stopped after {MOST} packages and may be incomplete")

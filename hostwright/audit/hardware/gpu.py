@@ -23,7 +23,7 @@ class GpuProcess:
 
     pid: int
     name: str
-    kind: str  #: type of use; C: compute, G: graphics
+    kind: str  #: type of the process's GPU use: ``C`` for compute, ``G`` for graphics
     memory_bytes: int | None = None
 
 
@@ -40,7 +40,7 @@ class Gpu:
     """One GPU. Widths are in PCIe lanes, temperatures in degrees Celsius, power in watts."""
 
     index: int
-    bus: str  #: PCI address in lowercase: ``0000:3b:00.0``
+    bus: str  #: PCI address in lowercase, such as ``0000:3b:00.0``
     uuid: str = ""
     model: str = ""
     serial: str = ""
@@ -67,27 +67,27 @@ class Gpu:
     mig_instances: int | None = None
     slowdowns: tuple[str, ...] = ()  #: active reasons for reduced clocks, in the words of the driver's tool
     temperature: int | None = None
-    temperature_slowdown: int | None = None  #: temperature from which the hardware reduces the clocks
-    temperature_maximum: int | None = None  #: temperature at which the hardware shuts the GPU down
+    temperature_slowdown: int | None = None  #: temperature in °C from which the hardware reduces the clocks
+    temperature_maximum: int | None = None  #: temperature in °C at which the hardware shuts the GPU down
     power: float | None = None
     power_limit: float | None = None
-    performance: str = ""  #: performance state: P0 (fastest) to P12
+    performance: str = ""  #: performance state of the GPU, from ``P0`` (fastest) to ``P12``
     links: tuple[GpuLink, ...] = ()
     processes: tuple[GpuProcess, ...] = ()
     #: error that the driver reports instead of values, such as "GPU is lost"
     fault: str = ""
-    #: action that the driver requires, such as "Reset" or "Reboot"; empty for none
+    #: action that the driver requires to recover the GPU, such as "Reset"; empty for none
     recovery: str = ""
     ecc_pending: bool | None = None  #: whether ECC will be enabled after the next reset
     mig_pending: bool | None = None  #: whether MIG will be enabled after the next reset
     #: whether the GPU has more uncorrectable SRAM errors than the vendor tolerates
     sram_threshold_exceeded: bool | None = None
     remap_banks_spent: int | None = None  #: number of memory banks without a spare row
-    temperature_margin: int | None = None  #: degrees until the GPU reaches its operating limit
-    #: whether the GPU is connected to the NVLink switches; ``None``: unknown, or no switches
+    temperature_margin: int | None = None  #: number of degrees Celsius until the GPU reaches the operating limit
+    #: whether the GPU is connected to the NVLink switches; ``None`` if unknown or without switches
     fabric: bool | None = None
-    fabric_state: str = ""  #: state of this connection, such as "In Progress" or "Completed, Success"
-    clique: str = ""  #: identifier of a group of GPUs that reach each other through NVLink switches
+    fabric_state: str = ""  #: state of the GPU's connection to the NVLink switches, such as "In Progress"
+    clique: str = ""  #: identifier of the group of GPUs that reach each other through NVLink switches
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +99,9 @@ class GpuEvent:
     """
 
     number: int
-    bus: str  #: PCI address without the function: ``0000:3b:00``
+    bus: str  #: PCI address without the function, such as ``0000:3b:00``
     at: str
-    text: str  #: line of the log
-    count: int = 1  #: number of such events in the log; ``at`` is the time of the last one
+    text: str  #: line of the kernel log about the event
+    count: int = 1  #: number of equal events in the log. The time of the last event is in ``at``.
     meaning: str = ""
     asks: str = ""

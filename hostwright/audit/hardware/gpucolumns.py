@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hostwright.audit.hardware.gpu import EccCounts, Gpu
 
 UNKNOWN = "–"
-#: function that returns a value of a GPU as untrusted text; empty if it is not reported
+#: function that returns a value of a GPU as untrusted text, empty if not reported
 Text = Callable[[Gpu], str]
 
 
@@ -31,9 +31,9 @@ class GpuColumn:
     name: str
     text: Text
     bad: Callable[[Gpu], bool | None] = lambda _: False
-    head: str = ""  #: column heading on the console; empty: not shown
+    head: str = ""  #: heading of the column on the console; empty for a column that is not shown
     gauge: Gauge | None = None
-    #: name and text of the value in the history and in comparisons of GPUs; ``None``: not compared
+    #: name and text of the value for histories and comparisons; ``None`` if not compared
     compared: tuple[str, Text] | None = None
 
 

@@ -10,7 +10,7 @@ from hostwright.common.text import differences
 from hostwright.common.untrusted import whole
 
 REMEMBERED_DAYS = 30  #: number of days for which missing hardware is reported (our choice)
-#: minimum fraction of the earlier memory that is not a loss; one of 32 modules is 3 %
+#: minimum fraction of the earlier memory size that is not a loss. The loss of one of 32 modules is 3 %.
 _LESS_MEMORY = 0.98
 
 
@@ -18,14 +18,14 @@ _LESS_MEMORY = 0.98
 class KnownCard:
     """The identity of a GPU, and those of its values that a fault may reduce. Unknown values are empty."""
 
-    bus: str  #: PCI address in lowercase: ``0000:3b:00.0``
+    bus: str  #: PCI address in lowercase, such as ``0000:3b:00.0``
     model: str = ""
     serial: str = ""
     uuid: str = ""
     vbios: str = ""
     memory: str = ""  #: memory size in MiB
-    ecc: str = ""  #: on or off; some GPUs have less memory with ECC
-    nvlinks: str = ""  #: number of active links
+    ecc: str = ""  #: ECC mode of the GPU: ``on`` or ``off``. Some GPUs have less memory with ECC.
+    nvlinks: str = ""  #: number of active NVLink links
     pcie: str = ""  #: number of lanes that both the GPU and its slot support
     generation: str = ""  #: PCIe generation that both the GPU and its slot support
 
@@ -65,7 +65,7 @@ class KnownHardware:
     """The hardware of a host according to its inventory, and to the audits of the last 30 days."""
 
     gpus: int | None = None  #: number of GPUs according to the inventory (``hostwright_gpus``)
-    #: GPUs in earlier audits, the latest state first
+    #: GPUs that earlier audits found, latest state first
     cards: tuple[KnownCard, ...] = ()
     most_gpus: int = 0  #: largest number of GPUs in one audit
     memory_gib: int = 0  #: largest memory size in GiB that an audit found

@@ -16,14 +16,14 @@ from hostwright.audit.judging.outliers import OWN
 
 UNSEEN_DAYS = 30  #: number of days without an audit after which a host is not part of the fleet
 
-_Facts = dict[tuple[int, int], list[Item]]  #: database ids of host and subject → current facts
+_Facts = dict[tuple[int, int], list[Item]]  #: mapping from database ids of a host and a subject to current facts
 
 _COLUMNS = "SELECT span.host, span.subject, kind, layer, subject.name, have, want, more FROM span "
 _JOINED = (
     "JOIN host ON host.id = span.host JOIN fact ON fact.id = span.fact JOIN subject ON subject.id = span.subject "
     "WHERE inventory = :inventory AND first <= :then "
 )
-#: two queries, for facts that have ended and for facts that began, since each of them uses an index
+#: query for facts that ended between two audits. A single query for ended and new facts could not use an index.
 _ENDED = _COLUMNS + _JOINED + "AND until > :then AND until <= :now AND since <= :then"
 _BEGUN = _COLUMNS + _JOINED + "AND since > :then AND since <= :now AND (until IS NULL OR until > :now)"
 
@@ -55,7 +55,7 @@ def compare(db: sqlite3.Connection, inventory: int | None, since: datetime, unti
     )
 
 
-_Row = tuple[int, int]  #: number of an audit, and its start time in seconds since 1970
+_Row = tuple[int, int]  #: number of an audit, and the start time of the audit in seconds since 1970
 
 
 def _audit(db: sqlite3.Connection, inventory: int | None, at: datetime) -> _Row | None:

@@ -98,8 +98,8 @@ class FleetDiff:
     until: datetime | None = None
     changes: tuple[FleetChange, ...] = ()
     came: tuple[str, ...] = ()  #: hosts audited for the first time
-    unseen: tuple[str, ...] = ()  #: hosts audited in the month before ``since``, but not since then
-    unread: tuple[str, ...] = ()  #: hosts that could not be read in their last audit until ``until``
+    unseen: tuple[str, ...] = ()  #: hosts audited in the month before ``since``, but not later
+    unread: tuple[str, ...] = ()  #: hosts that could not be read in the last audit until ``until``
 
     def of(self, *kinds: str) -> tuple[FleetChange, ...]:
         """The changes of these kinds, such as ``status``."""

@@ -19,7 +19,7 @@ STATUS, STACK, LAYER = "status", "stack", "layer"
 READING, DEVIATION, FINDING, CARD = "reading", "deviation", "finding", "card"
 
 TEXT_CHARACTERS = 2000  #: maximum number of characters to keep of a text from a host
-#: maximum number of characters to keep of a value of a GPU, whose eight values are stored as one text
+#: maximum number of characters to keep of one value of a GPU
 CARD_CHARACTERS = 150
 GRAVE, WARNING = "grave", "warning"
 
@@ -49,10 +49,10 @@ class HostSnapshot:
     """The facts about one host in one audit, each with a note, and the checks that the audit made."""
 
     items: Mapping[Item, str]
-    layers: frozenset[str] = frozenset()  #: audited layers; an empty text stands for the host itself
+    layers: frozenset[str] = frozenset()  #: names of the audited layers. An empty name stands for the host itself.
     cards: bool = False  #: whether the audit could read the host's GPUs
     faulty: frozenset[str] = frozenset()  #: PCI addresses of GPUs that the driver lists but cannot identify
-    #: rules that could not be checked, as pairs of a layer and a name
+    #: pairs of a layer and the name of a rule that could not be checked
     unchecked: frozenset[tuple[str, str]] = frozenset()
     partial: frozenset[str] = frozenset()  #: layers in which some states could not be probed
 
@@ -75,7 +75,7 @@ class HostSnapshot:
 def snapshot(audit: HostAudit) -> HostSnapshot:
     """Convert the audit of a host into facts for the history."""
     from hostwright.audit.judging.judging import (
-        unprobed,  # slow import (all roles) that readers of the history do not need
+        unprobed,  # This import loads all roles, which readers of the history do not need.
     )
 
     if not _could_be_read(audit):

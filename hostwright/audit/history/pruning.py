@@ -6,9 +6,9 @@ import json
 import sqlite3
 
 DAY_S = 86_400
-#: number of days for which entries are kept, enough for comparison with the year before
+#: number of days for which audits are kept. Users compare audits with the year before.
 KEEP_DAYS = 400
-#: number of days after ``KEEP_DAYS`` until entries are removed, so that daily audits prune once a month
+#: number of days after ``KEEP_DAYS`` until audits are removed. Daily audits then prune once a month.
 SLACK_DAYS = 30
 
 

@@ -17,9 +17,9 @@ import sqlite3
 from hostwright.apply.journal.sqlitefile import SqliteFile
 from hostwright.common.errors import InputError
 
-CACHE_KIB = 64 * 1024  #: size of SQLite's page cache in KiB, for the current facts of every host
+CACHE_KIB = 64 * 1024  #: size in KiB of SQLite's page cache, for the current facts of all hosts
 
-#: element N migrates a file from version N to N + 1. Never edit an element that was released
+#: SQL statements that migrate a file from each version to the next. Never edit a released element.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         "CREATE TABLE inventory (id INTEGER PRIMARY KEY, place TEXT NOT NULL UNIQUE)",
@@ -31,10 +31,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             id INTEGER PRIMARY KEY, inventory INTEGER NOT NULL REFERENCES inventory, name TEXT NOT NULL,
             first INTEGER NOT NULL REFERENCES audit, last INTEGER NOT NULL REFERENCES audit,
             UNIQUE (inventory, name))""",
-        # number of the last pruned audit
+        # The column ``audit`` has the number of the last pruned audit.
         "CREATE TABLE pruned (audit INTEGER NOT NULL)",
         "INSERT INTO pruned VALUES (0)",
-        # audited layers of a host, and the facts in them that could not be checked
+        # The column ``kept`` lists the facts in ``layers`` that could not be checked.
         "CREATE TABLE scope (id INTEGER PRIMARY KEY, layers TEXT NOT NULL, kept TEXT NOT NULL, UNIQUE (layers, kept))",
         """CREATE TABLE seen (
             audit INTEGER NOT NULL REFERENCES audit, host INTEGER NOT NULL REFERENCES host,
@@ -43,12 +43,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE subject (
             id INTEGER PRIMARY KEY, kind TEXT NOT NULL, layer TEXT NOT NULL, name TEXT NOT NULL,
             UNIQUE (kind, layer, name))""",
-        # a hash, since an index over the values would store them twice
+        # The column ``digest`` is a hash, since an index over the values would store each value twice.
         """CREATE TABLE fact (
             id INTEGER PRIMARY KEY, subject INTEGER NOT NULL REFERENCES subject, digest BLOB NOT NULL UNIQUE,
             have TEXT NOT NULL, want TEXT, more TEXT NOT NULL)""",
         "CREATE INDEX fact_subject ON fact (subject)",
-        # the spans of a host are adjacent, so that its history is read as one range
+        # The primary key keeps the rows of a host adjacent, so that one range has the whole history of the host.
         """CREATE TABLE span (
             host INTEGER NOT NULL REFERENCES host, subject INTEGER NOT NULL REFERENCES subject,
             since INTEGER NOT NULL REFERENCES audit, fact INTEGER NOT NULL REFERENCES fact,
@@ -59,7 +59,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX span_fact ON span (fact, since, until)",
     ),
     (
-        # hosts are stored by name, since proofs and audits are pruned independently
+        # The column ``host`` is a name instead of an id, since proofs and audits are pruned independently.
         """CREATE TABLE proof (
             id INTEGER PRIMARY KEY AUTOINCREMENT, inventory INTEGER NOT NULL REFERENCES inventory, host TEXT NOT NULL,
             at INTEGER NOT NULL, run TEXT NOT NULL, proof TEXT NOT NULL, outcome TEXT NOT NULL, took_s REAL NOT NULL,
@@ -86,9 +86,9 @@ def migrate(db: sqlite3.Connection) -> None:
             f"the file was written by a newer Hostwright (schema {version}; this version reads up to "
             f"{len(MIGRATIONS)}); upgrade Hostwright here, or set HOSTWRIGHT_STATE to another directory"
         )
-    db.execute("PRAGMA journal_mode=WAL")  # readers and the writer then do not block each other
+    db.execute("PRAGMA journal_mode=WAL")  # In WAL mode, readers and the writer do not block each other.
     db.execute("BEGIN IMMEDIATE")
-    version = version_of(db)  # another process may just have migrated the file
+    version = version_of(db)  # Another process may have migrated the file in the meantime.
     if version == 0 and db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise InputError(
             "the file is a database of another program; move it away, and run an audit to create a new history"
@@ -108,7 +108,8 @@ def version_of(db: sqlite3.Connection) -> int:
 def _prepare(db: sqlite3.Connection) -> None:
     migrate(db)
     db.execute("PRAGMA foreign_keys=ON")
-    db.execute("PRAGMA synchronous=NORMAL")  # a power cut may lose the last audit, but never damages the file
+    # With NORMAL, a power cut may lose the last audit, but cannot damage the file.
+    db.execute("PRAGMA synchronous=NORMAL")
     db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
 
 

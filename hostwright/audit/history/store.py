@@ -57,7 +57,7 @@ def hardware(db: sqlite3.Connection, inventory: int | None, now: datetime) -> Ma
 
 
 FILE = "history.sqlite"
-#: name of an ``@`` set of hosts → status of these hosts in their last audit
+#: status of the hosts in each ``@`` set, by the name of the set
 AUDIT_SETS = {"drifted": "drift", "failing": "failing", "unread": "unread"}
 
 

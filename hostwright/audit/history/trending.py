@@ -14,12 +14,12 @@ from hostwright.audit.history.pruning import DAY_S
 from hostwright.audit.history.reading import moment
 from hostwright.audit.reports.trend import TrendPoint
 
-STALE_DAYS = 7  #: number of days for which a host is counted after its last audit
-#: maximum number of values of a charted reading, which excludes serial numbers
+STALE_DAYS = 7  #: number of days for which trends count a host after the host's last audit
+#: maximum number of different values of a charted reading. Readings such as serial numbers have more values.
 MOST_VALUES = 20
 
-_Subject = tuple[str, str, str]  #: kind, layer, name
-_Line = Mapping[str, list[int]]  #: value → number of hosts on each day
+_Subject = tuple[str, str, str]  #: kind, layer and name of a fact
+_Line = Mapping[str, list[int]]  #: mapping from a value to the number of hosts on each day
 
 
 def trend(db: sqlite3.Connection, inventory: int | None, days: int) -> tuple[TrendPoint, ...]:
@@ -49,7 +49,7 @@ class _Calendar:
 
     days: list[int]
     last: list[int]
-    day_of: Mapping[int, int]  #: audit number → day
+    day_of: Mapping[int, int]  #: mapping from the number of an audit to the day of the audit
 
     @property
     def names(self) -> list[str]:

@@ -21,9 +21,9 @@ class AuditEntry:
     """An audit prepared for writing."""
 
     audit: FleetAudit
-    at: int  #: seconds since 1970
+    at: int  #: time of the audit in seconds since 1970
     place: str  #: location of the inventory
-    #: audit and facts of each host, by the host's name in the history
+    #: audit and facts of each host, by the name of the host in the history
     hosts: Mapping[str, tuple[HostAudit, HostSnapshot]]
 
 

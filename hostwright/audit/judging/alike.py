@@ -30,8 +30,8 @@ from hostwright.plan.roles.auditvalue import AuditValue
 
 T = TypeVar("T")
 
-#: number of judgements of whole hosts to remember before giving up if none is reused (our choice): recording what
-#: they read takes twice as long as judging the parts of a host
+#: number of recorded judgements of hosts, none reused, after which recording stops (our choice). Recording judgements
+#: doubles the time.
 _TRIES = 4
 EVIDENCE_LINES = 5  #: maximum number of lines of evidence to keep for a finding
 NOT_ASKED = "not probed: the audit ran without sudo, or these facts are older than this state"
@@ -42,7 +42,7 @@ class Differing:
     """The changes that a role requires on a host, and the states of the role that could not be checked."""
 
     changes: tuple[Planned, ...] = ()
-    states: tuple[Resource, ...] = ()  #: desired state that each change restores
+    states: tuple[Resource, ...] = ()  #: desired state for each change, in the order of ``changes``
     not_checked: tuple[NotChecked, ...] = ()
 
 
@@ -75,7 +75,7 @@ class Alike:
     states: Mapping[str, Differing]  #: differences by name of the role
     changes: Mapping[str, tuple[Planned, ...]]  #: planned changes by name of the role
     readings: tuple[Reading, ...] | Open
-    #: for each rule in order: its result, or the rule itself if the result depends on the time
+    #: result of each rule in order, or the rule if the result depends on time
     rules: tuple[Finding | NotChecked | FailureRule, ...]
     gpus: tuple[Gpu, ...] | Open
     events: tuple[GpuEvent, ...] | Open
@@ -133,7 +133,8 @@ class _Steady:
         if NOW in notes:
             return OPEN
         for question in notes:
-            if question != CHANGES:  # the changes were computed from the facts, whose reads are recorded anyway
+            # The planned changes depend only on facts, and each read of facts is recorded anyway.
+            if question != CHANGES:
                 self._noted.token(question)
         return result
 

@@ -22,7 +22,7 @@ from hostwright.plan.targets import TargetHost
 class AuditScope:
     """The rules, GPUs and probes of an audit of all hosts with the same desired state."""
 
-    target: TargetHost  #: one of these hosts
+    target: TargetHost  #: one of the hosts with this desired state
 
     @cached_property
     def rules(self) -> Catalogue:

@@ -151,7 +151,7 @@ class AuditContext:
 
 #: names under which reads of the time and of the planned changes are recorded
 NOW, CHANGES = "now", "changes"
-#: names of the parts of a context that are compared by value; others are compared by identity
+#: names of a context's parts that are compared by value instead of by identity
 _VALUES = (NOW, "minute", "named", "known")
 
 

@@ -56,8 +56,8 @@ class LastGood:
     """The entry of a role in the release record of the last good run."""
 
     role: DesiredRole
-    entry: Mapping[str, Any] | None  #: ``None`` if the record has no entry for the role
-    memory: Memory = field(default_factory=Memory)  #: cache of the run, in which a role's states are hashed once
+    entry: Mapping[str, Any] | None  #: entry of the role in the release record; ``None`` without an entry
+    memory: Memory = field(default_factory=Memory)  #: cache of results, shared by all hosts of a run
 
     def why(self, resource: Resource | None = None) -> Why:
         """Why this state is not as desired.
@@ -73,7 +73,8 @@ class LastGood:
         if self.entry["desired"] == known.role:
             return "drift"
         states = self.entry.get("states")
-        if resource is None or not isinstance(states, list):  # the record of an early Hostwright has no states
+        # Early versions of Hostwright wrote records without states.
+        if resource is None or not isinstance(states, list):
             return "intent"
         return "drift" if known.of(resource) in states else "intent"
 
@@ -219,7 +220,7 @@ def _unread_cards(ctx: AuditContext, looks_at: AuditScope) -> Iterator[NotChecke
     try:
         if looks_at.judges_cards(ctx.facts) and any(cards.on_bus(ctx.facts) for cards in ctx.cards):
             _ = ctx.gpus
-    except KeyError:  # the PCI bus was not probed
+    except KeyError:  # The PCI bus was not probed.
         return
     except (Unread, NotAnswered) as error:
         driven = any(cards.driven(ctx.facts) for cards in ctx.cards)
@@ -266,7 +267,7 @@ def _notes(target: TargetHost, facts: Facts, now: datetime) -> tuple[str, ...]:
     off = off_roles(target.desired_of_all, facts, target.memory)
     try:
         return (*notes_on(facts, now, target.memory), *off)
-    except KeyError:  # the locks were not probed, or the probe timed out
+    except KeyError:  # The locks were not probed, or the probe timed out.
         return off
 
 
@@ -300,7 +301,7 @@ def installed(desired: Desired, memory: Memory, facts: Facts) -> tuple[tuple[str
     for package, version in there:
         if named_like(package, known):
             name = next(name for name, product in products.items() if named_like(package, product.packages))
-            # a package's version may have a suffix, so versions are compared as numbers
+            # The version of a package may have a suffix, so only the numbers are compared.
             found.setdefault((name, numbers(version)), (name, version))
     return tuple(found.values())
 

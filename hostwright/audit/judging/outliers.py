@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from hostwright.audit.fleetaudit import MACHINE_LAYERS, HostAudit, Reading, ValueSpread, have_several_stacks
 
-#: layer and name of values that are different on each host, and are not compared
+#: layers and names of values that are not compared, since every host's value is different
 OWN = frozenset({("base", "product"), ("release", "at")})
 
 Key = tuple[str, str, str]

@@ -13,7 +13,7 @@ from hostwright.plan.roles.auditvalue import PRODUCT, AuditValue, Snippet
 
 RELEASE_LAYER = "release"  #: name of the layer of values from the host's release record
 
-#: maximum number of characters to keep of a value, as in the shell program
+#: maximum number of characters to keep of a value from a host. The shell program has the same limit.
 VALUE_CHARACTERS = 200
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9 ._+-]{0,99}")

@@ -7,13 +7,12 @@ from hostwright.common.text import short
 from hostwright.plan.host.release import PATH
 from hostwright.plan.model import Facts, Probe
 
-MOST = 40  #: maximum number of packages, and of files, to read, the latest first (our choice)
+MOST = 40  #: maximum number of changed packages, and of changed files, to read (our choice)
 
-#: probe for files and packages that changed. It reads the ctime, since a copy that preserves old dates hides a change
-#: from the mtime
+#: probe for changed files and packages. The probe reads the ctime, since a copy may preserve an old mtime.
 CHANGED = Probe(sh_file(__file__, "changed.sh", record=PATH, most=str(MOST)), root=True)
 
-#: files that each boot writes, and files that every tool for accounts edits
+#: paths of files whose changes are not reported. Boots and account tools write these files.
 _NOISE = frozenset(
     (
         "/etc/ld.so.cache", "/etc/mtab", "/etc/adjtime", "/etc/resolv.conf", "/etc/.pwd.lock", "/etc/.updated",

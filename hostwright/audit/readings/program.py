@@ -29,7 +29,7 @@ from hostwright.plan.roles.auditvalue import (
 )
 from hostwright.resources.packages.packages import named_like
 
-COMPLETE = "complete"  #: name in the last line of complete output
+COMPLETE = "complete"  #: name that marks the last line of complete output
 END = sh("say %s yes\n", COMPLETE)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-#: (host, kind, name) → start time. The kinds are "status" (with an empty name), "deviation" (``layer what``) and
-#: "finding" (name of the rule).
+#: mapping from a host, a kind and a name to a start time. The kind is "status", "deviation" or "finding".
 Ages = Mapping[tuple[str, str, str], datetime]
 
 

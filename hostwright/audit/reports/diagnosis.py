@@ -20,7 +20,7 @@ from hostwright.resources.files.paths import few
 
 MOST_CHANGED = 12  #: maximum number of changed files and packages to list (our choice)
 
-#: label and style of each kind of host in the final count, the worst kind first
+#: label and style of each kind of host in the final count, worst kind first
 WORDS = {
     "failing": ("failing", "bold red"),
     "unread": ("could not be read", "magenta"),

@@ -16,7 +16,8 @@ from hostwright.common.text import printable, short
 from hostwright.inventory.patterns import fold, headed
 
 PLACES = 8  #: maximum number of toolkits, libraries and environments to list per layer (our choice)
-IN_HOMES = 6  #: maximum number of packages to list in home directories (our choice); --details lists all
+#: maximum number of packages to list in home directories (our choice). The option ``--details`` lists all packages.
+IN_HOMES = 6
 
 
 def show_found(hosts: tuple[HostAudit, ...]) -> Iterator[RenderableType]:

@@ -32,7 +32,7 @@ from hostwright.common.text import count, local_time, printable, short, shown_se
 from hostwright.inventory.patterns import fold, headed
 from hostwright.stack.store.artifacts import stand_ins_line
 
-#: status → symbol, word, style, in the order in which hosts are listed
+#: symbol, word and style of each status, in the order in which hosts are listed
 SHOWN: dict[LayerStatus, tuple[str, str, str]] = {
     "failing": ("✗", "failing", "bold red"),
     "drift": ("~", "drift", "red"),
@@ -166,7 +166,6 @@ def _rows(audit: FleetAudit, ages: Ages) -> Iterator[tuple[Text, str, tuple[Laye
         rows.setdefault((host.status, host.stack if mixed else "", statuses), []).append(host.host)
     for (status, stack, statuses), hosts in rows.items():
         head, below = headed(hosts)
-        # whether the names are also listed in a block below the table
         named_below = status == "desired" or all(host in blocks for host in hosts)
         names = Text(
             printable(head if named_below or not below else below), style="bold" if status != "desired" else ""
@@ -204,7 +203,7 @@ def _blocks(hosts: Iterable[HostAudit], ages: Ages, *, details: bool) -> Iterato
         yield from (Text(f"  {short(note)}", style="yellow") for note in first.notes)
         yield from (_deviation(deviation, names, ages) for deviation in first.deviations if not brief)
         yield from (_finding(finding, names, ages) for finding in first.findings)
-        # for failing hosts, the last line of the report names the command ``doctor``
+        # For failing hosts, the last line of the report already names the command ``doctor``.
         if first.findings and first.status != "failing":
             doctor = Command("doctor", hosts="" if below else fold(names))
             yield Text(f"  causes and fixes: {doctor}", style="dim")

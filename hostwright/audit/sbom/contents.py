@@ -19,7 +19,7 @@ from hostwright.plan.roles.software import Software
 from hostwright.plan.targets import TargetHost
 from hostwright.stack.stack import Stack
 
-Key = tuple[str, str, str]  #: kind, name and version
+Key = tuple[str, str, str]  #: kind, name and version of software
 
 RECORDED = ("stack", "digest", "run", "commit", "at")  #: fields of the release record that an SBOM contains
 
@@ -82,7 +82,7 @@ def sbom_of(target: TargetHost, facts: Facts, at: datetime, redacted: Callable[[
         for state in role.resources:
             try:
                 of_role += state.software(facts)
-            except KeyError:  # one of the state's probes was not run
+            except KeyError:  # One of the probes of the state was not run.
                 not_read.append(f"{role.name}: {_kind(state)}")
         found[role.name] = tuple(_cleaned(software, clean) for software in of_role)
     system, record = _system(facts, clean), release.read(facts) if release.RELEASE in facts else {}
@@ -173,7 +173,7 @@ def _item(layer: str, software: Software, stack: Stack, system: System, redacted
         supplier = supplier or (others if software.brought else system.name)
     foreign = software.brought or software.supplier
     stand_ins = [artifact.stand_in for artifact in stack.used_by([layer]) if artifact.stand_in]
-    # if the repository or its key is a stand-in, its packages are not the vendor's own either
+    # Packages from a stand-in repository are not the vendor's own packages.
     of_deb = stand_ins[0] if stand_ins and software.kind == "deb" else False
     lab = software.artifact.stand_in if software.artifact else of_deb
     return SbomItem(

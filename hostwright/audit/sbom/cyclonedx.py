@@ -19,10 +19,10 @@ from hostwright.audit.sbom.contents import Sbom, SbomItem
 from hostwright.common.canonical import canonical
 
 NAME = "hostwright"
-#: namespace of the UUIDs used as serial numbers; never change it
+#: namespace of the UUIDs that are serial numbers of SBOMs. Never change the namespace.
 SERIALS = UUID("6f9d5d34-6a0f-5d6e-9a57-3c1a5b1f0a9e")
-UNKNOWN = "unknown"  #: name of an unknown supplier; NTIA's minimum elements require one
-#: component type by kind of software; all other kinds are libraries
+UNKNOWN = "unknown"  #: name for an unknown supplier. The NTIA's minimum elements of an SBOM include a supplier.
+#: component type of each kind of software; all other kinds are libraries
 TYPES = {"driver": ComponentType.DEVICE_DRIVER, "file": ComponentType.FILE}
 
 
@@ -169,7 +169,7 @@ def _purl(item: SbomItem, sbom: Sbom) -> PackageURL:
         return PackageURL("pypi", None, software.name, software.version)
     if software.kind != "deb":
         return PackageURL("generic", None, software.name, software.version, download)
-    # ``upstream`` and ``distro`` are as in Syft: advisories refer to source packages
+    # Advisories name source packages, so ``upstream`` is the source package, as in Syft.
     upstream = software.source if software.source != software.name else ""
     ours = item.namespace == system.id and system.version
     qualifiers = {

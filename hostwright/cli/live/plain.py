@@ -19,9 +19,9 @@ from hostwright.common.text import count, one_line, shown_bytes, shown_limit, sh
 from hostwright.inventory.patterns import fold
 
 _CLOCK = Clock()
-#: seconds in which hosts with the same problem are collected for a common line
+#: time in seconds for collecting hosts with the same problem into one printed line
 GATHER_S = 2.0
-#: results of a host that no earlier event shows
+#: results of hosts that ``HostEnded`` prints. No earlier event prints these results.
 PLAINLY = ("failed", "unreachable", "stopped", "untouched")
 
 
@@ -41,9 +41,9 @@ class Plain:
         self._clock = clock
         self._gather_s = gather_s if hosts > 1 else 0.0
         self._lock = threading.Lock()
-        self._last_lines: dict[str, str] = {}  # host → its last printed line
-        self._sent: set[tuple[str, str]] = set()  # host and line of each printed event of a transfer
-        self._troubles: dict[str, list[str]] = {}  # problem → hosts whose line is not yet printed
+        self._last_lines: dict[str, str] = {}
+        self._sent: set[tuple[str, str]] = set()  # pairs of host and line, for printed events of transfers
+        self._troubles: dict[str, list[str]] = {}  # line of a problem → hosts for which this line is not yet printed
 
     def __enter__(self) -> Self:
         if self._heading:
@@ -76,7 +76,7 @@ class Plain:
         self._troubles.setdefault(line, []).append(host)
 
     def _gathered(self) -> None:
-        with self._lock, suppress(OSError):  # a closed pipe; the next write raises the error again
+        with self._lock, suppress(OSError):  # the next write raises the error of a closed pipe again
             self._print_troubles()
 
     def _print_troubles(self) -> None:
@@ -126,7 +126,7 @@ def event_line(event: Event) -> str:
             line = f"{role}: re-attaching to {job}, which {operator or 'an earlier run'} left running"
         case events.Retrying() | events.Silent() | events.Rebooted() | events.Phase():
             line = sentence(event)
-        case events.Waiting(what=what) if what not in CONTACT:  # slow contact with a host has the event `Silent`
+        case events.Waiting(what=what) if what not in CONTACT:  # a host that is slow to connect has an event `Silent`
             line = sentence(event)
         case events.RoleProgress(role=role, progress=progress) if progress.retry is not None:
             line = f"{role}: {retry_sentence(progress)}"

@@ -10,7 +10,7 @@ from hostwright.apply import events
 from hostwright.apply.events import Event
 from hostwright.cli.live.plain import retry_sentence, sentence
 
-#: result in a ``HostEnded`` event → state for the counts
+#: result in a ``HostEnded`` event → state of the host in the counts
 STANDINGS = {
     "as desired": "done",
     "changed": "done",
@@ -26,7 +26,7 @@ RUNNING, WAITING = "running", "waiting"
 BAD = ("failed", "unreachable", "stopped")
 #: states of hosts, in the order of their counts
 COUNTED = ("done", "reboot pending", *BAD, "locked", RUNNING, WAITING, "untouched")
-#: state of a host → rank in the table, lowest rank first
+#: state of a host → sort key in the table, smallest first
 FIRST = {**dict.fromkeys(BAD, 0), RUNNING: 1, WAITING: 2, "reboot pending": 3, "locked": 3, "done": 3, "untouched": 4}
 
 MOST_SECONDS_S, MINUTE_S, HOUR_S = 100, 60, 3600
@@ -86,7 +86,7 @@ class HostRow:
                 if total.isdigit():
                     self.state[role] = f"{progress.number + 1}/{total}"
             case events.Explained(what=what) if (role := what.partition(":")[0]) in self.roles:
-                self.state[role] = "failed"  # ``what`` is the name of a check, which begins with its role
+                self.state[role] = "failed"  # ``what`` is the name of a failed check, and begins with the role
             case events.RoleFinished(role=role, result=result):
                 self.state[role] = "ok" if result.status == 0 else "failed"
 

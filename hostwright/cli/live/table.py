@@ -27,16 +27,17 @@ from hostwright.common.text import count, one_line, short
 from hostwright.plan.roles.layers import one_order, short_names
 
 REFRESH_PER_SECOND = 4
-#: state of a layer → mark and style. Yellow and white are unreadable on a light background.
+#: state of a role → mark and style in the table. Yellow and white are unreadable on a light background.
 MARKS = {"": ("·", "dim"), "ok": ("✓", "green"), "failed": ("✗", "red"), "as desired": ("=", "dim")}
 AT_WORK = ("●", "bold")
 STYLES = {"done": "green", "running": "bold", **dict.fromkeys(BAD, "bold red")}
 GAP = 2
 INDENT = 4
-#: minimum width of the activity in columns. With less room, the activity gets its own line.
+#: minimum width in columns of a host's current activity. If less is free, the activity gets a separate line.
 LEAST_NOW = 40
-LEAST_OF_MANY = 24  #: minimum width of the activity in columns, if the terminal is too small for two lines per host
-MOST_LEGEND = 2  #: maximum number of lines of the legend; a longer one is omitted
+#: minimum width in columns of a host's current activity, if two lines per host do not fit into the terminal
+LEAST_OF_MANY = 24
+MOST_LEGEND = 2  #: maximum number of lines for the explanation of the marks. A longer explanation is omitted.
 
 
 class LiveTable:
@@ -86,7 +87,7 @@ class LiveTable:
         """Return the table in at most ``height`` lines of ``width`` columns."""
         now_s = self._clock()
         rows = list(self._rows.values())
-        # the run of a command reports no layers
+        # a run of a command reports no roles, and columns for them would be empty
         layers = self._roles if any(row.state for row in rows) else ()
         least = LEAST_NOW if 2 * len(rows) + 2 <= height else LEAST_OF_MANY
         shape = _Shape.fitting(rows, {role: self._headings[role] for role in layers}, now_s, width, least)
@@ -119,9 +120,9 @@ class _Shape:
 
     width: int
     names: int
-    layers: Mapping[str, str]  #: role → heading of its column
+    layers: Mapping[str, str]  #: role → heading of the role's column
     clock: int
-    least: int  #: minimum width of the activity beside its host, in columns
+    least: int  #: minimum width in columns of the activity in the line with the host's name
     headed: bool = False  #: whether each column of marks has a heading above it
 
     @classmethod
@@ -203,7 +204,7 @@ def _hosts(rows: Sequence[HostRow], draw: Callable[[HostRow], list[Text]], room:
         for lines in drawn:
             yield from lines
         return
-    room -= 1  # line for the number of hidden hosts
+    room -= 1
     groups = [[row for row in rows if _group(row) == group] for group in range(3)]
     kept = min(sum(len(draw(row)) for row in islice(groups[1], max(0, room))), room // 3)
     hidden, cut = list(rows), False

@@ -68,7 +68,7 @@ def make_progress(console: Console) -> Iterator[TransferProgress]:
         return
     columns = (
         TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
-        BarColumn(bar_width=20),  # only the bar and the file name shrink in a narrow terminal
+        BarColumn(bar_width=20),  # the bar and the file name are the only columns that shrink in a narrow terminal
         DownloadColumn(table_column=Column(no_wrap=True)),
         TransferSpeedColumn(table_column=Column(no_wrap=True)),
         TimeRemainingColumn(table_column=Column(no_wrap=True)),

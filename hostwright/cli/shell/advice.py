@@ -20,8 +20,8 @@ from hostwright.common.command import PROGRAMS, Command
 from hostwright.common.quoting import sh
 from hostwright.common.request import OPTIONS, Request
 
-MOST_CHARACTERS = 100  #: maximum length in characters of a recommended command before completion
-#: options that select hosts in place of ``--hosts``
+MOST_CHARACTERS = 100  #: maximum length in characters of a command in backticks in a message
+#: options with which a recommended command already selects hosts
 _OF_ITS_OWN = {"hosts", "host", "resume"}
 
 
@@ -32,7 +32,7 @@ class Call:
     program: str = "invoke"
     site: str = ""
     request: Request = field(default_factory=Request)
-    stack: str = ""  #: stack that the call installs instead of the inventory's stack
+    stack: str = ""  #: name of the stack that the call installs in place of the inventory's stack
 
 
 CALL: ContextVar[Call] = ContextVar("CALL")
@@ -112,7 +112,8 @@ def _found(text: str) -> Iterator[_Found]:
         end = start
         if text.startswith(PROGRAMS, start) and (close := text.find("`", start)) > 0:
             found, end = _Found.read(text[start:close], start), close + 1
-            if options_of(found.verb):  # a verb without options may be prose, or another program's call
+            # text in backticks may also be prose, or the call of a verb that does not exist
+            if options_of(found.verb):
                 yield found
 
 
@@ -152,7 +153,8 @@ def _repeated(request: Request) -> dict[str, str | bool | tuple[str, ...]]:
         from hostwright.inventory.draft import named_like_a_secret
 
         pairs = dict(pair.partition("=")[::2] for pair in request.var)
-        called["stack"] = pairs.get("hostwright_stack") or pairs.get("stack")  # for verbs with an option --stack
+        # some verbs have an option --stack instead of variables
+        called["stack"] = pairs.get("hostwright_stack") or pairs.get("stack")
         called["var"] = tuple(pair for pair in request.var if not named_like_a_secret(pair.partition("=")[0]))
     kept = {name: tuple(filter(None, value)) if isinstance(value, tuple) else value for name, value in called.items()}
     return {name.replace("_", "-"): value for name, value in kept.items() if value}

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from hostwright.common.command import Command
 
-#: Hostwright's verb → names of similar verbs in other tools
+#: verb of Hostwright → verbs of other tools with the same meaning
 _VERBS: Mapping[str, str] = {
     "provision": "apply deploy converge site up install upgrade update sync configure playbook create",
     "remove": "destroy delete rm del uninstall purge down clean",
@@ -30,7 +30,7 @@ _VERBS: Mapping[str, str] = {
     "vars": "variables config env output inspect",
     "completion": "autocomplete completions",
 }
-#: Hostwright's option → names of similar options in other tools
+#: option of Hostwright → options of other tools with the same meaning
 _OPTIONS: Mapping[str, str] = {
     "--hosts": "--limit -l -H --host --target --targets --target-hosts --nodes --selector --only --subset",
     "--inventory": "-i --inventory-file --hosts-file --inventories",
@@ -47,7 +47,7 @@ _OPTIONS: Mapping[str, str] = {
     "--accept-new": "--no-host-key-checking --disable-host-key-checking --insecure",
     "--steps": "-v -vv -vvv -vvvv --verbose --debug --trace",
 }
-#: advice → options of other tools that Hostwright does not have
+#: advice to print → options of other tools that Hostwright does not have
 _NOT_HERE: Mapping[str, str] = {
     "set ansible_user in the inventory for the login": "-u --user --remote-user --ssh-user --login-user",
     "set ansible_password in the inventory for the login's password": "-k --ask-pass --password --ssh-password",

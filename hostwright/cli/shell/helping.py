@@ -19,7 +19,8 @@ from hostwright.cli.shell.advice import completed
 from hostwright.cli.shell.words import bare_option
 
 _OURS = "hostwright.cli.tasks."
-_OF_ROLES = "hostwright_tasks_of_"  #: prefix of module names under which ``tasks.ofroles`` imports roles
+_OF_ROLES = "hostwright_tasks_of_"  #: prefix of module names under which ``tasks.ofroles`` imports the tasks of roles
+#: modules with verbs, in the order of the help text
 _ORDER = (
     "begin",
     "look",
@@ -27,10 +28,10 @@ _ORDER = (
     "change",
     "restore",
     "keep",
-)  #: modules with verbs, in the order of help
+)
 _SITE = "Of this site"
 SITE = "the site: a directory with inventory/ and tasks.py (default: the nearest one, searching upwards)"
-#: options before a verb that help shows
+#: options without a verb that the help text shows
 _OPTIONS = (
     ("--help [VERB]", "show this help, or the help of a verb"),
     ("--list", "list the verbs by name"),
@@ -43,7 +44,7 @@ _MORE = (
 )
 _PAUSE = re.compile(r"[.:;](?:\s|$)")
 _INDENT, _GAP = 2, 3
-_NARROW = 24  #: minimum width of a text in columns
+_NARROW = 24  #: minimum width in columns of a description in the help text
 
 
 def overview(verbs: Collection) -> str:

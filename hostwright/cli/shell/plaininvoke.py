@@ -10,7 +10,7 @@ from invoke import Collection, Exit
 from hostwright.cli.shell.completion import names
 from hostwright.cli.shell.words import with_hosts
 
-_MODULE = ("invoke", "__main__.py")  #: last two parts of the program's path in `python -m invoke`
+_MODULE = ("invoke", "__main__.py")  #: last two parts of the program's path in a call of `python -m invoke`
 #: options of Invoke that print information instead of calling a verb
 _SHOWN = {"--complete", "--help", "-h", "--list", "-l"}
 
@@ -41,6 +41,7 @@ def _is_host(word: str) -> bool:
         return True
     try:
         known = names.known()
-    except (InputError, ModuleNotFoundError):  # the verb reports the mistake
+    # this check prints no errors; the called verb reports a missing or damaged site
+    except (InputError, ModuleNotFoundError):
         return False
     return word in known.hosts or word in known.groups

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-_NO = ("0", "false", "no")  #: values of an environment variable that mean no
+_NO = ("0", "false", "no")  #: values that turn an environment variable off
 COLOURED = ("FORCE_COLOR", "TTY_COMPATIBLE")  #: environment variables with which rich treats every output as a terminal
 _SIZES = ("COLUMNS", "LINES")
 
@@ -23,10 +23,10 @@ _SIZES = ("COLUMNS", "LINES")
 def prepare() -> None:
     """Prepare the standard streams, and correct environment variables that rich would misread. Safe to repeat."""
     for name in COLOURED:
-        if os.environ.get(name, "").strip().lower() in _NO:  # rich treats any value as yes
+        if os.environ.get(name, "").strip().lower() in _NO:  # rich would read the value `0` or `no` as yes
             del os.environ[name]
     for name in _SIZES:
-        if name in os.environ and not _is_size(os.environ[name]):  # with 0 columns, rich would print nothing
+        if name in os.environ and not _is_size(os.environ[name]):  # rich would print nothing into 0 columns
             del os.environ[name]
     if sys.stdin is None:
         _opened(os.O_RDONLY)  # otherwise the next opened file would become standard input
@@ -78,7 +78,7 @@ class Lasting(io.FileIO):
         """Write a first part of the content and return its size. Wait while a non-blocking pipe is full."""
         while True:
             number = super().write(part)
-            if number is not None:  # `None`: the pipe is full
+            if number is not None:  # `write` returns None while a non-blocking pipe is full
                 return number
             waiting = select.poll()
             waiting.register(self, select.POLLOUT)
@@ -92,22 +92,23 @@ def _is_size(text: str) -> bool:
 def _opened(flags: int) -> int:
     """Open the null device at the lowest free file number, that of the closed stream."""
     number = os.open(os.devnull, flags)
-    os.set_inheritable(number, number <= 2)  # child processes inherit only the standard streams
+    os.set_inheritable(number, number <= 2)  # child processes must inherit only the standard streams
     return number
 
 
 def _prepared(name: Literal["stdout", "stderr"]) -> io.TextIOWrapper:
     """Return a reliable stream in place of the named one. A stream that is not a file, as in a test, is unchanged."""
     stream, mute = getattr(sys, name), name == "stderr"
-    if stream is None:  # closed by `>&-`; errors would go to the other stream
+    if stream is None:  # Python sets a stream to None if the shell has closed it (`>&-`)
         closed = Lasting(_opened(os.O_WRONLY if mute else os.O_RDONLY), f"<{name}>", mute=mute)
         return io.TextIOWrapper(io.BufferedWriter(closed), encoding="utf-8", errors="replace", line_buffering=mute)
     if type(stream) is not io.TextIOWrapper:
         return stream  # type: ignore[no-any-return]  # a foreign object
-    if stream.errors in ("strict", "surrogateescape"):  # surrogateescape is Python's default without a locale
-        # an ASCII terminal must not cause encoding errors
+    if stream.errors in ("strict", "surrogateescape"):  # Python uses surrogateescape if no locale is set
+        # a character that an ASCII terminal lacks must not raise an error
         stream.reconfigure(errors="replace")
-    raw = getattr(stream.buffer, "raw", stream.buffer)  # an unbuffered stream is itself the raw stream
+    # an unbuffered stream has no attribute `raw`, and is itself the raw stream
+    raw = getattr(stream.buffer, "raw", stream.buffer)
     if type(raw) is not io.FileIO or raw.fileno() != {"stdout": 1, "stderr": 2}[name]:
         return stream
     stream.flush()

@@ -14,14 +14,14 @@ from invoke.parser import ParserContext
 from hostwright.cli.shell.completion.names import may_be_hosts
 from hostwright.common.input.nearest import SIMILAR, nearest
 
-#: documented options before a verb
+#: options without a verb that error messages may suggest
 CORE = ("help", "list", "site", "version")
-COMMANDS = ("run", "ssh")  #: verbs that take words after ``--``
-ALIKE = 0.8  #: minimum similarity of a word after the verb to another verb
-_SIMILAR = 0.55  #: minimum similarity of a misspelt verb; one wrong letter in "plan" gives 0.75
-_SLIP = 0.9  #: minimum similarity of a misspelt option, if another verb has exactly this option
-_OFFERED = 4  #: maximum number of suggested verbs
-#: words before hosts in other tools, without meaning in Hostwright
+COMMANDS = ("run", "ssh")  #: verbs that take a remote command after ``--``
+ALIKE = 0.8  #: minimum similarity, from 0 to 1, for suggesting a verb or an option in place of a typed word
+_SIMILAR = 0.55  #: minimum similarity, from 0 to 1, of a suggested verb. One wrong letter in "plan" gives 0.75.
+_SLIP = 0.9  #: minimum similarity, from 0 to 1, of a suggested option, if another verb has the typed option
+_OFFERED = 4  #: maximum number of suggested verbs in an error message
+#: words that precede host names in other tools and that error messages ignore
 _NOISE = ("host", "hosts", "group", "groups", "node", "nodes")
 _DASHES, _QUOTES = "‐‑‒–—―−", "“”„‘’‚«»"
 
@@ -92,7 +92,7 @@ def unknown_option(typed: str, name: str, verb: ParserContext | None, verbs: Map
     meant, instead = elsewhere.option_for(name, flags), elsewhere.instead_of(name)
     if instead and not meant:
         return f"{without}; {instead}"
-    # an option of another verb is a misspelling only if it is very similar
+    # an option that another verb has is probably not misspelt
     if meant := meant or nearest(name, flags, _SLIP if having else SIMILAR) or "":
         return f"{without}; did you mean {meant}?"
     others = f" ({', '.join(having[:_OFFERED])} {'has' if len(having) == 1 else 'have'} it)" if having else ""

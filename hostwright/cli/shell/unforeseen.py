@@ -20,9 +20,9 @@ from hostwright.common import places, userpaths
 from hostwright.common.errors import InputError
 from hostwright.common.places import PRIVATE_FILE, make_folder, state_root, write_whole
 
-REPORTS = "reports"  #: folder of the report files in the state directory
+REPORTS = "reports"  #: folder in the state directory with reports of internal errors
 HIDDEN = "***"
-#: options whose values may be secret, so that reports omit them
+#: options whose values are omitted from reports, because a value may be secret
 _VALUES_HIDDEN = ("--var", "--command", "--token")
 
 
@@ -58,7 +58,7 @@ def _is_somewhere() -> bool:
 
 
 def _in_state(file: object) -> bool:
-    with suppress(InputError):  # without a home directory, the state directory is unknown
+    with suppress(InputError):  # the state directory is unknown if the home directory is
         return isinstance(file, str) and Path(file).is_relative_to(state_root())
     return False
 

@@ -19,11 +19,11 @@ from hostwright.cli.shell import suggestions
 from hostwright.cli.shell.suggestions import is_no_option
 from hostwright.common.command import Command
 
-#: options that a bare word after a verb can set; the verb's first one gets it
+#: options that a word without an option's name can set. The first option that the verb has is set.
 BARE = ("run", "schema", "hosts", "host")
-#: options of Invoke that may follow a verb
+#: options of Invoke that may stand after a verb
 _ALSO_BEHIND = ("--help", "-h", "--site", "--list", "--version", "--complete")
-#: option that replaces the verb by another action → the action in Invoke
+#: option that requests another action instead of a verb → name of this action
 _ASKING = {"--help": "help", "-h": "help", "--list": "list", "--version": "version"}
 
 
@@ -98,16 +98,16 @@ class _Walk:
     """Rewrites the words one by one, in the order in which Invoke's parser reads them."""
 
     verbs: Mapping[str, ParserContext]
-    core: ParserContext | None  #: Invoke's own options, which may also follow a verb
+    core: ParserContext | None  #: Invoke's own options, some of which may stand after a verb
     left: list[str]
     verb: ParserContext | None = None
-    typed: str = ""  #: verb as typed: ``audit`` for ``audit.fleet``
+    typed: str = ""  #: verb as the operator typed it, such as ``audit`` for ``audit.fleet``
     bare: list[str] = field(default_factory=list)
     given: set[str] = field(default_factory=set)
-    free: int = 0  #: number of missing positional arguments of this verb
-    named: str = ""  #: value of the option that bare words set, if that option was typed
+    free: int = 0  #: number of positional arguments that this verb still needs
+    named: str = ""  #: value of the option that ``bare`` would set, if the operator typed this option
     taken: list[str] = field(default_factory=list)  #: positional arguments of this verb that were already read
-    before: tuple[str, str] = ("", "")  #: last option, and its value
+    before: tuple[str, str] = ("", "")  #: last typed option and the option's value
 
     def written(self) -> list[str]:
         return [*self._words(), *self._end()]
@@ -115,7 +115,8 @@ class _Walk:
     @property
     def asked_for(self) -> str:
         """Action that an option such as ``--help`` requests instead of the last verb; empty without such an option."""
-        asked = self.given - (self.verb.flags.keys() if self.verb else self.given)  # `lock` has its own --list
+        # a verb may have the option too: `lock` defines its own --list
+        asked = self.given - (self.verb.flags.keys() if self.verb else self.given)
         return next((name for option, name in _ASKING.items() if option in asked), "")
 
     def _words(self) -> Iterator[str]:
@@ -161,7 +162,8 @@ class _Walk:
         name, sign, value = word.partition("=")
         if self.verb is not None:
             self._refuse(suggestions.single_dash(self.typed, name, self.verb))
-        name = name if name.startswith("--") else name[:2]  # a short option may be followed directly by its value
+        # a value may directly follow a short option, as in `-oVALUE`
+        name = name if name.startswith("--") else name[:2]
         option = option_of(name, self.verb, self.core if self.verb is None or name in _ALSO_BEHIND else None)
         if option is None and (self.verb is None or name not in self.verb.inverse_flags):
             self._refuse(suggestions.unknown_option(self.typed, name, self.verb, self.verbs))

@@ -9,7 +9,7 @@ from hostwright.common.places import unread
 from hostwright.common.userpaths import STDOUT, expanded
 
 MARK = "^"
-LARGEST = 4 * 1024 * 1024  #: maximum number of characters in a file, for 100,000 host names
+LARGEST = 4 * 1024 * 1024  #: maximum number of characters in a list of hosts, enough for 100,000 names
 _OPTION = "--hosts"
 
 

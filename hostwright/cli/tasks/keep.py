@@ -136,7 +136,6 @@ def pins(
             continue
         file = Path(f"{stem}-py{each.replace('.', '')}.txt")
         write_whole(file, text.encode())
-        # in the syntax of a stack file
         console.print(Text(f'"{each}": {file.parent.name}/{file.name}'), soft_wrap=True)
     return 0
 

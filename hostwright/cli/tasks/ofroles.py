@@ -58,7 +58,7 @@ def verbs_here() -> tuple[Collection, ...]:
         return standard
     try:
         own = own_verbs(Site.find().root, run=True)
-    except InputError:  # verbs that need a site report the error
+    except InputError:  # the help text is printed without a site; each verb reports the missing site itself
         return standard
     taken = {verbs.name for verbs in own}
     return (*(verbs for verbs in standard if verbs.name not in taken), *own)
@@ -91,7 +91,7 @@ def _verbs(file: Path) -> Collection:
         loader.exec_module(module)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # a module may also call sys.exit
+    except BaseException as error:  # a module of a role may also call sys.exit
         raise Exit(f"{place_of(error, file)}: {described(error)}", code=2) from error
     verbs = getattr(module, "namespace", None)
     if not isinstance(verbs, Collection) or not verbs.name:

@@ -29,14 +29,14 @@ from hostwright.common.request import OPTIONS, Option, Request, group_of
 
 P = ParamSpec("P")
 
-HOST = "host"  #: option of verbs for exactly one host
+HOST = "host"  #: option of verbs that take exactly one host
 READ = group_of("read")
-NAMED = ("hosts", *READ, "json")  #: options of verbs that select hosts without connecting to them
+NAMED = ("hosts", *READ, "json")  #: options of verbs that select hosts without connecting to any
 CONNECTED = group_of("connected")
-REACHED = (*NAMED, *CONNECTED)  #: options of verbs that connect to hosts, without a default for --hosts
+REACHED = (*NAMED, *CONNECTED)  #: options of verbs that connect to hosts and have no default for --hosts
 LISTED = ("hosts=all", *READ, "json", *CONNECTED)  #: options of verbs that connect to all hosts by default
 OF_ONE = (HOST, *READ, "json", *CONNECTED)  #: options of verbs that connect to a single host
-WANTED = (*REACHED, *group_of("wanted"))  #: options of verbs that also need the desired state of hosts
+WANTED = (*REACHED, *group_of("wanted"))  #: options of verbs that compute the desired state of hosts
 GRADUAL = group_of("gradual")
 CHANGING = (*WANTED, *group_of("changing"), *GRADUAL)  #: options of verbs that change hosts
 PROVISION = (*CHANGING, *group_of("provision"))
@@ -115,7 +115,7 @@ class Verb(Task[Any]):
         texts = dict(self.help)
         values = settings.for_help()
         found = super().get_arguments(ignore_unknown_help)
-        self.help = texts  # Invoke removes used help texts, which a second call needs
+        self.help = texts  # Invoke removes each used text from `help`, and a second call needs all texts
         return [_with(each, values[each.names[0]]) if each.names[0] in values else each for each in found]
 
 
@@ -165,7 +165,7 @@ def _body(
     from hostwright.cli.views.shared import warn
 
     values = settings.readable(Mistakes()) if lenient else settings.current()
-    with Mistakes():  # the verb reports other mistakes
+    with Mistakes():  # a help text shows valid settings only; the called verb reports invalid ones
         settings.use_state()
     for sentence in settings.misspelt():
         warn(sentence)

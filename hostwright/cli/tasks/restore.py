@@ -46,7 +46,7 @@ def rebuild(request: Request, from_: str = "", report: bool = False) -> int:
     start = _start(from_)
     fleet = open_fleet(request)
     targets = targets_of(fleet, request)
-    read_limits(request, len(targets))  # report mistakes before the password prompt
+    read_limits(request, len(targets))  # an operator should see mistakes before typing a password
     password = ask_password(request)
     if request.check:
         decisions = shown(
@@ -130,13 +130,13 @@ def rollback(request: Request, to: str = "") -> int:
     fleet = open_fleet(request)
     targets = targets_of(fleet, request)
     ways = fleet.ways_back(targets, to)
-    if ways.errors or ways.untouched:  # unless all hosts can be rolled back, none is
+    if ways.errors or ways.untouched:  # no host is rolled back unless every host can be
         return show_no_way_back(ways, targets, to, as_json=request.json)
     for sentence in intents(ways.values):
         warn(sentence)
     targets = replace(targets, chosen=tuple(way.back for way in ways.values))
     stacks = {way.back.stack.name for way in ways.values}
-    # the recommended `mirror` needs the name of the stack
+    # messages of this change may recommend `mirror`, which needs the stack's name
     CALL.set(replace(current(), stack=stacks.pop() if len(stacks) == 1 else ""))
     request = replace(request, own={"to": to})
     return change("rollback", fleet, targets, request, partial(fleet.rollback, targets, request))
@@ -211,7 +211,7 @@ def power(request: Request, order: str, boot: str = "", image: str = "") -> int:
     if order in DISTURBING:
         what = f"`power {order}` ends all work on the hosts"
         refuse_unasked(what, yes=request.yes, as_json=request.json)
-        read_bmcs(targets)  # report mistakes before the password prompt
+        read_bmcs(targets)  # an operator should see mistakes before typing a password
         password = ask_password(request)
         done = "powers off" if order == "off" else "power-cycles"
         consequences = [f"{done} {counted(target.name for target in targets)}"]

@@ -37,23 +37,23 @@ from hostwright.common.userpaths import expanded
 from hostwright.plan.roles.site import Site
 
 FILE, TABLE, SITE, PREFIX = SITE_FILE, "options", "site", "HOSTWRIGHT_"
-OF_SITE = ("hosts", "state")  #: keys of the table [site], with text values
-#: options without a setting; Hostwright sets HOSTWRIGHT_HOST itself
+OF_SITE = ("hosts", "state")  #: keys of the table [site] that are not options. Both have text values.
+#: options that only a call can set. Hostwright itself sets HOSTWRIGHT_HOST.
 TYPED = frozenset({"hosts", "host"})
-ALIKE = 0.8  #: minimum similarity of a misspelt environment variable to an option's variable
-MOST_PARTS = 64  #: maximum number of parts of a dotted key (our choice)
-LARGEST = 64 * 1024  #: maximum number of characters in the site's file: 100 times a file with all options
+ALIKE = 0.8  #: minimum similarity, from 0 to 1, for reporting an environment variable as a misspelt option
+MOST_PARTS = 64  #: maximum number of parts of a dotted key in the site's file (our choice)
+LARGEST = 64 * 1024  #: maximum number of characters in the site's file, 100 times a file with all options
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _LINE = re.compile(r" ?\(at line (\d+), column \d+\)$")
 _KINDS = {bool: "true or false", int: "a whole number", str: "text", list: "a list of texts"}
 
-#: name → option, for all options with a setting
+#: option's name as typed → option, for every option that a file or variable can set
 _KNOWN: Mapping[str, Option] = {
     name.replace("_", "-"): each for name, each in OPTIONS.items() if each.settable != "never"
 }
 
 
-Row = tuple[str, str, Any, str]  #: table, name, value, and file with line
+Row = tuple[str, str, Any, str]  #: setting as table, name, value and ``FILE:LINE``
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def for_help() -> Mapping[str, Setting]:
 
 @lru_cache(maxsize=1)
 def _for_help(_place: tuple[int, ...], _environment: tuple[tuple[str, str], ...]) -> Mapping[str, Setting]:
-    return readable(Mistakes())  # the called verb reports mistakes
+    return readable(Mistakes())  # a help text ignores invalid settings, because the called verb reports each mistake
 
 
 def of_site() -> Mapping[str, Setting]:
@@ -184,7 +184,7 @@ def _of_file() -> Iterator[Row]:
     return iter(_read(file, (stamp.st_mtime_ns, stamp.st_size)))
 
 
-@lru_cache(maxsize=4)  # some fifty verbs read the settings for their defaults
+@lru_cache(maxsize=4)  # some fifty verbs read the settings for the defaults in help texts
 def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
     try:
         with file.open(encoding="utf-8") as opened:
@@ -198,7 +198,7 @@ def _read(file: Path, _: tuple[int, int]) -> list[tuple[str, str, Any, str]]:
             f"has a key with more than {MOST_PARTS} names joined by dots; write a single name before =",
             f"{file}:{line}",
         )
-    import tomllib  # only where a site has settings: 3 ms
+    import tomllib  # the import takes 3 ms, and most calls have no settings
 
     try:
         content = tomllib.loads(text)
@@ -256,7 +256,7 @@ def _at(file: Path, text: str, way: tuple[str, ...]) -> str:
         except tomllib.TOMLDecodeError:
             continue
         for key in way:
-            # TOML has no null, so `None` means a missing key
+            # `get` returns None only for a missing key, because TOML has no null
             content = content.get(key) if isinstance(content, dict) else None
         if content is not None or number >= len(lines):
             return f"{file}:{begins}"
@@ -279,7 +279,7 @@ def _checked(name: str, value: Any, origin: str) -> Any:
         raise InputError(f"{name[:40]}: is not an option that can be set; {shown}", origin)
     kind = _KNOWN[name].kind
     if kind is str and isinstance(value, int) and not isinstance(value, bool):
-        return str(value)  # a number for a text option, as in `canary = 1`
+        return str(value)  # TOML reads `canary = 1` as a number, although the option takes a text
     if kind is list and isinstance(value, str):
         return [value]
     if type(value) is not kind or (isinstance(value, list) and not all(isinstance(each, str) for each in value)):

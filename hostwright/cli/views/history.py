@@ -16,7 +16,7 @@ from hostwright.common.command import Command
 from hostwright.common.text import local_time, printable, short
 from hostwright.inventory.patterns import counted, headed
 
-MOST_NAMED = 2  #: maximum number of names of changes of one kind in a layer
+MOST_NAMED = 2  #: maximum number of printed names per kind of change in a layer
 STATUS_STYLES = {status: style for status, (_, _, style) in SHOWN.items()}
 
 

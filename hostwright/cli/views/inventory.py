@@ -28,9 +28,9 @@ from hostwright.plan.roles.listing import strangers_noted
 from hostwright.plan.roles.role import Role
 from hostwright.plan.roles.sitecheck import SiteCheck, SiteRemark
 
-OUTSIDE = "none: outside"  #: text instead of a stack, for a host that gets none
-_REMARKS = 20  #: maximum number of mistakes that are printed
-_REDACTOR = Redactor(())  #: masks passwords in URLs. All other secrets are ``Secret`` objects.
+OUTSIDE = "none: outside"  #: text in the column of stacks for a host that gets no stack
+_REMARKS = 20  #: maximum number of printed mistakes in the inventory
+_REDACTOR = Redactor(())  #: masker of passwords in URLs. Every other secret is a ``Secret`` object.
 
 
 def show_variables(fleet: Fleet, targets: Targets, request: Request, *, why: bool = False) -> None:
@@ -54,7 +54,7 @@ def show_variables(fleet: Fleet, targets: Targets, request: Request, *, why: boo
     for (stack, *lines), names in alike.items():
         head, below = headed(names)
         for line in [title] if len(title := f"# {head}  {stack}") <= out.width else [f"# {head}", f"# {stack}"]:
-            out.print(Text(line, style="bold"), soft_wrap=True)  # a wrapped comment would not be valid YAML
+            out.print(Text(line, style="bold"), soft_wrap=True)  # YAML does not allow the console to wrap a comment
         if below:
             out.print(Text(f"# {below}", style="dim"), soft_wrap=True)
         for line in lines:
@@ -70,7 +70,7 @@ def _variables(fleet: Fleet, target: TargetHost, *, why: bool, others: bool) -> 
         yield "# no role reads these:"
     for name, value in rest.items():
         line = _as_yaml(name, value)
-        # prevents pasting the mask as a value
+        # a user could paste the mask as a value if the line were not a comment
         yield f"# {line}" if MASK in line else line
         for definition in reversed(target.host.explain_variable(name) if why else ()):
             yield f"#     {_REDACTOR.text(str(definition))}"
@@ -98,7 +98,8 @@ def _as_yaml(name: str, value: object) -> str:
     """
     if isinstance(value, Secret):
         return f"# {name}: a secret, not shown"
-    flow = None if isinstance(value, dict | list | tuple) else False  # otherwise plain values would be in braces
+    # PyYAML's default style None would write a plain value in braces
+    flow = None if isinstance(value, dict | list | tuple) else False
     text = yaml.dump({name: value}, Dumper=_Dumper, default_flow_style=flow, width=float("inf"), allow_unicode=True)
     return text.rstrip("\n")
 
@@ -124,9 +125,8 @@ def show_hosts(fleet: Fleet, chosen: Sequence[Host], outside: Sequence[str], *, 
         out = console.make_console()
         shown = [_cells(host, OUTSIDE if host.name in outside else stack) for host, stack in rows]
         lines = console.in_columns(("host", "address", "stack", "groups"), shown, out.width)
-        out.print(
-            Group(*lines) if out.is_terminal else Text("\n").join(lines)
-        )  # a single text prints faster for thousands of hosts
+        # one text prints faster than a group of thousands of lines
+        out.print(Group(*lines) if out.is_terminal else Text("\n").join(lines))
         out.print(Text(f"{count(len(rows), 'host')}: {fold([host.name for host in chosen])}", style="bold"))
 
 

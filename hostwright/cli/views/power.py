@@ -17,7 +17,7 @@ from hostwright.rebuild.bmc import BmcError, Power
 from hostwright.rebuild.orders import Powered
 
 TITLES = ("host", "power", "before", "health", "model", "serial", "BIOS", "next boot", "media")
-MOST_CONSOLES = 5  #: maximum number of hosts whose console access is described
+MOST_CONSOLES = 5  #: maximum number of hosts for which the output describes console access
 _STYLE = {Power.ON: "green", Power.OFF: "dim"}
 
 

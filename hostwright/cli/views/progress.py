@@ -28,8 +28,8 @@ from hostwright.common.text import shown_limit
 from hostwright.fleet import TargetHost
 from hostwright.inventory.patterns import fold
 
-NAMED = 5  #: maximum number of unfinished hosts that are named
-LEAST_S = 5.0  #: minimum time in seconds between the starts of two audits
+NAMED = 5  #: maximum number of unfinished hosts that the progress line names
+LEAST_S = 5.0  #: minimum time in seconds between the starts of two audits with `--watch`
 
 
 class TerminalView(View):
@@ -129,11 +129,11 @@ def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
                 status, shown = once()
                 head = f"{time.strftime('%H:%M:%S')}, repeated every {shown_limit(period_s)}; press Ctrl-C to stop"
                 live.update(Group(Text(head, style="dim"), shown), refresh=True)
-                # the pause of `--watch`, which does not wait for a condition; Ctrl-C ends it at once
+                # `--watch` pauses here without waiting for a condition, and Ctrl-C ends the pause at once
                 time.sleep(max(0.0, period_s - (time.monotonic() - began)))
     except KeyboardInterrupt:
         if shown is None:
             raise
-        if out.is_terminal:  # in a terminal, `Live` has erased the last audit
+        if out.is_terminal:  # `Live` erases the last audit from a terminal's screen
             out.print(shown)
         return status

@@ -21,13 +21,13 @@ from hostwright.common.places import ANOTHER_FILE, PRIVATE_DIR, PRIVATE_FILE, pl
 from hostwright.common.quoting import sh
 from hostwright.common.userpaths import STDOUT
 
-#: report's option → function that renders the report
+#: option that selects a report format → function that renders the report
 RENDERERS = {
     "csv": "spreadsheet.render_csv",
     "junit": "junit.render_junit",
     "prometheus": "prometheus.render_prometheus",
 }
-HTML = "html"  #: option for the HTML report, which needs the history of audits
+HTML = "html"  #: option for the HTML report, the only format that needs the history of audits
 CYCLONEDX = "cyclonedx"
 SBOM_SUFFIX = ".cdx.json"
 

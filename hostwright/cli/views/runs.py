@@ -20,9 +20,9 @@ from hostwright.common.text import ago, count, local_time, printable, shown_byte
 from hostwright.inventory import fold
 from hostwright.plan.model import StepResult, tally
 
-#: maximum age in seconds of a run that is printed as an age instead of a date
+#: maximum age in seconds of a run for printing the age instead of a date
 RECENT_S = 14 * 86400.0
-#: maximum width of host names in the table, in characters. Their number replaces longer names.
+#: maximum width in characters of host names in the table. The number of hosts replaces longer names.
 _FOLDED_CHARACTERS = 16
 BAD = ("failed", "unreachable", "interrupted")
 _OPEN = ("pending", "locked", "stopped", "untouched", "running", "waiting")
@@ -38,7 +38,7 @@ def runs_table(summaries: Iterable[RunSummary], ids: Mapping[str, str]) -> Table
     for column in ("run", "began", "took", "verb", "by", "hosts", "results", "exit"):
         least = longest if column == "results" else None
         table.add_column(column, overflow="fold", no_wrap=column not in ("by", "hosts", "results"), min_width=least)
-    folded: dict[tuple[str, ...], str] = {}  # many runs have the same thousands of hosts
+    folded: dict[tuple[str, ...], str] = {}  # folding thousands of names is slow, and many runs have the same hosts
     for summary, result in zip(every, results, strict=True):
         names = summary.header.hosts
         if names not in folded:
@@ -112,7 +112,8 @@ def show_head(out: Console, summary: RunSummary, run: RecordedRun, *, details: b
         f"options {json.dumps(options, ensure_ascii=False)}",
     )
     for line in every if details else (f"{began}, by {who}", command):
-        Console.print(out, Text(f"  {printable(line)}", style="dim"))  # do not complete commands in a recorded line
+        # the method `out.print` would add options to the recorded commands
+        Console.print(out, Text(f"  {printable(line)}", style="dim"))
     out.print(Text("  ").append(_counted(summary.results)))
     if run.damaged:
         out.print(Text(f"  not shown: {count(run.damaged, 'damaged line')} of the record", style="yellow"))
@@ -217,7 +218,7 @@ def _folded(hosts: tuple[str, ...]) -> str:
 
     try:
         names = fold(hosts)
-    except NodeSetException:  # a damaged record may contain invalid host names
+    except NodeSetException:  # a damaged record of a run may contain invalid host names
         names = ",".join(hosts)
     return names if len(names) <= _FOLDED_CHARACTERS or len(hosts) == 1 else f"{len(hosts)} hosts"
 

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from hostwright.fleet import TargetHost
 
 _BAD = frozenset({"failed", "unreachable", "stopped"})
-#: errors that explain a failure better than known problems of the host
+#: errors that explain a failure better than a known problem of the host
 _NOTHING_FOUND_ON_HOST = (Unreachable, BecomeError, Refused, Stopped, ProtocolError)
-_MOST_ALONE = 3  #: maximum number of hosts with equal errors that get a line each
+_MOST_ALONE = 3  #: maximum number of hosts with the same error that are printed on separate lines
 
 
 def warn(sentence: str) -> None:
@@ -196,7 +196,8 @@ def show_error(error: HostwrightError, hosts: str = "") -> RenderableType:
     text = str(error)
     if isinstance(error, HostError):
         text = hosts + text.removeprefix(error.host) if hosts else advice.of_host(text, error.host)
-    sentence = "\n    ".join(printable(text).splitlines())  # a host's text must not begin a line
+    # a text from a host must not begin a line, where it could pass for Hostwright's own message
+    sentence = "\n    ".join(printable(text).splitlines())
     parts: list[RenderableType] = [Hanging(sentence, style="yellow" if isinstance(error, Locked) else "bold red")]
     if isinstance(error, StepFailed):
         step, known = error.step, error.sentence

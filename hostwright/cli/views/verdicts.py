@@ -97,7 +97,7 @@ def conclude(
     out.print(Listed(sums, style="bold green" if good else "bold red"))
     wrong = [verdict for verdict in results.values if not verdict.passed]
     differing = {verdict.host for verdict in wrong if not (verdict.plan.empty or verdict.plan.refusals)} | bare
-    # known problems of examined hosts are already printed
+    # the known problems of a host with an examination are already printed
     failed = [verdict.host for verdict in wrong if verdict.host not in differing and verdict.examination is None]
     failed += [host for host in unproved if host not in differing]
     show_next_of_errors(out, Command("verify"), results.errors, targets, [*dict.fromkeys(failed)])

@@ -16,7 +16,7 @@ def adapter(kind: type[T]) -> TypeAdapter[T]:
     >>> adapter(tuple[int, ...]).validate_json("[1, 2]")
     (1, 2)
     """
-    hashable: Any = kind  # mypy does not know that classes are hashable
+    hashable: Any = kind  # mypy does not know that a class is hashable.
     return _adapter(hashable)
 
 

@@ -19,7 +19,7 @@ from hostwright.common.errors import InputError
 from hostwright.common.text import one_line
 from hostwright.common.userpaths import expanded
 
-#: environment variable with the directory of the site
+#: name of the environment variable with the path of the site's directory
 SITE_VARIABLE = "HOSTWRIGHT_SITE"
 _MOST_LINKS = 40  #: maximum number of symbolic links in a path, as in Linux (path_resolution(7))
 _ACL = "system.posix_acl_access"
@@ -152,5 +152,5 @@ def _has_acl(place: str) -> bool:
     """Whether an access control list grants rights to further users."""
     try:
         return bool(os.getxattr(place, _ACL))
-    except (OSError, AttributeError):  # the path has no list, or macOS has no getxattr
+    except (OSError, AttributeError):  # The path has no ACL, or macOS lacks ``getxattr``.
         return False

@@ -21,9 +21,10 @@ from hostwright.common.secret import MASK, Secret
 from hostwright.common.text import short
 
 SUFFIX = "_command"
-TIMEOUT_S = 60.0  #: time limit of a command in seconds; it may wait for a smart card or a fingerprint
-LONGEST = 1024  #: maximum number of characters of a secret
-#: maximum number of commands in parallel (our choice): password managers limit their rate
+#: time limit in seconds of a password command. The command may wait for a smart card or a fingerprint.
+TIMEOUT_S = 60.0
+LONGEST = 1024  #: maximum number of characters of a secret that a command prints
+#: maximum number of password commands in parallel (our choice). Password managers limit the rate of requests.
 AT_ONCE = 4
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _turns = threading.BoundedSemaphore(AT_ONCE)
@@ -130,7 +131,7 @@ def _run(command: str, host: str, timeout_s: float) -> tuple[int | None, str, st
         return None, "", ""
     finally:
         if process.returncode is None:
-            # on macOS, PermissionError means that all processes have ended
+            # On macOS, ``PermissionError`` means that all processes have ended.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()

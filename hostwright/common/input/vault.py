@@ -29,9 +29,9 @@ from hostwright.common.userpaths import expanded
 HEADER = "$ANSIBLE_VAULT;"
 OPTION = "--vault-password-file"
 _CIPHER, _VERSIONS = "AES256", ("1.1", "1.2")
-#: parameters of Ansible's format: PBKDF2 rounds, length of a key and of an AES block in bytes
+#: PBKDF2 rounds, bytes of a key and bytes of an AES block, in Ansible's format
 _ROUNDS, _KEY, _BLOCK = 10_000, 32, 16
-#: time limit in seconds of a program that prints a password
+#: time limit in seconds of a program that prints a vault password
 _TIMEOUT_S = 60.0
 
 
@@ -78,7 +78,7 @@ def password_of(source: str) -> Secret:
     file = expanded(source)
     try:
         program = os.access(file, os.X_OK) and not file.is_dir()
-        # Ansible strips line ends from a program's output, and all surrounding blanks from a file
+        # Ansible strips only line ends from a program's output, but all surrounding blanks from a file.
         password = _printed(file).strip("\r\n") if program else file.read_text("utf-8").strip()
     except OSError as error:
         plain = f"; if it is not a program, run `chmod -x {source}`" if error.errno == errno.ENOEXEC else ""
@@ -119,13 +119,13 @@ def _parts(text: str) -> tuple[bytes, bytes, bytes]:
         )
     try:
         salt, digest, ciphertext = map(unhexlify, unhexlify("".join(body.split())).split(b"\n", 2))
-    except ValueError as error:  # binascii.Error is a ValueError
+    except ValueError as error:  # ``binascii.Error`` is a subclass of ``ValueError``.
         raise ValueError("is not valid Ansible Vault data") from error
     return salt, digest, ciphertext
 
 
 def _decrypted(password: Secret, salt: bytes, digest: bytes, ciphertext: bytes) -> bytes | None:
-    from cryptography.exceptions import InvalidSignature  # slow import, rarely needed
+    from cryptography.exceptions import InvalidSignature  # Most commands do not need this slow import.
     from cryptography.hazmat.primitives import hashes, hmac, padding
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     from cryptography.hazmat.primitives.kdf.pbkdf2 import PBKDF2HMAC
@@ -143,5 +143,5 @@ def _decrypted(password: Secret, salt: bytes, digest: bytes, ciphertext: bytes) 
     padded = decryptor.update(ciphertext) + decryptor.finalize()
     try:
         return unpadder.update(padded) + unpadder.finalize()
-    except ValueError:  # the HMAC is valid, but another program padded the data
+    except ValueError:  # The HMAC is valid, but another program padded the data.
         return padded

@@ -21,9 +21,9 @@ from hostwright.common.input.vault import OPTION, Vault
 from hostwright.common.places import unread
 from hostwright.common.secret import Secret
 
-Where = tuple[str | int, ...]  #: path to a value: keys and indices from the top of the document
+Where = tuple[str | int, ...]  #: path to a value in a document, as keys and indices from the top
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml parses ten times faster
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml parses ten times faster than the Python loader.
 _CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 _MERGE = "tag:yaml.org,2002:merge"
 
@@ -278,7 +278,7 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> InputErr
 
 MAX_VALUES = 2_000_000  #: maximum number of values in a file after aliases are expanded
 MAX_DEPTH = 100  #: maximum nesting depth of mappings and lists
-#: minimum estimated nesting depth for an exact check; libyaml overflows the stack at about 20,000
+#: minimum estimated nesting depth for an exact check. libyaml overflows the stack at about 20,000 levels.
 _SUSPECT = 1000
 _BRACKETS = re.compile(r"[\[\]{}]")
 _SIGNS = re.compile(rf"^[ ?:-]{{{_SUSPECT}}}", re.MULTILINE)

@@ -39,7 +39,7 @@ def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: D
             named,
         )
     given = [argument for source in sources for argument in ("-i", _absolute(source))]
-    here = working_directory()  # an ansible.cfg in this directory may name plugins, which are code
+    here = working_directory()  # An ansible.cfg in this directory may name plugins, which are code.
     folder = Path("/") if fault_of(here) and not in_named_site(here) else here
     answer = ask([program, *given, "--list", "--export"], named, tell, folder)
     draft.notes.append(f"{named}: read by {program}, whose groups and variables are added to those of the other files")
@@ -80,7 +80,7 @@ def vault_password_files(root: Path) -> list[Path]:
 class Ignored:
     """The files in a directory that Ansible ignores, according to ``ansible.cfg`` or environment variables."""
 
-    #: endings of ignored files; ``None``: Ansible's default
+    #: endings of ignored files; ``None`` for the default of Ansible
     endings: tuple[str, ...] | None = None
     patterns: tuple[Pattern, ...] = ()  #: patterns that match anywhere in the names of ignored files
 
@@ -91,7 +91,7 @@ class Ignored:
 
         def of_setting(name: str, variable: str) -> list[str] | None:
             given = os.environ.get(variable)
-            # as in Ansible, [inventory] overrides [defaults]
+            # As in Ansible, the section [inventory] overrides the section [defaults].
             for section, key in (("inventory", name), ("defaults", f"inventory_{name}")):
                 given = sections.get(section, {}).get(key) if given is None else given
             return None if given is None else [part.strip("'\"") for part in _parts(given)]
@@ -136,7 +136,7 @@ def _group(name: str, body: Mapping[str, Any], origin: Origin, draft: Draft) -> 
     for host in body.get("hosts", ()):
         draft.add_hosts(group, host, {}, origin)
     for child in body.get("children", ()):
-        if name != ALL:  # the program lists every group without a parent as a child of `all`
+        if name != ALL:  # The program lists every group without a parent as a child of `all`.
             draft.group(child, origin)
             group.children.setdefault(child, origin)
     values = _new(body.get("vars", {}), _known(group.layers), group_level(name), origin)

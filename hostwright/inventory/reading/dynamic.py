@@ -20,11 +20,12 @@ from hostwright.common.text import shown_limit
 from hostwright.inventory.draft import Draft, Values, concealed, group_level
 from hostwright.inventory.model import ALL, HOST_LEVEL, Value
 
-TIMEOUT_S = 120.0  #: time limit of an inventory program in seconds, sufficient for a slow API of a cloud
+TIMEOUT_S = 120.0  #: time limit in seconds of an inventory program, which may call a slow cloud API
 SIGN_OF_LIFE_S = 10.0  #: interval in seconds between messages that a program is still running
-MAX_ANSWER = 256 * 1024 * 1024  #: maximum size of a program's output in bytes: 100,000 hosts with 2 KiB each
+#: maximum size in bytes of an inventory program's output. An inventory of 100,000 hosts with 2 KiB each fits.
+MAX_ANSWER = 256 * 1024 * 1024
 _POLL_S = 0.05
-_LINE_BYTES = 256  #: maximum number of bytes read of a #! line; the kernel reads 255 (execve(2))
+_LINE_BYTES = 256  #: maximum number of bytes to read of a ``#!`` line. The kernel reads 255 bytes (execve(2)).
 
 Tell = Callable[[str], None]
 
@@ -45,7 +46,7 @@ def read_executable(path: Path, draft: Draft, tell: Tell) -> None:
     for name, body in answer.items():
         _group(name, {"hosts": body} if isinstance(body, list) else body, origin, draft)
     hostvars = meta.get("hostvars", {}) if isinstance(meta, dict) else None
-    if hostvars is None:  # older programs need one call for each host
+    if hostvars is None:  # Older programs need one call for each host.
         hostvars = {host: ask([str(path.resolve()), "--host", host], str(path), tell) for host in list(draft.hosts)}
     for host in [name for name in hostvars if name in draft.hosts]:
         values = _values(hostvars[host], HOST_LEVEL, origin, draft, f"_meta.hostvars.{host}")
@@ -120,7 +121,7 @@ def _group(name: str, body: Any, origin: Origin, draft: Draft) -> None:
     if not isinstance(body, dict):
         draft.fail(origin, f"the group {name}: found {describe(body)}, expected an object or a list of hosts")
         return
-    # as in Ansible, this is a host with these variables
+    # As in Ansible, a group without these keys is a host with variables.
     if not body.keys() & {"hosts", "vars", "children"}:
         body = {"hosts": [name], "vars": body} if body else body
     group = draft.group(name, origin)

@@ -18,7 +18,7 @@ from hostwright.inventory.model import HOST_LEVEL, UNGROUPED, Value
 _SECTION = re.compile(r"\[(?P<name>[^:\]]+)(?::(?P<kind>\w+))?\]\s*(?:[#;].*)?")
 _UNFINISHED = re.compile(r"\[[^\]]*")
 _MAX_LITERAL = 10_000  #: maximum length in characters of a value that is parsed as a literal
-#: pattern of a line that can be split at blanks and tabs: no quotes, backslashes or comments
+#: pattern of a line without quotes, backslashes or comments, which is split at blanks
 _PLAIN_LINE = re.compile(r"[ \t!$-&(-\[\]-~]*")
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,17}")
 #: pattern of text that is certainly not a Python literal, such as ``/dev/sda``
@@ -29,7 +29,7 @@ def read_ini(text: str, file: str, draft: Draft) -> None:
     """Add the content of one INI inventory to the draft."""
     name, kind = UNGROUPED, "hosts"
     layer: dict[str, Value] = {}
-    # child → parents; a child's own section may come later
+    # The section of a child group may follow the section of a parent group.
     later: dict[str, list[tuple[str, Origin]]] = {}
     for number, raw in enumerate(text.splitlines(), start=1):
         line, origin = raw.strip(), Origin(file, number)

@@ -30,7 +30,7 @@ _IGNORED_ENDINGS = (
     ".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt", ".rst", ".orig", ".cfg", ".retry",
 )  # fmt: skip
 _STACKS = "stacks"
-#: names of folders that are read if they are beside a file of hosts
+#: names of folders that are read beside a file of hosts
 _BESIDE = ("group_vars", "host_vars", _STACKS)
 
 
@@ -129,7 +129,7 @@ def read_file(file: Path, draft: Draft, tell: Callable[[str], None]) -> bool:
         try:
             read_executable(file, draft, tell)
             return True
-        except CannotBeRun as error:  # the file is text with an executable bit
+        except CannotBeRun as error:  # The file may be a text with an executable bit.
             cannot_run = error
     if file.suffix == ".toml":
         return False

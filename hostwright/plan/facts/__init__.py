@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from hostwright.common.errors import NotAnswered
 from hostwright.plan.state_identity import NO_IDENTITY
 
-PROBE_CAP_BYTES = 64 * 1024  #: default maximum size of an answer in bytes
+PROBE_CAP_BYTES = 64 * 1024  #: default maximum size in bytes of the answer to a probe
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Probe:
     cap_bytes: int = PROBE_CAP_BYTES
     part: PassPart | None = field(default=None, compare=False, repr=False, metadata=NO_IDENTITY)
     shared: bool = field(default=False, compare=False, repr=False, metadata=NO_IDENTITY)
-    #: hash of the probe, cached because an audit looks up probes some thousand times per host
+    #: hash of the probe. An audit looks up probes some thousand times per host.
     _hash: int = field(init=False, compare=False, repr=False, metadata=NO_IDENTITY)
 
     def __post_init__(self) -> None:
@@ -62,7 +62,7 @@ class PassPart:
 class Pass(ABC):
     """A command that answers many probes in one run, for a fraction of the cost."""
 
-    #: maximum exit status with valid output. With a higher status, each probe runs on its own.
+    #: maximum exit status with valid output. After a higher status, each probe runs alone.
     fails_with = 0
 
     @abstractmethod
@@ -123,9 +123,9 @@ class There:
     probe: Probe
 
 
-ALL = "all facts"  #: dependency on all facts
-_ABSENT: Hashable = ()  #: token of a probe that did not run
-_SHORT = 64  #: maximum number of characters in an answer that is its own token (our choice). Longer answers are hashed.
+ALL = "all facts"  #: name of the dependency on all facts
+_ABSENT: Hashable = ()  #: token for a probe that did not run
+_SHORT = 64  #: maximum number of characters of an answer without a hash (our choice). Longer answers are hashed.
 
 
 class Facts(Mapping[Probe, Answer]):

@@ -6,8 +6,8 @@ from hostwright.common.errors import InputError
 from hostwright.common.untrusted import whole
 from hostwright.inventory import Host
 
-GPUS = "hostwright_gpus"  #: inventory variable: number of GPUs in a host without failed GPUs
-MODEL = "hostwright_gpu_model"  #: inventory variable: model name of a host's GPUs, or a list
+GPUS = "hostwright_gpus"  #: name of the inventory variable with the number of GPUs of an intact host
+MODEL = "hostwright_gpu_model"  #: name of the inventory variable with the model names of a host's GPUs
 
 
 def read_expected_models(host: Host) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def read_expected_gpus(host: Host) -> int | None:
     value = host.get(GPUS)
     if value is None:
         return None
-    number = whole(value) if isinstance(value, str) else value  # ``--var`` sets a string
+    number = whole(value) if isinstance(value, str) else value  # The option ``--var`` sets a string.
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 64:
         raise InputError(
             f"{GPUS}: found {value!r:.40}, expected a number of GPUs from 0 to 64", host.vars[GPUS].origin.exact

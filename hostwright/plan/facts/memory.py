@@ -39,7 +39,8 @@ T = TypeVar("T")
 K = TypeVar("K")
 
 MOST_RESULTS = 64  #: maximum number of cached results per judgement (our choice)
-MOST_JUDGEMENTS = 8192  #: maximum number of cached judgements (our choice); a host with all roles has some hundred
+#: maximum number of cached judgements (our choice). A host with all roles has some hundred judgements.
+MOST_JUDGEMENTS = 8192
 
 
 @dataclass(slots=True)
@@ -75,7 +76,7 @@ class _Judgement:
     hits: int = 0  #: number of calls that reused a result
     resting: int = 0  #: number of remaining calls without caching
     rest: int = 0  #: number of calls in the last pause of caching
-    last: tuple[object, _Known] | None = None  #: subject of the last call, and its result
+    last: tuple[object, _Known] | None = None  #: subject and result of the last call
 
 
 class Memory:

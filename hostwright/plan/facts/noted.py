@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 
 from hostwright.plan.facts import ALL, Answer, Facts, K, Probe, TableRow, There, V
 
-Notes = dict[Hashable, Hashable]  #: dependencies in reading order, each with the token of its value
+Notes = dict[Hashable, Hashable]  #: mapping from dependencies, in reading order, to the token of each value
 
 
 class NotedFacts(Facts):
@@ -14,7 +14,7 @@ class NotedFacts(Facts):
 
     __slots__ = ("_notes", "_read")
 
-    def __init__(self, facts: Facts, notes: Notes):  # super().__init__ would copy the answers
+    def __init__(self, facts: Facts, notes: Notes):  # A call of ``super().__init__`` would copy the answers.
         self._read, self._notes = facts, notes
 
     @property

@@ -17,8 +17,7 @@ UNAME = Probe(
     'read -r k </proc/sys/kernel/osrelease && read -r m </proc/sys/kernel/arch && echo "$k $m" || uname -rm',
     shared=True,
 )
-#: PCI vendor, class and device, as ``0x10de 0x030200 0x1eb8``, of display controllers (0x03…) and "other bridges"
-#: (0x0680)
+#: PCI vendor, class and device of display controllers (0x03…) and "other bridges" (0x0680)
 PCI = Probe(
     'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; read -r c <"$d/class"; '
     'case $c in 0x03*|0x0680*) read -r i <"$d/device"; echo "$v $c $i" ;; esac; done; :',
@@ -30,8 +29,7 @@ AVX = Probe(
     'esac; done </proc/cpuinfo; [ "$avx" ]',
     shared=True,
 )
-#: Path and version of each Python interpreter that can create a venv. The first match on PATH (pyenv, conda) may hide
-#: others.
+#: path and version of each Python that can create a venv. The first match on PATH may hide other matches.
 PYTHONS = Probe(
     "IFS=:; set --; for p in python3 python3.7 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 "
     'python3.14; do for d in $PATH /usr/local/bin /usr/bin; do [ ! -x "$d/$p" ] || [ -d "$d/$p" ] || '

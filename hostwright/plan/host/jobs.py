@@ -21,14 +21,14 @@ WORK_DIRS = (
     "/usr/local/lib/hostwright/work",
     "/tmp/hostwright-work",  # noqa: S108 - used only if it belongs to root
 )
-#: disk space in bytes for the jobs of all roles at once (our estimate); the driver R470 alone unpacks 1 GB
+#: disk space in bytes for the jobs of all roles together (our estimate). The driver R470 alone unpacks 1 GB.
 WORK_BYTES = 4_000_000_000
 NOTE = "hostwright: note: "  #: prefix of a step's output line that is a note for the operator
 #: prefix of a step's output line that is Hostwright's own error
 ERROR = "hostwright: error: "
-#: maximum number of running jobs that are read (our choice), one per role
+#: maximum number of running jobs to read of a host (our choice)
 MOST_RUNNING = 64
-_RECORD_CAP_BYTES = 64 * 1024  #: maximum number of bytes read of a ``job.json``; 200 steps need 12 KiB
+_RECORD_CAP_BYTES = 64 * 1024  #: maximum number of bytes to read of a ``job.json``. A file with 200 steps has 12 KiB.
 _RUNNING_CAP_BYTES = 512 * 1024
 
 
@@ -37,7 +37,7 @@ def alive_script() -> str:
     return sh_file(__file__, "alive.sh", jobs=JOBS_DIR)
 
 
-#: Prints a line per running job: the name of its directory, a space, and ``job.json``.
+#: probe that prints the directory name and ``job.json`` of each running job, line by line
 RUNNING = Probe(
     alive_script() + sh_file(__file__, "running.sh", jobs=JOBS_DIR, cap=_RECORD_CAP_BYTES),
     root=True,

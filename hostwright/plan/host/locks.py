@@ -30,13 +30,13 @@ RUN_DIR = "/run/hostwright"
 STATE_DIR = "/var/lib/hostwright"
 #: seconds from the controller's last heartbeat to the end of the run's lock
 LAPSES_S = 15
-STALE_S = 8.0  #: seconds without a heartbeat after which a lock will soon expire: two missing heartbeats
+STALE_S = 8.0  #: seconds without a heartbeat after which a run's lock is treated as expiring soon
 MOVED_STATUS = 75  #: exit status (EX_TEMPFAIL) of a script that found a different lock than expected
-DEFAULT_FOR = "8h"  #: default duration of an operator's lock: a working day
-#: maximum number of bytes read of a lock's record: four times the longest valid record
+DEFAULT_FOR = "8h"  #: default duration of an operator's lock
+#: maximum number of bytes to read of a lock's record. The longest valid record has a quarter of this size.
 RECORD_CAP_BYTES = 8 * 1024
 
-#: line of text without control characters
+#: type of a line of text without control characters
 _Line = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\P{C}*$")]
 
 
@@ -48,13 +48,13 @@ class Holder:
     whether it still runs.
     """
 
-    owner: _Line  #: ``user@machine``
+    owner: _Line  #: owner of the lock, as ``user@machine``
     run: _Line
     host: _Line  #: name of the locked host in the owner's inventory
     machine: _Line
     pid: Annotated[int, Field(ge=1)]
     started: Annotated[str, Field(max_length=100)]
-    since: AwareDatetime  #: start of the lock by the controller's clock
+    since: AwareDatetime  #: start time of the lock by the controller's clock
     lapses_s: Annotated[float, Field(gt=0)] = LAPSES_S
     schema: Literal[1] = 1
 
@@ -91,11 +91,11 @@ class OperatorLock:
         return f"locked by {self.owner} since {moment(self.since)} until {moment(self.until)}: {self.reason}"
 
 
-#: Stands for a damaged or newer lock file. The host then counts as locked.
+#: lock that stands for a damaged or newer lock file. The host then counts as locked.
 UNREADABLE: Final = OperatorLock("", "", "", datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
-#: Prints "there" and the content of the lock file. Without access to the folder, prints only "there", because a lock
-#: may exist.
+#: probe that prints "there" and the content of the lock file. Without access to the folder, the probe prints only
+#: "there", because a lock may exist.
 LOCK = Probe(
     f"if [ -d {STATE_DIR} ] && {{ [ ! -x {STATE_DIR} ] || [ -e {STATE_DIR}/lock.json ]; }}\n"
     f"then echo there; cat {STATE_DIR}/lock.json; fi",
@@ -103,13 +103,12 @@ LOCK = Probe(
     shared=True,
 )
 
-#: Prints the start time of the process ``$pid``, field 22 of /proc/PID/stat. The name before it may contain blanks.
+#: shell command that prints the start time (field 22) of the process ``$pid``. The name before that field may contain
+#: blanks.
 START_OF = "sed 's/.*) //' \"/proc/$pid/stat\" 2>/dev/null | cut -d' ' -f20"
 
-#: While a run holds the lock, prints the seconds since the controller's last heartbeat (by the host's clock), and the
-#: lock's record. The probe tests whether the process that holds the lock runs. A trial with flock(1) would need root,
-#: and could make a run fail that starts at that moment. In a container, ``/proc/locks`` does not list a lock whose
-#: flock(1) has ended. With the mount option ``hidepid``, a login user's probe prints nothing.
+#: probe that prints a run lock's record and the seconds since the last heartbeat. A trial with flock(1) would need
+#: root, and could make a run fail that starts at that moment.
 RUN_LOCK = Probe(
     f"if [ -e {RUN_DIR}/run.pid ] && read -r pid started <{RUN_DIR}/run.pid"
     f' && [ -n "$started" ] && [ "$({START_OF})" = "$started" ]; then '
@@ -238,7 +237,7 @@ def moment(time: datetime) -> str:
     """Format a time in UTC for messages."""
     try:
         return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    # a host's time at the end of the year 9999 may be in the year 10000 in UTC
+    # The time of a host at the end of the year 9999 may be in the year 10000 in UTC.
     except OverflowError:
         return time.isoformat()
 

@@ -25,7 +25,7 @@ from hostwright.plan.model import Resource
 from hostwright.plan.state_identity import identity_of
 from hostwright.stack.stack import RoleFile, Stack
 
-STATE_DIGITS = 16  #: number of hex digits kept of a desired state's hash
+STATE_DIGITS = 16  #: number of hex digits to keep of the hash of a desired state
 
 
 def desired_sha256(role: DesiredRole) -> str:

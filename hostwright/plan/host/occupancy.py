@@ -15,7 +15,7 @@ from hostwright.plan.model import Condition, Facts, Probe
 from hostwright.plan.probing import ordered
 from hostwright.plan.roles.role import Role, discover, reading_cards
 
-PART: Final = "occupancy"  #: module in a role's folder that defines ``OCCUPANCY``
+PART: Final = "occupancy"  #: name of the module in a role's folder that defines ``OCCUPANCY``
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _known_as(kind: Occupancy, facts: Facts) -> Mapping[str, str]:
     try:
         return kind.known_as(facts)
     except NotAnswered:
-        return {}  # messages then have technical names
+        return {}  # Messages then show the technical names of the programs.
 
 
 def _users(kind: Occupancy, facts: Facts) -> tuple[str, ...]:

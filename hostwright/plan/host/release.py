@@ -23,11 +23,10 @@ from hostwright.stack.stack import Stack
 SCHEMA = 2
 PATH = "/var/lib/hostwright/release.json"
 RELEASE = Probe(f"cat {PATH}")
-#: directory of the records of earlier stacks, in files ``AT-DIGEST.json``
+#: directory on the host with a file for the record of each earlier stack
 FORMER = "/var/lib/hostwright/releases"
-MOST_FORMER = 5  #: maximum number of earlier records kept for rollbacks, of some kilobytes each
-#: Prints the records of earlier stacks, one per line; JSON strings contain no line breaks. 64 KiB is ten times a
-#: record.
+MOST_FORMER = 5  #: maximum number of earlier records to keep on a host for rollbacks
+#: probe that prints the records of earlier stacks, one per line. JSON strings contain no line breaks.
 FORMERS = Probe(
     f'for file in {FORMER}/*.json; do [ ! -f "$file" ] || {{ head -c 65536 -- "$file" | tr -d "\\n"; echo; }}; done',
     cap_bytes=2 * MOST_FORMER * 65536,

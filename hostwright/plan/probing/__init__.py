@@ -26,19 +26,19 @@ from hostwright.plan.probing.questions import Asked, ordered, passes_of
 
 __all__ = ["OBSERVE_TIMEOUT_S", "cap_bytes", "new_nonce", "ordered", "parse", "programs"]
 
-OBSERVE_TIMEOUT_S = 180.0  #: maximum number of seconds for all probes together; a healthy host needs under one
-BOUND_S = 40  #: maximum number of seconds for one probe. Probes that may hang limit themselves to at most 35 s.
-_SHARE = 4  #: divisor of the total time limit for the limit of one probe (our choice)
-LEAST_S = 2  #: minimum number of seconds for a probe after hanging probes (our choice)
-BEAT_S = 10  #: seconds between heartbeats on standard error (our choice)
-_SLACK_BYTES = 64 * 1024  #: number of bytes reserved for output of sudo and PAM modules
-_MARK_BYTES = 128  #: maximum size of a mark in bytes
+#: time limit in seconds for all probes of a host together. A healthy host needs under one second.
+OBSERVE_TIMEOUT_S = 180.0
+BOUND_S = 40  #: time limit in seconds for one probe. Probes that may hang end after at most 35 s.
+_SHARE = 4  #: number by which the total time limit is divided to limit one probe (our choice)
+LEAST_S = 2  #: minimum time limit in seconds of a probe after other probes hung (our choice)
+BEAT_S = 10  #: interval in seconds between heartbeats on standard error (our choice)
+_SLACK_BYTES = 64 * 1024  #: maximum number of bytes of extra output, such as by sudo or PAM modules
+_MARK_BYTES = 128  #: maximum number of bytes in the output between two answers
 _ENDED_STATUS = 137  #: exit status for a program killed by SIGKILL
 _CUT_STATUS = 141  #: exit status for a program ended by SIGPIPE
 
 _ENVIRONMENT = "LC_ALL=C; export LC_ALL; PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin"
-#: Starts the watch, the only writer to the channel's standard error. ``$$`` would be the parent's process ID, so /proc
-#: is read.
+#: shell code that starts the process ``watch``. As ``$$`` would be the ID of the parent process, /proc is read.
 _WATCH = """\
 exec 3>&2 2>/dev/null </dev/null
 read -r shell _ </proc/self/stat; watch "$shell" & watcher=$!
@@ -70,13 +70,13 @@ class _Asking:
     """The parts of programs that are equal for all hosts with the same probes."""
 
     passes: tuple[Asked, ...]
-    #: maximum number of bytes of each answer, then of each ``Pass``'s output
+    #: maximum number of bytes of each answer, and then of each ``Pass``'s output
     caps: tuple[int, ...]
-    user: str  #: login user's program without the watch; may be empty
-    root: str  #: root's program without the watch; may be empty
+    user: str  #: program to run as the login user, without the code of ``watch.sh``; may be empty
+    root: str  #: program to run as root, without the code of ``watch.sh``; may be empty
 
 
-@lru_cache(maxsize=64)  # hosts of a fleet have the same probes
+@lru_cache(maxsize=64)  # Many hosts of a fleet have the same probes.
 def _asking(probes: tuple[Probe, ...], alone: bool) -> _Asking:
     passes = () if alone else passes_of(probes)
     caps = (*(probe.cap_bytes for probe in probes), *(asked.cap_bytes for asked in passes))
@@ -154,7 +154,7 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str, *, alon
                 continue
             cut = True
         if late_s and not alone and number < len(probes) and probes[number].shared:
-            continue  # the probe runs again alone, because others may have used its time
+            continue  # The probe runs again alone, because other probes may have used up the time.
         text = answer[: caps[number]].decode("utf-8", errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
         ended = _CUT_STATUS if status is None else status
         answers[number] = Answer(ended, text, len(answer) >= caps[number], late_s)

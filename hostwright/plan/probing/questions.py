@@ -10,9 +10,9 @@ from functools import lru_cache
 
 from hostwright.plan.model import Answer, Pass, PassPart, Probe
 
-#: argument without line breaks and shell patterns, which every ``Pass`` prints unchanged
+#: pattern of arguments without line breaks or shell patterns
 _PLAIN = re.compile(r"[A-Za-z0-9._+:@/-]{1,500}")
-#: maximum number of bytes in a ``Pass``'s output per argument: a path twice, with properties
+#: maximum number of output bytes of a ``Pass`` for each argument
 PASS_BYTES = 1024
 
 
@@ -44,7 +44,7 @@ class Asked:
         return _answers(self, answer)
 
 
-@lru_cache(maxsize=128)  # hosts of a fleet have equal answers
+@lru_cache(maxsize=128)  # Many hosts of a fleet have equal answers.
 def _answers(asked: Asked, answer: Answer) -> Mapping[int, Answer]:
     kind = asked.kind
     if answer.status > kind.fails_with or answer.truncated or answer.late_s:
@@ -61,7 +61,7 @@ def _answers(asked: Asked, answer: Answer) -> Mapping[int, Answer]:
     return {number: answered for number, answered in by_number.items() if answered is not None}
 
 
-@lru_cache(maxsize=64)  # hosts of a fleet have the same probes
+@lru_cache(maxsize=64)  # Many hosts of a fleet have the same probes.
 def passes_of(probes: tuple[Probe, ...]) -> tuple[Asked, ...]:
     """Return every ``Pass`` that answers two or more of these probes."""
     found: defaultdict[tuple[Pass, bool], dict[int, Probe]] = defaultdict(dict)

@@ -86,7 +86,7 @@ class PackageOf:
 class LibraryVersion:
     """The version of a library: the text after ``.so.`` in its file's name, found through the loader's cache."""
 
-    name: str  #: soname: ``libm.so.6``
+    name: str  #: soname of the library, such as ``libm.so.6``
 
     def __post_init__(self) -> None:
         _checked(_LIBRARY, self.name, "name of a library")
@@ -111,7 +111,7 @@ class LibraryPath(LibraryVersion):
 class UnitProperty:
     """A property of a systemd unit, such as its state: ``active``, ``inactive``, ``failed``."""
 
-    unit: str  #: unit name with suffix: ``chrony.service``
+    unit: str  #: name of the systemd unit with suffix, such as ``chrony.service``
     name: str = "ActiveState"
 
     def __post_init__(self) -> None:
@@ -153,7 +153,7 @@ class FileThere:
 class VenvPython:
     """The Python version of a virtual environment: ``3.9``."""
 
-    venv: str  #: path of the environment, or of a link to it
+    venv: str  #: path of the virtual environment, or of a link to the environment
 
     @property
     def line(self) -> str:
@@ -165,8 +165,8 @@ class VenvPython:
 class VenvVersion:
     """The version of a Python package in a virtual environment; several if pip left metadata of earlier versions."""
 
-    venv: str  #: path of the environment, or of a link to it
-    name: str  #: package name as in its ``dist-info`` directory's name
+    venv: str  #: path of the virtual environment, or of a link to the environment
+    name: str  #: package name, as in the name of the ``dist-info`` directory
 
     def __post_init__(self) -> None:
         _checked(re.compile(r"[A-Za-z0-9._]+"), self.name, "name of a dist-info directory")

@@ -12,18 +12,18 @@ from typing import Any
 
 from hostwright.stack.versions import series
 
-#: pairs of name or path, and value
+#: iterator over pairs of a name or path, and a value
 FoundValues = Iterator[tuple[str, str]]
 
-EXACT, SAME_SERIES, OTHER = 0, 1, 2  #: distance of a host's version from the stack's version
+EXACT, SAME_SERIES, OTHER = 0, 1, 2  #: distances between a host's version of a package and the stack's version
 
 
 @dataclass(frozen=True, slots=True)
 class PythonPackage:
     """A package in a Python environment, from metadata only. No code in the environment was run."""
 
-    environment: str  #: directory that contains ``lib/pythonX.Y`` or ``conda-meta``
-    name: str  #: name in lowercase, with ``-`` for ``_``
+    environment: str  #: path of the directory that contains ``lib/pythonX.Y`` or ``conda-meta``
+    name: str  #: package name in lowercase, with ``-`` instead of ``_``
     version: str
     python: str = ""  #: minor version of Python (``3.11``); empty if only conda lists the package
     conda: bool = False
@@ -34,7 +34,7 @@ class OnHost:
     """The input for a ``Finder``: rows that its script printed, and the host's Debian and Python packages."""
 
     rows: tuple[tuple[str, ...], ...] = ()
-    #: installed Debian packages: name without architecture → version
+    #: version of each installed Debian package, by name without architecture
     debs: Mapping[str, str] = field(default_factory=dict)
     packages: tuple[PythonPackage, ...] = ()
 

@@ -7,8 +7,8 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import chain, pairwise
 from itertools import count as numbers
 
-WHOLE = 5  #: maximum number of letters in a name that is not shortened
-LETTERS = 3  #: number of letters in a shortened name
+WHOLE = 5  #: maximum number of letters of a layer's name that is not shortened
+LETTERS = 3  #: number of letters of a layer's name that is shortened
 
 
 def in_sequence(before: Mapping[str, Iterable[str]], named: Sequence[str] = ()) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ def one_order(orders: Iterable[Sequence[str]]) -> tuple[str, ...]:
         before[second].add(first)
     try:
         return in_sequence(before, met)
-    except CycleError:  # stacks may list layers in contradictory orders
+    except CycleError:  # Stacks may list layers in contradictory orders.
         return met
 
 
@@ -51,7 +51,7 @@ def short_names(names: Iterable[str], given: Mapping[str, str]) -> dict[str, str
     """
     whole = tuple(dict.fromkeys(names))
     found: dict[str, str] = {}
-    # fixed names come first
+    # Names with a given short form come first, since no other name may take that form.
     for name in sorted(whole, key=lambda name: (not given.get(name), len(name) > WHOLE)):
         start = name[: LETTERS - 1]
         forms = (given.get(name), name if len(name) <= WHOLE else None, *(start + letter for letter in name[2:]), name)

@@ -10,7 +10,7 @@ from hostwright.common.input.nearest import suggestion
 from hostwright.inventory import Binder, Host
 from hostwright.stack.stackfile import stack_names
 
-_NOTES = 20  #: maximum number of notes listed individually
+_NOTES = 20  #: maximum number of notes to list individually
 
 
 def stack_variable(host: Host) -> str | None:

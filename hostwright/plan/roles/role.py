@@ -37,10 +37,10 @@ from hostwright.stack.stack import AptRepository, Section, Share, Stack
 V = TypeVar("V")
 S = TypeVar("S", bound=Section)
 
-#: modules that Hostwright imports from a role's folder
+#: names of the modules that Hostwright imports from a role's folder
 Part = Literal["audit", "failures", "found", "gpus", "occupancy", "proofs", "rules", "section"]
 PARTS: tuple[Part, ...] = typing.get_args(Part)
-EVERY = "*"  #: in ``after``: all other roles of the host
+EVERY = "*"  #: entry of ``after`` that stands for all other roles of the host
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +121,14 @@ class Role:
     after: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     extends: Role | None = None
-    short: str = ""  #: heading for narrow columns; by default made from the role's name
+    short: str = ""  #: heading of the role in narrow columns; empty for a heading made from the name
     provides: tuple[str, ...] = ()
 
     def resources(self, variables: Any, ctx: RoleContext) -> tuple[Resource, ...]:
         """Return the desired states of this layer on a host. Raises ``InputError`` if the role yields other objects."""
         try:
             states = tuple(self.function(variables, ctx))
-        except SystemExit as error:  # otherwise the command would end silently, perhaps with status 0
+        except SystemExit as error:  # ``SystemExit`` would end the command silently.
             raise InputError(described(error), place_of(error, str(self.folder))) from error
         for state in states:
             if not isinstance(state, Resource):
@@ -172,7 +172,7 @@ class Role:
         own = _part(_import(self.function.__module__), "audit")
         extends = self.extends if self.extends and isinstance(variables, self.extends.variables) else None
         values = tuple(own.audit_values(variables, ctx)) if own else ()
-        named = {value.name for value in values}  # several values may have one name, for different hosts
+        named = {value.name for value in values}  # Several values may have one name, for different hosts.
         extended = extends.audit_values(variables, ctx) if extends else ()
         return (*(value for value in extended if value.name not in named), *values)
 
@@ -213,7 +213,7 @@ _advisories = cache(read_advisories)
 def _section(module: ModuleType, role: str) -> type[Section]:
     classes = {value for value in vars(module).values() if isinstance(value, type)} - {Section}
     kinds = {kind for kind in classes if issubclass(kind, Section)}
-    # a role without its own section model may import another role's
+    # A role that defines no section model may import the model of another role.
     own = [kind for kind in kinds if kind.__module__ == module.__name__] or list(kinds)
     if len(own) != 1:
         names = ", ".join(sorted(kind.__name__ for kind in own)) or "none"
@@ -299,7 +299,7 @@ def discover(*packages: str) -> tuple[Role, ...]:
     for package in packages or (STANDARD_ROLES,):
         for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
             if info.name.startswith("_"):
-                continue  # code that roles share
+                continue
             with mistakes:
                 module = _import(f"{package}.{info.name}")
                 here = (value for value in vars(module).values() if isinstance(value, Role))
@@ -314,7 +314,7 @@ def _import(name: str) -> ModuleType:
         return importlib.import_module(name)
     except (InputError, KeyboardInterrupt):
         raise
-    except BaseException as error:  # SystemExit would end the command silently
+    except BaseException as error:  # ``SystemExit`` would end the command silently.
         if not name.startswith(OWN_ROLES):
             raise
         (folder,) = sys.modules[name.partition(".")[0]].__path__

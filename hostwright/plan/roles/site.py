@@ -33,7 +33,7 @@ STANDARD_ROLES = "hostwright.standard.roles"
 OWN_ROLES = "hostwright_site_"  #: prefix of Python packages with a site's roles
 STANDARD = Path(hostwright.__file__).parent / "standard"
 _CHECKOUT = Path(hostwright.__file__).resolve().parent.parent
-#: folders of a site whose files are run or choose programs
+#: names of a site's folders with files that are run or choose programs
 _FOLDERS = ("inventory", "roles", "templates", "tests")
 
 
@@ -144,7 +144,7 @@ def _around(folder: Path) -> Site:
 def _instead(place: Path, otherwise: str) -> str:
     """Suggest the site that contains a path, or the only site below it; else return ``otherwise``."""
     site = _above(place) or _below(place)
-    if site is None or fault_of(site.root):  # other users can write to the site
+    if site is None or fault_of(site.root):  # ``fault_of`` reports that other users can write to the site.
         return otherwise
     return f"did you mean --site {os.path.relpath(site.root)}?"
 

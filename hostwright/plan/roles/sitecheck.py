@@ -31,9 +31,9 @@ from hostwright.stack.stackfile import stack_names
 SCHEMA: Literal[1] = 1
 SCHEMA_FILE = Path(__file__).with_name("check.schema.json")
 _PLACE = re.compile(r"(.*?)(?::(\d+))?(?::(\d+))?")
-#: part of errors about values that need a vault password
+#: part of the text of errors about values that need a vault password
 _ENCRYPTED = "is encrypted with Ansible Vault"
-#: part of errors about unknown template variables, perhaps in an encrypted file
+#: part of the text of errors about unknown template variables
 _UNKNOWN = "is not a variable"
 
 
@@ -42,7 +42,7 @@ class SiteRemark:
     """A remark about a position in a site. ``line`` and ``column`` count from 1; 0: unknown."""
 
     sentence: str
-    #: path of a file, relative to the site if possible, or another name
+    #: path of the file, relative to the site if possible
     file: str = ""
     line: int = 0
     column: int = 0
@@ -64,7 +64,7 @@ class SiteCheck:
     site: str
     hosts: int
     roles: tuple[str, ...]
-    stacks: tuple[str, ...]  #: the site's own stacks, and its hosts' stacks
+    stacks: tuple[str, ...]  #: names of the site's own stacks, and of the stacks that the site's hosts have
     mistakes: tuple[SiteRemark, ...]
     unread: tuple[SiteRemark, ...]
     notes: tuple[SiteRemark, ...]
@@ -75,7 +75,7 @@ def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
     hosts = tuple(roster.inventory.hosts.values())
     own = tuple(role for role in roster.roles if role.function.__module__.startswith(OWN_ROLES))
     stacks: dict[str, None] = {}
-    if roster.roles:  # a role that cannot be read empties the roster, and other errors may be consequences
+    if roster.roles:  # An unreadable role leaves ``roster.roles`` empty, and would cause further errors.
         stacks = _check_stacks(roster, hosts, found)
         _check_roles(roster, own, found)
         _gather(found, _no_roles(roster.site.root / "roles", {role.folder.resolve() for role in roster.roles}))
@@ -83,7 +83,7 @@ def check_site(roster: Roster, found: Mistakes) -> SiteCheck:
     _gather(found, mistakes_in(roster.site.root / "templates"))
     _gather(found, (error for error in _unparsable(_programs(roster.site)) if str(error) not in map(str, found.found)))
     known = tuple(map(str, found.found))
-    left_out = roster.inventory.left_out  # errors above may include these
+    left_out = roster.inventory.left_out  # Errors in ``known`` may already include errors in ``left_out``.
     _gather(found, (error for error in left_out if not any(text.startswith(str(error)) for text in known)))
     locked = _ENCRYPTED in "".join((*map(str, found.found), *roster.inventory.notes)) and not roster.vault.known
     closed = [error for error in found.found if locked and (_ENCRYPTED in str(error) or _UNKNOWN in str(error))]
@@ -115,7 +115,7 @@ def _check_stacks(roster: Roster, hosts: Iterable[Host], found: Mistakes) -> dic
             names[roster.stack_name(host)] = None
     known = stack_names(roster.stack_dirs)
     for name in names:
-        if name in known:  # the host's check reports an unknown name with its line
+        if name in known:  # The check of the host reports an unknown name with the line in the file.
             with found:
                 host_roles(Host(name), roster.stack(name), roster.roles)
     with found:
@@ -136,7 +136,7 @@ def _check_roles(roster: Roster, own: Iterable[Role], found: Mistakes) -> None:
         for rule in (rule for role in every if role.role in names for rule in role.rules):
             _gather(found, never_applied(rule, every, sections))
     with found:
-        # names of failures must be unique across roles
+        # The names of failures must be unique across roles.
         roster.knowledge.check_failures(roster)
 
 

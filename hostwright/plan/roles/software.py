@@ -7,7 +7,7 @@ from typing import Literal
 
 from hostwright.stack.stack import Artifact
 
-#: Debian package, Python package, driver, files from an archive, single file
+#: kind of software that a stack installs
 SoftwareKind = Literal["deb", "pypi", "driver", "archive", "file"]
 
 
@@ -31,5 +31,5 @@ class Software:
     brought: bool = False
     supplier: str = ""
     architecture: str = ""
-    source: str = ""  #: source package of a Debian package
+    source: str = ""  #: name of the source package, if the software is a Debian package
     parts: tuple[Software, ...] = ()

@@ -15,9 +15,9 @@ from hostwright.plan.model import Condition, Facts, Resource
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.debs import MirroredDeb, PackageMirror
 
-VARIABLE = "packages_from"  #: variable that any role may have
-MIRROR = "mirror"  #: value of ``packages_from`` for hosts that do not use their own apt sources
-_MACHINE = "x86_64"  #: machine type (``uname -m``) with mirrored packages
+VARIABLE = "packages_from"  #: name of a variable that any role may have
+MIRROR = "mirror"  #: value of ``packages_from`` that selects the mirror instead of the host's apt sources
+_MACHINE = "x86_64"  #: machine type (``uname -m``) whose packages are mirrored
 _MOST_CHARACTERS = 32  #: maximum number of characters in a distribution's ID, version or codename (our choice)
 
 S = TypeVar("S")

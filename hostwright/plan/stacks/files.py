@@ -69,7 +69,7 @@ def mirror(
             files += [replace(file, pinned=file.name in found.pinned) for file in done]
         locks += [lock, packages_lock(store, stack.name)]
     if failures:
-        # an unusable store causes the same failure for every stack
+        # An unusable store causes the same failure for every stack.
         raise ArtifactError("\n".join(dict.fromkeys([*failures, *lacking])))
     if to is not None:
         export(files, locks, to, progress)

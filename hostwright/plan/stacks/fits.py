@@ -48,7 +48,7 @@ class HostFits:
 
     host: str
     facts: HostFacts
-    stored: str = ""  #: time of the audit that read the host's facts; empty if they were read just now
+    stored: str = ""  #: time of the audit that read the host's facts; empty for facts read just now
     stacks: tuple[StackFit, ...] = ()
 
 

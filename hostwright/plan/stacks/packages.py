@@ -39,7 +39,7 @@ from hostwright.stack.store.sources import EXPORT, FileSource
 if TYPE_CHECKING:
     from hostwright.plan.targets import Roster
 
-#: function that returns a host's last known facts by name; ``None`` if never read
+#: function that returns a host's last known facts by name, or ``None`` without facts
 Seen = Callable[[str], Facts | None]
 EXAMPLE = "debian-12:6.1.0-28-amd64"
 _HEADERS = "linux-headers-"
@@ -70,7 +70,7 @@ class HostsWant:
     hosts: list[str] = field(default_factory=list)
 
 
-#: distribution → set of packages → hosts that need this set
+#: hosts that need a set of packages, by distribution and set of packages
 Wanted = Mapping[Distribution, Mapping[tuple[str, ...], HostsWant]]
 
 

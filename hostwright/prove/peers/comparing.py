@@ -23,12 +23,12 @@ from hostwright.prove.fleetproof import HostProof
 from hostwright.prove.judging import each, lost_part, shown
 from hostwright.prove.model import Measurement, ProofFinding
 
-FEWEST = 4  #: minimum number of hosts to compare: among three hosts, two slow ones would make the third an outlier
-SIGMA_OF_MAD = 1.4826  #: factor from MAD to standard deviation in a normal distribution: 1 / (normal quantile of 3/4)
-SIGMAS = 5.0  #: minimum distance of an outlier from the median in standard deviations
-#: minimum distance of an outlier from the median, as a part of the median: the spread of few hosts is itself uncertain.
-#: In a simulation with 24 hosts and 3 % noise, 0.15 gives one false alarm in 200,000 comparisons, and 0.10 one in 550.
-#: With 0.15, 91 % of the hosts that are 20 % slower are found
+FEWEST = 4  #: minimum number of hosts to compare. Among three hosts, two slow ones would make the third an outlier.
+SIGMA_OF_MAD = 1.4826  #: factor from median absolute deviation to standard deviation: 1 / (normal quantile of 3/4)
+SIGMAS = 5.0  #: minimum distance of an outlier from the median, in standard deviations
+#: minimum distance of an outlier from the median, as a fraction of the median. In a simulation with 24 hosts and 3 %
+#: noise, 0.15 gives one false alarm in 200,000 comparisons, and 0.10 one in 550. With 0.15, 91 % of the hosts that are
+#: 20 % slower are found.
 LEAST_PART = 0.15
 
 
@@ -38,9 +38,8 @@ class Outlier:
 
     host: str
     value: float
-    median: float  #: median of all peers' figures, with this host
-    #: standard deviation of the logarithms of the peers' figures, about a part of the median
-    sigma: float
+    median: float  #: median of the figures of all peers and this host
+    sigma: float  #: standard deviation of the logarithms of the peers' figures
     peers: int
 
     @property
@@ -83,16 +82,18 @@ def _deviation(value: float, middle: float) -> float:
     return math.log(value / middle) if value > 0 else -math.inf
 
 
-#: number of peers to measure again together with an outlier (our choice). One slow peer does not change their median
+#: number of peers to measure again together with an outlier (our choice). Among three peers, one slow peer does not
+#: change the median.
 WITNESSES = 3
-FEWEST_WITNESSES = 2  #: minimum number of these peers that must respond. One may be slow itself
-#: text for reports on how peers are compared
+#: minimum number of peers that must respond when an outlier is measured again. One peer may be slow itself.
+FEWEST_WITNESSES = 2
+#: explanation in reports of how hosts are compared
 STATISTICS = (
     f"hosts with the same model of device, {FEWEST} or more: an outlier is worse than their median by more than "
     f"{SIGMAS:g} standard deviations (of the logarithms: MAD × {SIGMA_OF_MAD}) and {LEAST_PART:.0%} of the median, "
     f"and still {LEAST_PART:.0%} worse than its peers when measured again together with them"
 )
-#: group of comparable figures: proof, figure, model of device, and rank of the device within its host
+#: key of a group of comparable figures: proof, figure, model of device, and rank of the device within its host
 _Key = tuple[str, str, str, int]
 _Groups = Mapping[_Key, Mapping[str, Measurement]]
 

@@ -45,7 +45,7 @@ class ProofRow:
 
     number: int
     title: str
-    names: str  #: names of the hosts if there are several, else empty
+    names: str  #: names of the hosts if there are several; else empty
     host: HostProof
 
     @property

@@ -19,14 +19,15 @@ from hostwright.prove.judging import shown
 from hostwright.prove.model import Measurement
 from hostwright.prove.proofstore import PastFigure
 
-PLOTS = 60  #: maximum number of figures with a plot; the proofs of a stack have about 40
-#: maximum number of devices with different colours. Above it, only those with a finding are coloured
+PLOTS = 60  #: maximum number of figures with a plot. The proofs of a stack have about 40 figures.
+#: maximum number of devices with different colours in a plot. If there are more, only devices with a finding are
+#: coloured.
 COLOURS = 5
-BAD, PEER = "bad", "peer"  #: CSS classes of lines: devices with a finding, and all others
-MOST_DOTS = 500  #: maximum number of dots in a plot over time, the latest first
-FLOOR = HEIGHT - 24  #: vertical position of the horizontal axis, above its labels
+BAD, PEER = "bad", "peer"  #: CSS class of devices with a finding, and CSS class of other devices
+MOST_DOTS = 500  #: maximum number of dots in a plot over time; only the latest dots are shown
+FLOOR = HEIGHT - 24  #: vertical position of a plot's horizontal axis, above the labels of the axis
 
-Key = tuple[str, str, str]  #: proof, figure, and model of device
+Key = tuple[str, str, str]  #: key of a plot: proof, figure, and model of device
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Plot:
     summary: str
     dots: tuple[Dot, ...]
     middle: float
-    marks: tuple[tuple[float, str], ...]  #: marks on the value axis of the plot over the fleet
+    marks: tuple[tuple[float, str], ...]  #: position and label of each mark on the value axis
     lines: tuple[Line, ...] = ()
     legend: tuple[tuple[str, str], ...] = ()
     past: tuple[Dot, ...] = ()
@@ -125,7 +126,7 @@ def _plot(
         )
         for position, (host, one) in enumerate(values)
     ]
-    dots.sort(key=lambda dot: dot.state == "failing")  # the last dot is drawn on top of the others
+    dots.sort(key=lambda dot: dot.state == "failing")  # The last dots in the list are drawn on top of the others.
     summary = f"{count(len(values), 'device')}: median {shown(middle, unit)}, {shown(min(numbers), unit)} to "
     plot = Plot(
         f"{name(proof)}: {name(figure)}",

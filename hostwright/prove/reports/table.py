@@ -33,7 +33,7 @@ WORDS: dict[HostStatus, tuple[str, str]] = {
 }
 BAD_FIRST: tuple[Outcome, ...] = ("failed", "not run", "no GPU", "passed")
 _UNBOUNDED = 100_000  #: width in columns of an output that must not be wrapped
-ABSENT = "·"  #: mark for a proof that a host does not have
+ABSENT = "·"  #: mark in the table for a proof that a host does not have
 
 
 def show_proofs(fleet: FleetProof, *, details: bool = False, columns: int | None = None) -> Group:

@@ -22,8 +22,8 @@ from hostwright.rebuild.bmc.explaining import explained
 from hostwright.rebuild.bmc.link import CONNECT_S, BmcLink
 from hostwright.rebuild.bmc.settings import Bmc
 
-POLL_S = 2.0  #: seconds between two queries of the BMC
-NAMED = 8  #: maximum number of systems or boot sources in a message
+POLL_S = 2.0  #: seconds between two queries of the BMC for the effect of a request
+NAMED = 8  #: maximum number of Redfish systems or boot sources that an error message names
 _NO_OVERRIDE = (sushy.BootSource.NONE, sushy.BootSource.HDD, None)
 
 
@@ -54,8 +54,8 @@ class Status:
     manufacturer: str = ""
     serial: str = ""
     bios: str = ""
-    health: str = ""  #: ``OK``, ``Warning`` or ``Critical``
-    boot_override: str = ""  #: source of the next boot (``Pxe (Once)``); empty for the firmware's setting
+    health: str = ""  #: health of the host: ``OK``, ``Warning`` or ``Critical``
+    boot_override: str = ""  #: source of the next boot, such as ``Pxe (Once)``; empty if the firmware decides
     media: tuple[str, ...] = ()  #: names of the images in the BMC's virtual drives
 
 
@@ -141,7 +141,7 @@ class Controller:
         try:
             self._override("the image", sushy.BootSource.CD, sushy.BootSource.USB_CD)
         except BmcError:
-            with suppress(BmcError):  # a later boot from the image would wipe the disk
+            with suppress(BmcError):  # Without this step, a later boot from the image would wipe the disk.
                 self._eject(drive)
             raise
 
@@ -241,7 +241,8 @@ class Controller:
 
         def taken() -> bool:
             self._system.refresh()
-            # A pending setting is visible only after the restart. For Supermicro, sushy orders UsbCd.
+            # If the system has a settings resource, the boot target changes only at the restart. For Supermicro, sushy
+            # replaces Cd by UsbCd.
             return bool(self._system._settings) or self._system.boot.target in targets
 
         self._await_state(taken, f"accepted the order to boot from {what} once, but does not report it")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hostwright.common.errors import HostError
 from hostwright.common.secret import MASK, Secret
 
-#: maximum number of characters of a BMC's text in a message
+#: maximum number of characters that a message quotes from a BMC's text
 SAID_CHARACTERS = 300
 
 

@@ -26,19 +26,19 @@ from hostwright.rebuild.bmc.settings import ADDRESS, CA, PASSWORD, PASSWORD_COMM
 from hostwright.rebuild.bmc.trust import Pinned, authorities, only_certificate, path_on
 
 ROOT = "/redfish/v1/"
-CONNECT_S = 10.0  #: seconds to connect, for BMCs in the local network
-ANSWER_S = 60.0  #: seconds for one answer; busy iDRAC and iLO take up to 30 s
+CONNECT_S = 10.0  #: time limit in seconds for a TCP connection to a BMC in the local network
+ANSWER_S = 60.0  #: time limit in seconds for one answer of a BMC. Busy iDRAC and iLO take up to 30 s.
 LOGOUT_S = 5.0
-#: maximum number of bytes of an answer; a ComputerSystem has about 50 KiB
+#: maximum number of bytes of a BMC's answer. A ComputerSystem document has about 50 KiB.
 CAP_BYTES = 4 * 1024 * 1024
-TRIES = 3  #: maximum number of attempts of a read request while the BMC is busy
+TRIES = 3  #: maximum number of attempts of a GET request to a busy BMC
 PAUSE_S = 2.0
-#: HTTP statuses of a busy BMC; during an order, iDRAC answers 500 (SYS518)
+#: HTTP statuses of a busy BMC. While iDRAC carries out a request, iDRAC answers other requests with 500 (SYS518).
 _BUSY = (429, 500, 502, 503, 504)
 _BAD, _DENIED, _FORBIDDEN = 400, 401, 403
 _CHUNK_BYTES = 64 * 1024
 _REDIRECTIONS = 5
-#: HTTP redirections that keep the method
+#: HTTP statuses of redirections that are followed with the same method
 _SAME_METHOD = (301, 307, 308)
 
 
@@ -47,7 +47,7 @@ class BmcLink:
 
     def __init__(self, bmc: Bmc, password: Secret, clock: Clock):
         self.deadline_s = clock.now_s() + bmc.timeout_s
-        self.headers: dict[str, str] = {}  #: read by sushy
+        self.headers: dict[str, str] = {}  #: HTTP headers; sushy requires this attribute
         self.auth = None
         self._bmc, self._password, self._clock = bmc, password, clock
         self._token: Secret | None = None
@@ -55,8 +55,8 @@ class BmcLink:
         self._basic = False
         self._verify = authorities(bmc)
         self._http = requests.Session()
-        self._http.trust_env = False  # ignore proxies, ~/.netrc and CA bundles of the environment
-        # some BMCs fail on persistent connections, according to sushy
+        self._http.trust_env = False  # The environment's proxies, ~/.netrc and CA bundles must not apply to a BMC.
+        # According to sushy, some BMCs fail on persistent connections.
         self._http.headers["Connection"] = "close"
 
     @property
@@ -76,7 +76,7 @@ class BmcLink:
             answer = self._bounded("POST", sessions, body, {})
             if answer.status_code in (_DENIED, _FORBIDDEN):
                 raise self._denied()
-            # some BMCs answer 400 for a wrong password; another attempt might lock the account
+            # Some BMCs answer a wrong password with 400, and another attempt might lock the account.
             if answer.status_code == _BAD:
                 raise self._denied(self._said_in(answer))
             token = answer.headers.get("X-Auth-Token", "")
@@ -102,7 +102,7 @@ class BmcLink:
     ) -> requests.Response:
         """Send a request of sushy, ignoring sushy's timeouts and CA settings. Raises ``BmcError``."""
         answer = self._patiently(method, url, json, headers or {})
-        if answer.status_code == _DENIED and self._token:  # the session has expired
+        if answer.status_code == _DENIED and self._token:
             self.log_in()
             answer = self._patiently(method, url, json, headers or {})
         if answer.status_code == _DENIED:
@@ -123,7 +123,7 @@ class BmcLink:
             if self._token and self._session_path:
                 self._bounded("DELETE", self._session_path, None, {})
         except BmcError:
-            pass  # unused sessions expire
+            pass  # The BMC also ends a session that is unused.
         finally:
             self._token, self._session_path = None, ""
             self._http.close()
@@ -186,15 +186,15 @@ class BmcLink:
         except requests.RequestException as error:
             failed = error
         fingerprint = only_certificate(self._bmc.ca) if other_name(failed) else ""
-        if fingerprint:  # no request was sent, so it can be repeated
+        if fingerprint:  # With a wrong name in the certificate, no request was sent, so repeating the request is safe.
             self._http.mount("https://", Pinned(fingerprint))
             try:
                 return self._once(method, url, body, headers, limit_s)
             except requests.exceptions.SSLError:
-                pass  # raise the first error instead
+                pass  # The first error, in ``failed``, explains more than this one.
             except requests.RequestException as error:
                 failed = error
-        failed.request = None  # the request contains the login
+        failed.request = None  # The request contains the login, which must not leak with the error.
         raise unreachable(self._bmc, failed)
 
     def _once(self, method: str, url: str, body: Any, headers: Mapping[str, str], limit_s: float) -> requests.Response:
@@ -222,7 +222,7 @@ class BmcLink:
             verify=self._verify,
             timeout=(min(CONNECT_S, limit_s), min(ANSWER_S, limit_s)),
             stream=True,
-            allow_redirects=False,  # requests parses addresses in another way than ``path_on``
+            allow_redirects=False,  # Only ``_once`` may follow a redirection, because it refuses other servers.
         )
         with answer:
             content = bytearray()
@@ -234,7 +234,7 @@ class BmcLink:
                         f"the BMC at {self._bmc.url} sent more than {CAP_BYTES >> 20} MiB where a few lines were "
                         "expected; its answer was discarded",
                     )
-        # sushy reads this attribute, and logs the text of errors
+        # sushy reads this private attribute, and logs the content of error answers.
         answer._content = bytes(content) if answer.ok else self._scrubbed(bytes(content))
         return answer
 
@@ -282,7 +282,7 @@ def quiet() -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
-_OTHER_NAME = (62, 64)  #: OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH
+_OTHER_NAME = (62, 64)  #: OpenSSL's error numbers for a certificate with another host name or IP address
 _NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN)
 
 

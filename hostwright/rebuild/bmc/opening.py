@@ -35,7 +35,7 @@ def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
         with explained(bmc, link, "show its systems"):
             link.log_in()
             connector = _Connector(bmc.url)
-            connector._session = link  # used by sushy for all requests
+            connector._session = link
             root = sushy.Sushy(bmc.url, auth=_LoggedIn(), connector=connector, server_side_retries=0)
             system = _system(bmc, root)
     except BaseException:

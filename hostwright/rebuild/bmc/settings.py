@@ -22,7 +22,7 @@ CA, SYSTEM, TIMEOUT, CONSOLE = f"{ADDRESS}_ca", f"{ADDRESS}_system", f"{ADDRESS}
 INSECURE = f"{ADDRESS}_insecure"
 NAMES = (ADDRESS, USER, PASSWORD, PASSWORD_COMMAND, CA, SYSTEM, TIMEOUT, CONSOLE, INSECURE)
 
-#: seconds for an order to take effect; large servers report "off" a minute after a shutdown begins
+#: default time limit in seconds until a BMC has carried out a request. Large servers take a minute to shut down.
 TIMEOUT_S = 120.0
 _PATHS = ("", "/redfish", "/redfish/v1")
 _HOST = re.compile(r"[a-z0-9_](?:[a-z0-9._-]{0,252}[a-z0-9])?")
@@ -35,14 +35,14 @@ class Bmc:
     """Settings of one host's BMC. ``timeout_s`` limits an order with the wait for its effect."""
 
     host: str
-    url: str  #: ``https://NAME[:PORT]``; ``http://`` only if the inventory allows it
+    url: str  #: ``https://NAME[:PORT]``, or ``http://`` if the inventory allows connections without TLS
     user: str
     password: Secret | None = None
     password_command: str = ""
-    ca: str = ""  #: path of a PEM file with trusted certificates; empty for this machine's
-    system: str = ""  #: id, name or UUID of the Redfish system; empty for the only one
+    ca: str = ""  #: path of a PEM file with trusted certificates; empty for the certificates of this machine
+    system: str = ""  #: id, name or UUID of the host's Redfish system; empty if the BMC has only one system
     timeout_s: float = TIMEOUT_S
-    console: str = ""  #: text on how to access the host's console
+    console: str = ""  #: hint for the operator on how to open the host's console
 
     @property
     def insecure(self) -> bool:
@@ -179,7 +179,7 @@ def _password(value: Any) -> Secret:
 
 
 def _flag(value: Any) -> bool:
-    # values from the command line are text
+    # A value from the command line is text, even for true or false.
     if not isinstance(value, bool) and str(value).lower() not in ("true", "false"):
         raise _Bad(f"found {describe(value)}, expected true or false")
     return str(value).lower() == "true"
@@ -195,7 +195,7 @@ def _duration(value: Any) -> float:
 def _url(value: Any) -> str:
     """Parse ``bmc07``, ``10.0.0.7:8443``, ``2001:db8::7`` or a URL to ``https://NAME[:PORT]``."""
     text = _text(value)
-    if "@" in text:  # before any message that would show the login
+    if "@" in text:  # This check comes first, because other messages would show the login.
         raise _Bad(
             f"the address contains a login; put the user into {USER}, and the password into {PASSWORD} or "
             f"{PASSWORD_COMMAND}"

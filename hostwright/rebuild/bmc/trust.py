@@ -14,10 +14,11 @@ from hostwright.common.userpaths import expanded
 from hostwright.rebuild.bmc.errors import BmcError
 from hostwright.rebuild.bmc.settings import CA, Bmc
 
-LONGEST_LINK = 2048  #: maximum number of characters of a link from a BMC
-#: pattern for encoded characters, without slashes, backslashes and control characters
+LONGEST_LINK = 2048  #: maximum number of characters of a link in a BMC's answer
+#: pattern for percent-encoded characters of a URL path, except slashes, backslashes and control characters
 _ENCODED = "%(?!2[Ff]|5[Cc]|[01]|7[Ff])[0-9A-Fa-f]{2}"
-_CHARACTER = f"[A-Za-z0-9_~!$&'()*+,;=:@./-]|{_ENCODED}"  #: path characters (RFC 3986, section 3.3)
+#: pattern for one character of a URL path (RFC 3986, section 3.3)
+_CHARACTER = f"[A-Za-z0-9_~!$&'()*+,;=:@./-]|{_ENCODED}"
 _LINK = re.compile(
     r"(?P<place>(?i:https?)://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?=/|\Z))?"
     rf"(?P<path>/(?!/)(?:{_CHARACTER})*)?(?P<query>\?(?:{_CHARACTER}|\?)*)?(?:#[!-~]*)?"
@@ -73,7 +74,7 @@ def authorities(bmc: Bmc) -> str | bool:
     path = expanded(bmc.ca)
     try:
         ssl.create_default_context(cafile=str(path))
-    except OSError as error:  # ssl.SSLError too, for a file without certificates
+    except OSError as error:  # A file without certificates raises ssl.SSLError, which is an OSError.
         why = error.strerror if not isinstance(error, ssl.SSLError) else "it contains no PEM certificate"
         raise BmcError(bmc.host, f"{CA}: {path} cannot be used: {why}") from error
     return str(path)

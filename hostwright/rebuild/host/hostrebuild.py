@@ -35,9 +35,9 @@ from hostwright.rebuild.ways.ways import Decision, decide, decide_again
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 
 MAX_WAYS = 8  #: maximum number of repairs in one rebuild (our choice)
-FRESH_S = 60.0  #: maximum age in seconds of the diagnosis that a change uses
+FRESH_S = 60.0  #: maximum age in seconds of a diagnosis. A host with an older diagnosis is diagnosed again.
 POWER: tuple[Way, ...] = ("power on", "power cycle")
-#: repair that ends all work on the host → its effect, for messages
+#: repair that ends all work on the host → description of the effect in messages
 DISTURBS: Mapping[Way, str] = {"power cycle": "cuts its power", "reinstall": "wipes its disks"}
 
 
@@ -55,8 +55,8 @@ class HostRebuild:
         self._began = datetime.now(UTC)
         self._phases = Phases(on_end=lambda name, took_s: self._emit(events.Phase(self.name, name, took_s)))
         self._probed: ProbedHost | None = None
-        self._went_down = False  #: whether the host has not answered since the last reboot
-        self._half_done = False  #: whether an order has begun and the host has not answered since
+        self._went_down = False  #: whether the host did not come back from the last reboot
+        self._half_done = False  #: whether the host has not answered since a power switch or reinstallation began
 
     @property
     def name(self) -> str:
@@ -149,10 +149,10 @@ class HostRebuild:
         try:
             return self._take(decision.way, decision)
         except (Refused, Stopped, NotAccepted, powering.OrderFailed):
-            raise  # no repair fixes a host that computes wrong results
+            raise  # No other repair helps, for example if the host computes wrong results.
         except HostError as error:
             if decision.way == "reinstall":
-                raise  # the host may be running the installer: only people can decide
+                raise  # The host may still be running the installer, so only the operator can decide.
             self._went_down = isinstance(error, NotBack)
             self._failures.append(f"{decision.way}: {error.sentence}")
             self._emit(events.Note(self.name, f"{decision.way} failed: {error.sentence}"))
@@ -312,9 +312,9 @@ class HostRebuild:
         )  # fmt: skip
 
 
-#: duration of a lock, enough to replace a card
+#: duration of a lock after a failed rebuild: enough time to replace a card
 FOR = timedelta(weeks=4)
-REASON_CHARACTERS = 200  #: maximum number of characters of a lock's reason
+REASON_CHARACTERS = 200  #: maximum number of characters of the reason in a lock
 
 
 def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
@@ -332,7 +332,7 @@ def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
                 operatorlock.put_lock(shell, lock)
             where = "the host is locked"
         except HostError:
-            answers = False  # store the lock on this machine
+            answers = False
     if not answers:
         try:
             locallocks.put(state_root(), tools.run.roster.path, lock, now=now)

@@ -24,9 +24,9 @@ class Tools:
     run: Run
     target: TargetHost
     ways: Ways
-    #: Installs an operating system; returns when SSH answers. The last parameter is called before the first change.
+    #: function that installs an operating system, and calls the last argument before the first change
     install: Callable[[str, Phases, Callable[[], None]], None]
-    trust: Callable[[HostKeyMismatch], None]  #: records the new host key if the console confirms it
+    trust: Callable[[HostKeyMismatch], None]  #: function that records a new host key if the console confirms the key
     check: Callable[[], Sequence[Check]]
     history: tuple[Rebuild, ...]
     accept: Accept | None = None

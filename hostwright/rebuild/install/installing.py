@@ -37,11 +37,11 @@ from hostwright.transport.identity.trusting import known, replace
 from hostwright.transport.root.rootshell import RootShell
 
 POLL_S = 2.0
-CONSOLE_POLL_S = 10.0  #: seconds between two queries of the console; a BMC's login takes about as long
-#: seconds from power-on to the first fetched file, twice the boot time of large servers
+CONSOLE_POLL_S = 10.0  #: seconds between two queries of a host's console. A login at a BMC takes about 10 s.
+#: time limit in seconds from power-on until the installer fetches a file. Large servers boot in half that time.
 FETCH_TIMEOUT_S = 1200.0
-LOOK_TIMEOUT_S = 30.0  #: time limit in seconds for one probe of the new system
-SHOWN = 40  #: maximum number of characters of a system's name and version in a message
+LOOK_TIMEOUT_S = 30.0  #: time limit in seconds for one probe of the newly installed system
+SHOWN = 40  #: maximum number of characters of an operating system's name or version in a message
 SYSTEMS = {"ubuntu": "Ubuntu", "debian": "Debian"}
 
 
@@ -85,7 +85,7 @@ class Installer:
         if seeded.blob in {entry.blob for entry in known(self.target.host, self.target.options)}:
             with self.connect() as shell:
                 self._rotate(shell, seeded)
-        else:  # the host already has another key
+        else:
             pending.forget(name)
 
     def _by_seed(self, install: Install, phases: Phases, begun: Callable[[], None]) -> None:
@@ -101,7 +101,7 @@ class Installer:
                 stopped = partial(_going_on, install, place)
                 self._await_key([keys.public], install.timeout_s, began_s=began_s, stopped=stopped)
         with phases.phase("install"):
-            # the host is installed, so an error of the BMC does not matter
+            # The host is already installed, so an error of the BMC does not matter.
             with suppress(HostError), self._bmc() as bmc:
                 bmc.boot_from_disk()
             with self._await_login(install.timeout_s) as shell:
@@ -241,7 +241,8 @@ class Installer:
         try:
             keys = list(console_keys(self.target.host, command))
         except HostError as error:
-            return [], error.sentence.removesuffix(". Nothing was changed")  # the installer has changed the host
+            # The installer has changed the host, so the error must not claim the opposite.
+            return [], error.sentence.removesuffix(". Nothing was changed")
         return keys, f"it showed an unknown key {shown}, and its console shows {', '.join(map(str, keys))}"
 
     def _shown(self) -> HostKey | None:

@@ -11,7 +11,7 @@ from hostwright.common.errors import HostError
 from hostwright.common.places import ANOTHER_STATE, make_folder, plain_name, refused, state_root, write_whole
 from hostwright.transport.identity.keys import HostKey
 
-#: directory below the state directory, with the public key of one host's seed per file
+#: subdirectory of the state directory for public keys from seeds, one file per host
 FOLDER = Path("seeds", "given")
 
 

@@ -18,7 +18,8 @@ from hostwright.transport.root.rootshell import RootShell
 
 KEY, PID = "/etc/ssh/ssh_host_ed25519_key", "/run/sshd.pid"
 STEP_TIMEOUT_S = 60.0
-SHOW_TIMEOUT_S = 60.0  #: seconds for the restarted sshd to present the new key; normal: 1 s
+#: time limit in seconds until a restarted sshd presents the new host key. A restart usually takes 1 s.
+SHOW_TIMEOUT_S = 60.0
 POLL_S = 1.0
 
 
@@ -51,7 +52,7 @@ def rotate(
 def _shows(target: Target, options: Options, made: HostKey, clock: Clock) -> bool:
     end_s = clock.now_s() + SHOW_TIMEOUT_S
     while clock.now_s() < end_s:
-        with suppress(Unreachable):  # sshd is restarting
+        with suppress(Unreachable):  # sshd does not accept connections while it restarts.
             if scan_key(target, options) == made:
                 return True
         clock.sleep(POLL_S)

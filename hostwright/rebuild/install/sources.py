@@ -20,11 +20,13 @@ from hostwright.transport.identity.hostkeys import KnownHost
 from hostwright.transport.identity.keys import HostKey, parse_many
 
 VARIABLE = "hostwright_host_keys"
-TIMEOUT_S = 120.0  #: seconds for the console's command; a BMC's login takes tens of seconds
-YES = "yes"  #: answer that the operator must type in full
-_ALIKE = "hostwright_host_key"  #: prefix of variables that are probably misspelled
-_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")  #: fingerprint as ``ssh-keygen -l`` prints it
-#: pattern for Ansible's templates, which Hostwright does not fill in
+#: time limit in seconds for the command that reads a console. A login at a BMC takes tens of seconds.
+TIMEOUT_S = 120.0
+YES = "yes"  #: answer that the operator must type in full to trust a host key
+_ALIKE = "hostwright_host_key"  #: prefix of variable names that are probably misspellings of ``hostwright_host_keys``
+#: pattern for a key's fingerprint in the format of ``ssh-keygen -l``
+_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+#: pattern for Ansible templates in a value, which Hostwright does not evaluate
 _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
 
 GIVEN = "the fingerprint that was given"

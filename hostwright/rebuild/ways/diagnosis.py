@@ -17,18 +17,18 @@ from hostwright.rebuild.rebuild import Rebuild, Way
 from hostwright.resources.system import room
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 
-#: How a host can be reached. silent: nothing answers · refused login: or the host's key or name is unknown · no root:
-#: sudo failed · unreadable: the answer is invalid · no way: this machine, its name service or a jump host failed
+#: Result of a connection to a host. silent: no answer · refused login: also for an unknown host key or name · no root:
+#: sudo failed · unreadable: invalid answer · no way: an error of this machine, its name service or a jump host
 Reach = Literal["answers", "key changed", "silent", "refused login", "no root", "unreadable", "no way"]
-#: power state that the BMC reports, or unknown
+#: power state of a host that the BMC reports; ``unknown`` without a report
 Power = Literal["on", "off", "turning on", "turning off", "unknown"]
-#: how a host can be reinstalled: over its BMC, by the site's command, or not at all
+#: method to reinstall a host: through the BMC, by the site's command, or none
 Reinstall = Literal["redfish", "command", ""]
 
-#: period in which equal failures are counted (our choice)
+#: period in which equal failures of a host are counted (our choice)
 LATELY = timedelta(days=30)
 
-_OUR_NETWORK = (errno.ENETUNREACH, errno.ENETDOWN)  #: error numbers of a missing route or network of this machine
+_OUR_NETWORK = (errno.ENETUNREACH, errno.ENETDOWN)  #: error numbers for a missing route or network of this machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class Means:
 
 def read_means(host: Host) -> Means:
     """Read the settings of a host. Raises ``InputErrors`` with all mistakes and their places."""
-    if not _gives(host, "hostwright_"):  # most hosts have no such variable
+    if not _gives(host, "hostwright_"):
         return Means(None, None, None, "")
     mistakes = Mistakes()
     with mistakes:
@@ -37,7 +37,7 @@ def read_means(host: Host) -> Means:
     with mistakes:
         console_command = _console_command(host)
     if any(_gives(host, name) for name in ("hostwright_gpus", "hostwright_gpu_model")):
-        # only to report mistakes before any host is contacted
+        # These values are read only to report mistakes in them before any host is contacted.
         from hostwright.plan.facts.expected import read_expected_gpus, read_expected_models
 
         with mistakes:

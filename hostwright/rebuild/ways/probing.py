@@ -21,7 +21,7 @@ from hostwright.rebuild.rebuild import Rebuild, Way
 from hostwright.rebuild.ways.diagnosis import LATELY, Diagnosis, Power, Reinstall, reach_of
 from hostwright.transport.root.rootshell import RootShell
 
-#: boot id (proc(5)), which changes at every boot
+#: probe of the boot ID (proc(5)), which changes at every boot
 BOOT_ID = Probe("cat /proc/sys/kernel/random/boot_id")
 
 

@@ -10,12 +10,12 @@ from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.hardware import broken
 from hostwright.rebuild.ways.rules import RULES, Reason, Rule, people
 
-#: kind of power cycle: by the BMC, or a reboot over SSH
+#: kind of power cycle: through the BMC, or as a reboot over SSH
 By = Literal["", "bmc", "ssh"]
 
 _PROVISIONED = ("provision all layers", "verify", "return to service")
 _AS_FOUND = ("diagnose it again and continue from there",)
-#: method → its steps in order, as plans show them
+#: method → descriptions of the steps, in the order of execution
 STEPS: dict[Way, tuple[str, ...]] = {
     "nothing": ("verify", "return to service if it was drained"),
     "repair": ("drain", "provision what differs", "verify", "return to service"),
@@ -33,7 +33,7 @@ HUNG = "(power-cycle it if it does not come back from a reboot)"
 _LAYERS: frozenset[Way] = frozenset({"nothing", "repair", "relayer"})
 _POWER: tuple[Way, ...] = ("power on", "power cycle")
 ENDS_ALL: tuple[Way, ...] = ("relayer", "power cycle", "reinstall")
-_FINDS_OUT: tuple[Way, ...] = (*_POWER, "trust")  #: methods after which the host is diagnosed again
+_FINDS_OUT: tuple[Way, ...] = (*_POWER, "trust")  #: methods after which Hostwright diagnoses the host again
 
 
 @dataclass(frozen=True, slots=True)

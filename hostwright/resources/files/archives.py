@@ -54,7 +54,7 @@ class Part:
 
     inside: str  #: path of the directory in the archive
     into: str  #: path of the directory on the host
-    deep: bool = False  #: whether to include all subdirectories; ``into`` must then be for this archive alone
+    deep: bool = False  #: whether to include all subdirectories. No other files may then be in ``into``.
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +80,10 @@ class ArchiveUnpacked(Resource):
 
     KIND: ClassVar = "archive-unpacked"
 
-    name: str  #: name of the record on the host; a later archive of this name replaces the files
-    version: str  #: version of the archive, for plans and the record
-    artifact: Artifact  #: archive in any format that ``tar`` unpacks
-    parts: tuple[Part, ...]  #: directories to install, with their targets on the host
+    name: str  #: name of the record on the host. A later archive with this name replaces the installed files.
+    version: str  #: version of the archive in plans and in the record
+    artifact: Artifact  #: archive in a format that ``tar`` unpacks
+    parts: tuple[Part, ...]  #: directories of the archive to install on the host
     scratch: str  #: temporary directory for unpacking, on the filesystem of all parts
 
     @property
@@ -106,7 +106,7 @@ class ArchiveUnpacked(Resource):
         theirs = [path for path, entry in present.items() if entry.has_content]
         if not known or seal != self._seal:
             have = seal.partition(" ")[0] if answer.ok and seal else "no record of its files"
-            if have == self.version:  # other files of this version, or a damaged record
+            if have == self.version:
                 have = f"{have} of another archive" if seal != self._seal else f"{have}, its record unreadable"
             keep = [sh("keep_aside %s %s", path, self._unpacked(PurePosixPath(path))) for path in theirs]
             return self._change(have, self.version, self._unpack([*keep, *self._place_all()]), theirs=theirs)
@@ -143,7 +143,7 @@ class ArchiveUnpacked(Resource):
     def _unpack(self, place: list[str]) -> str:
         return "\n".join(
             [
-                # before the scratch directory, which may have the same missing parent
+                # `mkdir -p` of the scratch directory could create a parent of `part.into` without a record
                 *(made_directory(part.into) for part in self.parts),
                 sh("rm -rf -- %s", self.scratch),
                 sh("mkdir -p -- %s %s", self.scratch, RECORDS),
@@ -164,14 +164,14 @@ class ArchiveUnpacked(Resource):
             depth = "" if part.deep else "-maxdepth 1 "
             lines.append(sh(f"find %s -mindepth 1 {depth}! -type d -printf %s >> %s", inside, line, new))
             moves.append(sh("mkdir -p -- %s", part.into))
-            if part.deep:  # hard links replace the present files
-                # Python uses an old .pyc file if the new source has the same size and time
+            if part.deep:  # `cp -al` makes hard links, which replace the present files
+                # Python would use an old .pyc file if the new source had the same size and time
                 moves.append(sh(COMPILED_REMOVED, part.into))
                 moves.append(sh("cp -al --remove-destination -T -- %s %s", inside, part.into))
                 continue
             values = {"inside": inside, "into": part.into, "record": self.record, "aside": SET_ASIDE, "mark": mark}
             lines.append(sh_file(__file__, "sh/keep_foreign.sh", **values).rstrip("\n"))
-            # files first, so that a link's target always exists
+            # a link's target must exist before the link, so files are moved first
             move = "find %s -maxdepth 1 -type %s -exec mv -f -t %s -- {} +"
             moves += [sh(move, inside, kind, part.into) for kind in "fl"]
         gone = sh("if [ -e %s ]; then sed 1d %s | cut -f4 | sort > %s.had", self.record, self.record, new)
@@ -217,11 +217,11 @@ class NoStrayFiles(Resource):
 
     KIND: ClassVar = "no-stray-files"
 
-    names: str  #: shell pattern that matches file names
-    home: str  #: directory of the wanted files
-    right: tuple[str, ...]  #: shell patterns of the names in ``home`` that are not moved
-    directories: tuple[str, ...]  #: further directories to search, without their subdirectories
-    because: str = field(metadata=NO_IDENTITY)  #: reason for moving the files, shown in the plan
+    names: str  #: shell pattern that matches the names of the files
+    home: str  #: directory in which the wanted files are
+    right: tuple[str, ...]  #: shell patterns of file names in ``home`` that are not moved
+    directories: tuple[str, ...]  #: additional directories to search without subdirectories
+    because: str = field(metadata=NO_IDENTITY)  #: reason in the plan for moving the files
 
     def probes(self) -> tuple[Probe, ...]:
         right = tuple(f"{self.home}/{name}" for name in self.right)
@@ -261,8 +261,8 @@ class Delivered(Resource):
     """
 
     path: str  #: path of the file
-    artifact: Artifact  #: artifact of the stack, with a SHA-256
-    mode: str = "644"  #: permissions, in octal digits
+    artifact: Artifact  #: artifact of the stack that has a SHA-256
+    mode: str = "644"  #: permissions of the file in octal digits
 
     def probes(self) -> tuple[Probe, ...]:
         digest = self.artifact.sha256

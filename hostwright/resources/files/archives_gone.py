@@ -13,15 +13,15 @@ from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside
 from hostwright.resources.files.paths import ABSENT, COMPILED_REMOVED, few
 from hostwright.resources.packages.dpkg import DPKG_LOCK
 
-#: command that updates the loader's cache; steps need dpkg's lock, because dpkg's triggers run it too
+#: command that updates the loader's cache. Steps need dpkg's lock, because dpkg's triggers run ldconfig too.
 LDCONFIG = "/sbin/ldconfig"
-RECORDS = "/var/lib/hostwright/unpacked"  #: directory with one record per archive
-SET_ASIDE = "/var/lib/hostwright/set-aside"  #: directory for other owners' files at the paths of Hostwright's
+RECORDS = "/var/lib/hostwright/unpacked"  #: directory with one record per unpacked archive
+SET_ASIDE = "/var/lib/hostwright/set-aside"  #: directory for files of other owners that an unpacked archive replaced
 
-#: name of a former file by ``mv --backup=numbered``; 1 is the oldest
+#: pattern of a backup's name by ``mv --backup=numbered``. The oldest backup has the number 1.
 _NUMBERED = re.compile(r"(?P<path>.+)\.~(?P<number>[0-9]{1,18})~", re.ASCII)
 
-#: line of a record, for ``find -printf``
+#: format for ``find -printf`` of a line in an archive's record
 LINE = "%y\\t%s\\t%T@\\t%p\\t%l\\n"
 
 _FILE_NAME = re.compile(r"(?!\.{1,2}$)[^/\0]+")
@@ -76,10 +76,10 @@ class ArchiveGone(RemovalState):
     """
 
     name: str  #: name of the archive, as in ``ArchiveUnpacked``
-    #: directories of the files; removed if empty and made by Hostwright
+    #: directories of the archive's files. An empty directory that Hostwright made is removed.
     directories: tuple[str, ...]
-    scratch: str  #: the scratch directory for unpacking
-    #: directories for this archive alone (``Part.deep``)
+    scratch: str  #: temporary directory in which the archive was unpacked
+    #: directories that contain only files of this archive (``Part.deep``)
     trees: tuple[str, ...] = ()
 
     @property
@@ -142,7 +142,7 @@ class SetBack(RemovalState):
     Of several files with one name, the oldest is moved back and the others stay.
     """
 
-    directory: str  #: directory that the files were moved from
+    directory: str  #: directory from which the files were moved
 
     def probes(self) -> tuple[Probe, ...]:
         aside = f"{SET_ASIDE}{self.directory}"

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from hostwright.common.quoting import sh_file
 from hostwright.resources.files.paths import few
 
-ASIDE = "/opt/hostwright/set-aside"  #: directory with a subdirectory per day, never cleaned up
+#: directory on the host for replaced files of other people. Hostwright never deletes these files.
+ASIDE = "/opt/hostwright/set-aside"
 
-NAMED = 8  #: maximum number of paths in a warning
+NAMED = 8  #: maximum number of paths that a warning names
 
-#: ``keep_aside PATH [NEW]``: copy the file at PATH, unless it equals its replacement
+#: shell function ``keep_aside PATH [NEW]`` that copies PATH below ``ASIDE``, unless PATH equals NEW
 KEEP_ASIDE = sh_file(__file__, "sh/keep_aside.sh", aside=ASIDE)
 
-#: ``oldest_back PATH``: move the oldest ``PATH.before-hostwright.*`` back to a free ``PATH``
+#: shell function ``oldest_back PATH`` that renames the oldest ``PATH.before-hostwright.*`` to a free PATH
 OLDEST_BACK = sh_file(__file__, "sh/oldest_back.sh")
 
 

@@ -50,15 +50,15 @@ class File(Resource):
     """
 
     path: str  #: path of the file
-    content: str  #: complete text of the file
-    mode: str = "644"  #: permissions, in octal digits
-    owner: str = "root:root"  #: ``USER:GROUP``
-    #: command with one ``%s``, the new file's name, that must succeed before the replacement
+    content: str  #: complete text of the file after the change
+    mode: str = "644"  #: permissions of the file in octal digits
+    owner: str = "root:root"  #: owner and group of the file as ``USER:GROUP``
+    #: command that must succeed before the replacement. One ``%s`` stands for the new file's name.
     check: str = ""
-    backup: bool = False  #: whether to copy the former file to ``PATH.hostwright-backup``
-    #: commands after each change (``systemctl daemon-reload``)
+    backup: bool = False  #: whether to copy the replaced file to ``PATH.hostwright-backup``
+    #: commands to run after each change (``systemctl daemon-reload``)
     then: tuple[str, ...] = ()
-    #: lock during the change: ``dpkg`` if dpkg's triggers also run a command in ``then``
+    #: lock to hold during the change: ``dpkg`` if dpkg's triggers also run a command in ``then``
     lock: str = field(default="", metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -101,8 +101,8 @@ class Directory(Resource):
     """
 
     path: str  #: path of the directory
-    mode: str = "755"  #: permissions, in octal digits
-    owner: str = "root:root"  #: ``USER:GROUP``
+    mode: str = "755"  #: permissions of the directory in octal digits
+    owner: str = "root:root"  #: owner and group of the directory as ``USER:GROUP``
 
     def probes(self) -> tuple[Probe, ...]:
         return (stat_probe(self.path),)
@@ -138,7 +138,7 @@ class Link(Resource):
     """
 
     path: str  #: path of the link
-    target: str  #: target, exactly as written into the link
+    target: str  #: target of the link, exactly as written into the link
 
     def probes(self) -> tuple[Probe, ...]:
         return (instead_probe(self.path), fixed_probe(self.path))
@@ -174,7 +174,7 @@ class Absent(Resource):
     """
 
     path: str  #: path at which no file or link may be
-    because: str = field(default="", metadata=NO_IDENTITY)  #: reason for the removal, shown in the plan
+    because: str = field(default="", metadata=NO_IDENTITY)  #: reason in the plan for the removal
 
     def probes(self) -> tuple[Probe, ...]:
         return (there_probe(self.path), fixed_probe(self.path))
@@ -204,8 +204,8 @@ class JsonMerged(Resource):
     """
 
     path: str  #: path of the file
-    wanted: str  #: JSON object with the wanted keys and values
-    #: command with one ``%s``, the new file's name, that must succeed before the replacement
+    wanted: str  #: JSON object with the keys and values that the file must contain
+    #: command that must succeed before the replacement. One ``%s`` stands for the new file's name.
     check: str = ""
 
     def probes(self) -> tuple[Probe, ...]:
@@ -250,7 +250,7 @@ def merge(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-#: ``fixed PATH...``: print each path whose file cannot be replaced, with the reason
+#: shell function ``fixed PATH...`` that prints each PATH that cannot be replaced, with the reason
 _FIXED = sh_file(__file__, "sh/fixed.sh")
 
 RULE = "file-cannot-be-replaced"

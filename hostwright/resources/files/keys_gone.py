@@ -23,8 +23,8 @@ class KeysGone(RemovalState):
     """
 
     path: str  #: path of the file
-    wanted: str  #: JSON object with Hostwright's keys and values
-    check: str = ""  #: command that checks the new file (``JsonMerged.check``)
+    wanted: str  #: JSON object with the keys and values that Hostwright wrote
+    check: str = ""  #: command that must accept the new file (``JsonMerged.check``)
 
     @property
     def _original(self) -> Original:

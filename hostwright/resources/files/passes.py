@@ -10,8 +10,8 @@ from typing import NamedTuple
 from hostwright.common.quoting import words
 from hostwright.plan.model import Answer, Pass, PassPart
 
-_ROOT = "/"  #: additional path that always exists: without it in the output, ``stat`` failed
-_LINES = 4  #: lines that ``stat`` prints for each path
+_ROOT = "/"  #: path that exists on every host. If ``stat`` does not print this path, ``stat`` failed.
+_LINES = 4  #: number of lines that ``stat`` prints for each path
 _NO = Answer(1, "")
 _YES = Answer(0, "")
 
@@ -20,10 +20,10 @@ class AtPath(NamedTuple):
     """The file, directory or link at a path; links are not followed."""
 
     path: str
-    kind: str  #: file type by ``stat``: ``regular file``
-    shown: str  #: type, mode and owner: ``regular file|644|root:root``
-    size: str  #: size in bytes
-    named: str  #: quoted name, with a link's target: ``'/a' -> '/b'``
+    kind: str  #: file type in the words of ``stat``, such as ``regular file``
+    shown: str  #: type, mode and owner of the file, such as ``regular file|644|root:root``
+    size: str  #: size of the file in bytes
+    named: str  #: quoted path, for a link with the target: ``'/a' -> '/b'``
 
     @property
     def target(self) -> str | None:

@@ -10,8 +10,8 @@ from hostwright.plan.model import PROBE_CAP_BYTES, Probe
 from hostwright.resources.files import passes
 
 ABSENT = "absent"
-ASIDE_NAME = "%s.before-hostwright.TIME"  #: name in plans of a file that a link replaces
-TOO_LARGE = "too-large-to-read"  #: rule that refuses a host with a file too large for a probe
+ASIDE_NAME = "%s.before-hostwright.TIME"  #: name in plans of a file that a wanted link replaces
+TOO_LARGE = "too-large-to-read"  #: name of the rule that refuses a host with a file too large for a probe
 
 
 def few(items: list[str], most: int = 3) -> str:
@@ -19,11 +19,11 @@ def few(items: list[str], most: int = 3) -> str:
     return "; ".join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")
 
 
-#: commands that rename a file or directory at the path ``%s`` of a wanted link
+#: shell command that renames a file or directory at ``%s``, the path of a wanted link
 MOVED_ASIDE = (
     "if [ -e %s ] && [ ! -L %s ]; then mv -T -- %s %s.before-hostwright.$(date +%%Y-%%m-%%dT%%H-%%M-%%S).$$; fi"
 )
-#: output of ``instead_probe`` for a path that is not a link → its name in a plan
+#: output of ``instead_probe`` for a path that is not a link → word for the plan
 INSTEAD = {"/directory": "directory", "/file": "file"}
 
 
@@ -67,7 +67,7 @@ def unified(path: str, have: str, want: str, wanted_by: str = "stack") -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-#: commands; placeholders: the path (three times), the new file, the path, a mode, the new file
+#: shell commands that limit a new file's permissions and owner to those of the present file
 _STRICTER = (
     """mode=777; if [ -f %s ] && [ "$(stat -Lc %%u -- %s)" = "$(id -u)" ]; then """
     """chown --reference=%s -- %s; mode=$(stat -Lc %%a -- %s); fi; """

@@ -44,8 +44,8 @@ class Original(RemovalState):
     """
 
     path: str  #: path of the file or link
-    then: tuple[str, ...] = ()  #: commands that make the change take effect (``systemctl daemon-reload``)
-    ours: str = ""  #: file or link that Hostwright wrote, by ``as_file`` or ``as_link``
+    then: tuple[str, ...] = ()  #: commands that put the removal into effect (``systemctl daemon-reload``)
+    ours: str = ""  #: encoded file or link that Hostwright wrote, from ``as_file`` or ``as_link``
 
     @property
     def _is_link(self) -> bool:
@@ -75,7 +75,7 @@ class Original(RemovalState):
             return None
         have = ABSENT if not words & {"there", "other"} else "another's" if theirs else "ours" if mine else "there"
         clean = [sh("rm -f -- %s %s %s", *leftovers(self.path)), *self.then] if mine and not theirs else []
-        # removing another stack may have restored this path already
+        # the removal of another stack may already have restored this path
         due = [sh("[ -e %s ] || exit 0", written(self.path))] if "written" in words else []
         script = "\n".join([*due, FORGET, *put, *clean, sh("forget %s", self.path)])
         diff = self._diff(facts, words) if put else ""

@@ -11,7 +11,7 @@ from hostwright.resources.files.files import Absent, File
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.files.paths_gone import Original
 
-#: lines ``FILE:LINE`` of all apt sources; an empty line ends a stanza
+#: probe that prints each line of apt's sources with ``FILE:``. An empty line ends a stanza.
 APT_SOURCES = Probe(
     "for f in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do\n"
     '  [ ! -f "$f" ] || { sed "s|^|$f:|" "$f"; echo "$f:"; }\ndone',
@@ -27,7 +27,7 @@ class SourceEntry:
     uri: str
     suite: str
     components: tuple[str, ...]
-    signed_by: str = ""  #: path of a keyring, or the text of a key
+    signed_by: str = ""  #: path of the keyring for the source, or the text of a key
 
 
 def source_entries(text: str) -> Iterator[SourceEntry]:
@@ -93,7 +93,7 @@ class AptComponents(Resource):
     """
 
     path: str  #: path of the separate list, below ``/etc/apt/sources.list.d``
-    components: tuple[str, ...]  #: components to read, such as ``non-free``
+    components: tuple[str, ...]  #: components of the repository to read, such as ``non-free``
 
     def probes(self) -> tuple[Probe, ...]:
         absent = Absent(self.path, "the host's own sources name these components")

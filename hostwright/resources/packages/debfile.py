@@ -41,11 +41,12 @@ class DebFile(Resource):
     ~ package agent: /usr/bin/agent gone → 2.1, held
     """
 
-    artifact: Artifact  #: the ``.deb`` file
+    artifact: Artifact  #: package file in the format ``.deb``
     package: str  #: name of the package
-    version: str  #: version of the package, as dpkg writes it
-    unit: str = ""  #: systemd unit to restart after the installation
-    file: str = ""  #: path of a packaged file; if missing or empty, the package is damaged
+    version: str  #: version of the package in dpkg's notation
+    unit: str = ""  #: systemd unit that is restarted after the installation
+    #: path of a file in the package. If this file is missing or empty on the host, the package is damaged.
+    file: str = ""
 
     @property
     def _there(self) -> Probe:
@@ -94,7 +95,7 @@ class DebFiles(Resource):
     ~ packages libagent agent: libagent 3.0 → libagent 2.1, agent 2.1, held
     """
 
-    files: tuple[DebFile, ...]  #: at least two packages
+    files: tuple[DebFile, ...]  #: at least two package files that are installed together
 
     def probes(self) -> tuple[Probe, ...]:
         return tuple(dict.fromkeys(probe for one in self.files for probe in one.probes()))

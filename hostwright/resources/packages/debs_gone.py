@@ -41,18 +41,19 @@ from hostwright.resources.packages.dpkg import (
 )
 from hostwright.resources.packages.others import Others, PackageDirectory
 
-#: name, dependencies, recommendations and virtual packages of each package, without versions
+#: probe for the dependencies, recommendations and virtual packages of each package, without versions
 DEPENDS = Probe(
     "dpkg-query -W -f='${Package}\\t${Pre-Depends}, ${Depends}\\t${Recommends}\\t${Provides}\\n' |"
     " sed 's/ *([^)]*)//g'",
     cap_bytes=4 * 1024 * 1024,
 )
 MANUAL = Probe("apt-mark showmanual", cap_bytes=256 * 1024)
-#: lines ``LABEL PACKAGE``: dependencies that apt installed for Hostwright's packages
+#: probe for lines ``LABEL PACKAGE`` of dependencies that apt installed for Hostwright's packages
 WERE_BROUGHT = Probe(sh("cat %s", BROUGHT), root=True, cap_bytes=256 * 1024)
-KERNELS = ("linux-image-", "linux-modules-")  #: prefixes of packages that are never removed
+KERNELS = ("linux-image-", "linux-modules-")  #: prefixes of names of packages that are never removed
 
-Groups = tuple[tuple[str, ...], ...]  #: dependencies: groups of alternatives
+#: dependencies of a package. Each inner tuple has the alternatives for one dependency.
+Groups = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +116,13 @@ class Database:
         self._brought = [line.split(" ") for line in facts[WERE_BROUGHT].text.splitlines()]
         self._providers: dict[str, set[str]] = {}
         for name in self.present:
-            # names of native packages have no architecture; their dependencies need native packages
+            # a package with ``:`` in the name is foreign and satisfies no dependency of the host's own packages
             for provided in () if ":" in name else (name, *self._row(name).provides):
                 self._providers.setdefault(provided, set()).add(name)
 
     def _row(self, name: str) -> Row:
-        return self._rows.get(name.partition(":")[0], Row((), (), ()))  # rows of all architectures are merged
+        # a name without architecture is enough, because rows of all architectures are merged
+        return self._rows.get(name.partition(":")[0], Row((), (), ()))
 
     def was_there(self, name: str) -> bool:
         """Whether the package was installed before the first change."""
@@ -178,7 +180,7 @@ class Database:
             yield from old or providers
 
 
-#: ``take VERB PACKAGE...``: remove or purge those that are installed, and no others
+#: shell function ``take VERB PACKAGE...`` that removes or purges each given package that is installed
 TAKE = ALONG + sh_file(
     __file__,
     "sh/take.sh",
@@ -198,11 +200,12 @@ class DebsGone(RemovalState):
     a remaining package. New holds and manual marks of packages from before are reverted.
     """
 
-    packages: tuple[str, ...]  #: names of the packages
-    common: bool = False  #: whether other people may use the packages; without a record they are then kept
-    #: label in the record of dependencies; default: the first package's name
+    packages: tuple[str, ...]  #: names of the packages to remove
+    #: whether other people may use the packages. Packages without a record are then kept.
+    common: bool = False
+    #: label of the packages in the record of dependencies; default: the first package's name
     label: str = ""
-    #: directory for these packages only; other files in it are kept and named in the plan
+    #: directory for these packages only. Other files in the directory are kept and named in the plan.
     tree: PackageDirectory | None = None
 
     def probes(self) -> tuple[Probe, ...]:

@@ -16,58 +16,58 @@ from hostwright.stack.stack import Artifact
 
 DPKG_LOCK = "dpkg"
 
-#: maximum number of attempts to fetch from a mirror; with delays, they take over a minute
+#: maximum number of attempts to fetch packages from a mirror. Five attempts take over a minute.
 MIRROR_TRIES = 5
 
-#: dpkg's database; fields of a row: name with architecture, version, state ("ii " installed, "hi " held, "rc " removed,
-#: "iF " half-configured …), architecture, source package
+#: probe for dpkg's database. A row has a package's name with architecture, the version, the state ("ii " means
+#: installed, "hi " held, "rc " removed, "iF " half-configured), the architecture and the source package.
 DPKG = Probe(
     "dpkg-query -W -f='${Package}:${Architecture}\\t${Version}\\t${db:Status-Abbrev}\\t${Architecture}\\t"
     "${source:Package}\\n'",
     cap_bytes=1024 * 1024,
 )
 
-#: packages that apt marks as automatically installed, one per line
+#: probe for the packages that apt marks as automatically installed, one per line
 AUTOMATIC = Probe(
     "sed -n -e '/^Package: /h' -e '/^Auto-Installed: 1/{g;s/^Package: //p}' /var/lib/apt/extended_states",
     cap_bytes=256 * 1024,
 )
 
-#: 600 s: unattended-upgrades may take that long (Azure/aks-engine#1538). AutomaticRemove=false: a site may have apt
-#: autoremove with every command (mvo5/unattended-upgrades#276).
+#: Options of every apt-get command. unattended-upgrades may hold the lock for 600 s (Azure/aks-engine#1538). Without
+#: AutomaticRemove=false, a site's settings may make apt autoremove every time (mvo5/unattended-upgrades#276).
 APT_OPTIONS = (
     "-y -q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 -o APT::Get::AutomaticRemove=false "
     "-o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold"
 )
 APT_GET = "DEBIAN_FRONTEND=noninteractive apt-get " + APT_OPTIONS
-#: options for apt to read no package lists, which takes 20 ms instead of a second
+#: options with which apt reads no package lists, so that a command takes 20 ms instead of 1 s
 NO_LISTS = (
     "-o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists=/nonexistent/ "
     "-o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache="
 )
 
-#: file with a boot id, and the packages unpacked in that boot that may not be flushed to disk
+#: path of a file with a boot id and the packages unpacked in that boot, which may not be on the disk yet
 UNSYNCED = "/var/lib/hostwright/origin/unsynced"
-#: shell functions ``stopped`` and ``synced``, which read and write ``UNSYNCED``
+#: shell functions ``stopped`` and ``synced`` that read and write the file ``UNSYNCED``
 ABOUT_UNSYNCED = sh_file(__file__, "sh/unsynced.sh", unsynced=UNSYNCED)
 
-#: program for ``sh -c`` that retries its arguments every 2 s for 10 minutes while a lock is held
+#: program for ``sh -c`` that repeats a command every 2 s for at most 10 minutes while another process holds a lock
 PATIENCE = (
     'n=0; until output=$("$@" 2>&1); do case $output in *"locked by another process"*|*"Could not get lock"*) ;; '
     '*) n=300 ;; esac; n=$((n + 1)); [ "$n" -le 300 ] || { printf "%s\\n" "$output"; exit 1; }; sleep 2; done; '
     'printf "%s\\n" "$output"'
 )
-#: prefix for commands that do not wait for a lock: apt-mark, dpkg, ``apt-get update``
+#: prefix for a command that does not wait for a lock itself, such as apt-mark, dpkg or ``apt-get update``
 PATIENTLY = sh("sh -c %s patiently", PATIENCE)
 
-#: command that holds the packages whose names follow, faster than ``apt-mark hold``, which reads all of apt's lists
+#: prefix of a command that holds the packages in the arguments. ``apt-mark hold`` is slower and reads all lists.
 HOLD = PATIENTLY + sh(" sh -c %s hold ", 'printf "%s hold\\n" "$@" | dpkg --set-selections')
 
-#: ``along``: print the packages that apt would remove in addition to the given ones
+#: shell function ``along VERB PACKAGE...`` that prints the packages that apt would remove together with PACKAGE
 ALONG = sh_file(__file__, "sh/along.sh", no_lists=NO_LISTS)
-#: shell functions ``fetch_lists``, ``notes`` and ``not_fetched``
+#: shell functions ``fetch_lists``, ``notes`` and ``not_fetched`` for updating apt's package lists
 LISTS = sh_file(__file__, "sh/lists.sh", apt_options=APT_OPTIONS, patiently=PATIENCE)
-#: ``configured``: configure unpacked packages, even if their services cannot start
+#: shell function ``configured`` that configures unpacked packages, even if a service of a package cannot start
 UNSTARTED = sh_file(__file__, "sh/mending/unstarted.sh", patiently=PATIENCE)
 
 
@@ -110,7 +110,7 @@ def _barred(leaving: Iterable[str]) -> str:
     return "\n\n".join(f"Package: {pattern}\nPin: version *\nPin-Priority: {priority}" for pattern, priority in pins)
 
 
-MOST_ROWS = 8192  #: maximum number of cached rows of a filter (our choice)
+MOST_ROWS = 8192  #: maximum number of cached rows of dpkg's database per filter (our choice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,9 @@ class Installed:
     name: str
     version: str
     state: str
-    architecture: str = field(default="", compare=False)  #: empty for rows of ``PACKAGES_BEFORE``
-    source: str = field(default="", compare=False)  #: empty for rows of ``PACKAGES_BEFORE``
+    #: architecture of the package; empty in rows of ``PACKAGES_BEFORE``
+    architecture: str = field(default="", compare=False)
+    source: str = field(default="", compare=False)  #: source package; empty in rows of ``PACKAGES_BEFORE``
 
     @property
     def base(self) -> str:
@@ -194,7 +195,8 @@ class _Decision:
 
     def __init__(self, wanted: Callable[[Installed], bool]):
         self._wanted = wanted
-        self._known: dict[int, tuple[bool, Installed]] = {}  # keeps the row's id from being reused
+        # the cache stores the row too, so that Python does not give the row's id to another object
+        self._known: dict[int, tuple[bool, Installed]] = {}
 
     def is_wanted(self, row: Installed) -> bool:
         known = self._known.get(id(row))

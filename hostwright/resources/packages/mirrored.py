@@ -14,7 +14,7 @@ from hostwright.resources.files.paths import few
 from hostwright.resources.packages.dpkg import dpkg_table
 from hostwright.stack.store.debs import MirroredDeb, PackageMirror
 
-#: probes for ``take``, in addition to dpkg's database
+#: probes that ``take`` needs in addition to dpkg's database
 PROBES: tuple[Probe, ...] = (OS_RELEASE, UNAME)
 
 
@@ -27,7 +27,7 @@ class Taken:
     """
 
     files: tuple[MirroredDeb, ...] = ()
-    #: whether only the dependencies are from the mirror
+    #: whether the mirror provides only the dependencies, not the packages
     beside: bool = False
     lacking: str = ""  #: reason why the mirror cannot serve the change
 

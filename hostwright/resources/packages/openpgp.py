@@ -7,10 +7,12 @@ import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-_KEY, _SUBKEY, _SIGNATURE = 6, 14, 2  #: packet tags (RFC 4880, 4.3)
-_BINDING = {0x10, 0x11, 0x12, 0x13, 0x18, 0x1F}  #: signatures that limit the lifetime of a key (5.2.1)
-_EXPIRES, _MADE, _FLAGS = 9, 2, 27  #: subpacket types (5.2.3.1)
-_SIGNS = 0x02  #: flag of a key that signs data (5.2.3.21)
+_KEY, _SUBKEY, _SIGNATURE = 6, 14, 2  #: tags of packets for keys, subkeys and signatures (RFC 4880, 4.3)
+#: types of signatures that can limit a key's lifetime (RFC 4880, 5.2.1)
+_BINDING = {0x10, 0x11, 0x12, 0x13, 0x18, 0x1F}
+#: types of subpackets for key expiration, creation time and key flags (RFC 4880, 5.2.3.1)
+_EXPIRES, _MADE, _FLAGS = 9, 2, 27
+_SIGNS = 0x02  #: key flag of a key that may sign data (RFC 4880, 5.2.3.21)
 
 
 def dearmored(key: bytes) -> bytes:
@@ -47,7 +49,8 @@ def expired_on(ring: bytes, now: datetime) -> datetime | None:
         if not ends or None in ends:
             return None
         last = datetime.fromtimestamp(max(end for end in ends if end is not None), UTC)
-    except (IndexError, OverflowError) as error:  # a field is too short or out of range
+    # a damaged packet has a field that is too short, or a time out of range
+    except (IndexError, OverflowError) as error:
         raise ValueError("the OpenPGP packet is damaged") from error
     return last if last <= now else None
 

@@ -16,14 +16,14 @@ from hostwright.resources.files.archives_gone import RECORDS
 from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside, stays
 from hostwright.resources.files.paths import MOVED_ASIDE, moved_aside
 
-INFO = "/var/lib/dpkg/info"  #: directory with the list of each package's files
+INFO = "/var/lib/dpkg/info"  #: directory in which dpkg stores the list of each package's files
 
-#: maximum number of bytes of output; a toolkit without any of its files needs 1 MB
+#: maximum size in bytes of a probe's output. A toolkit of which every file is missing needs 1 MB.
 CAP_BYTES = 4 * 1024 * 1024
-#: maximum number of bytes that a probe hashes, in 0.25 s
+#: maximum number of bytes that a probe hashes, which takes 0.25 s
 LOOK_BYTES = 128 * 1024 * 1024
-#: ``others TREE [LIBRARY...]``: print the differences of a directory from its packages. ``keep_changed TREE
-#: PACKAGE...``: copy the changed files of these packages.
+#: shell functions ``others TREE [LIBRARY...]``, which prints the differences of a directory from its packages, and
+#: ``keep_changed TREE PACKAGE...``, which copies the changed files of these packages
 _OTHERS = sh_file(__file__, "sh/others.sh", info=INFO, records=RECORDS, files=originals.FILES, look_bytes=LOOK_BYTES)
 
 
@@ -31,8 +31,8 @@ _OTHERS = sh_file(__file__, "sh/others.sh", info=INFO, records=RECORDS, files=or
 class PackageDirectory:
     """A directory that is for the files of packages alone."""
 
-    root: str  #: path of the directory
-    libraries: tuple[str, ...] = ()  #: paths of its subdirectories with shared objects
+    root: str  #: path of the directory that contains only files of packages
+    libraries: tuple[str, ...] = ()  #: paths of subdirectories of ``root`` with shared objects
 
     @property
     def probe(self) -> Probe:
@@ -51,9 +51,9 @@ class Others:
 
     tree: str
     added: tuple[str, ...] = ()
-    changed: tuple[tuple[str, str], ...] = ()  #: pairs of package and path
-    by_hand: bool = False  #: whether the directory has programs, but no files of packages
-    waiting: bool = False  #: whether the directory is missing, and a former one was moved aside
+    changed: tuple[tuple[str, str], ...] = ()  #: package and path of each file that people changed
+    by_hand: bool = False  #: whether the directory contains programs but no files of packages
+    waiting: bool = False  #: whether the directory is missing and an earlier one was moved aside
 
     @classmethod
     def of(cls, facts: Facts, tree: PackageDirectory | None) -> Others:

@@ -69,8 +69,8 @@ class PackagedTree(Resource):
     ~ packaged files below /usr/local/tool: /usr/local/tool/bin/tool gone → as packaged (tool installed again)
     """
 
-    root: str  #: directory whose files are checked
-    libraries: tuple[str, ...]  #: paths of its subdirectories with shared objects
+    root: str  #: directory whose packaged files are checked
+    libraries: tuple[str, ...]  #: paths of subdirectories of ``root`` with shared objects
     source: str  #: source list of the packages; default: all sources of the host
 
     def probes(self) -> tuple[Probe, ...]:
@@ -154,8 +154,8 @@ class PackagedPrograms(Resource):
 
     KIND: ClassVar = "programs"
 
-    packages: tuple[str, ...]  #: names of the packages
-    #: mirror for the packages; default: the sources of the host
+    packages: tuple[str, ...]  #: names of the packages whose programs are checked
+    #: mirror from which the host gets the packages; default: the host's own sources
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -167,7 +167,7 @@ class PackagedPrograms(Resource):
                 "  name=${list##*/}",
                 '  case " $names " in *" ${name%%:*} "*) set -- "$@" "$list" ;; esac',
                 "done",
-                "IFS='\n'; set -f",  # `read` would cost a system call per byte
+                "IFS='\n'; set -f",  # the shell's `read` costs a system call per byte of input
                 "for entry in $(grep -EHs -e '/s?bin/.|[.]so[.]|/systemd/system/.' -- \"$@\"); do",
                 '  [ -s "${entry#*.list:}" ] || echo "${entry#/var/lib/dpkg/info/}"',
                 "done",
@@ -197,7 +197,7 @@ class PackagedPrograms(Resource):
         return replace(self, mirror=mirror)
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # other states remove the packages
+        return ()  # the states that install the packages also remove them
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,12 +216,12 @@ class CommandReports(Resource):
 
     KIND: ClassVar = "command-reports"
 
-    program: str  #: path of the program
-    argument: str  #: only argument of the program
-    expect: str  #: word that the output must contain, delimited by white space
-    packages: tuple[str, ...]  #: packages of the program, as ``name=version``
+    program: str  #: path of the program to run
+    argument: str  #: only argument of the program call
+    expect: str  #: word that the program's output must contain, delimited by white space
+    packages: tuple[str, ...]  #: packages that contain the program, as ``name=version``
     source: str  #: source list of the packages; default: all sources of the host
-    #: directory for these packages only; files that people changed in it are kept
+    #: directory for these packages only. Files that people changed in the directory are kept.
     tree: PackageDirectory | None = field(default=None, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -233,7 +233,7 @@ class CommandReports(Resource):
         wanted = dict(word.split("=", 1) for word in self.packages)
         rows = tuple(row for name, version in wanted.items() if (row := table.get(name)) and row.version == version)
         answer = facts[self.probes()[1]]
-        gone = answer.status == 127  # the file is missing, which PackagedTree reports
+        gone = answer.status == 127  # a shell exits with 127 if the program is missing, which `PackagedTree` reports
         if gone or len(rows) < len(wanted) or self.expect in answer.text.split():
             return None
         versions = [line for line in answer.strip().splitlines() if _VERSION.search(line)]

@@ -160,19 +160,19 @@ class Debs(Resource):
     ~ packages gcc: gcc automatic → gcc manual
     """
 
-    packages: tuple[str, ...]  #: ``name``, or ``name=version`` for an exact version
-    hold: bool = False  #: whether to hold the packages, so that apt does not upgrade them
-    #: extended regular expression; the change fails if apt would install a package with a matching name
+    packages: tuple[str, ...]  #: packages to install, as ``name``, or as ``name=version`` for an exact version
+    hold: bool = False  #: whether to hold the packages so that apt does not upgrade a package
+    #: extended regular expression. The change fails if apt would install a package with a matching name.
     guard: str = ""
     #: source list of the packages, below ``/etc/apt/sources.list.d``; default: all sources of the host
     source: str = ""
-    #: directory for these packages only; other files in it are kept and named in the plan
+    #: directory for these packages only. Other files in the directory are kept and named in the plan.
     tree: PackageDirectory | None = field(default=None, metadata=NO_IDENTITY)
-    #: mirror for the packages; default: the sources of the host
+    #: mirror from which the host gets the packages; default: the host's own sources
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
-    #: whether the installation never changes other packages, so that apt's simulation (1 s) is skipped
+    #: whether an installation never changes other packages. The change then skips apt's simulation, which takes 1 s.
     leaf: bool = field(default=False, metadata=NO_IDENTITY)
-    #: whether a separate step first checks that apt can install the packages
+    #: whether a separate step checks first that apt can install the packages
     rehearsed: bool = field(default=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -274,12 +274,12 @@ class DebsAbsent(Resource):
       packages that depend on them are removed too: our-clocks
     """
 
-    patterns: tuple[str, ...]  #: shell patterns of package names
-    because: str = field(metadata=NO_IDENTITY)  #: reason for the removal, shown in the plan
-    keep: tuple[str, ...] = ()  #: shell patterns of names to keep
-    #: whether to remove configuration files too, unless other programs write to them
+    patterns: tuple[str, ...]  #: shell patterns that match the names of packages to remove
+    because: str = field(metadata=NO_IDENTITY)  #: reason in the plan for the removal
+    keep: tuple[str, ...] = ()  #: shell patterns of package names to keep although ``patterns`` matches
+    #: whether to remove configuration files too, except files that other programs write
     purge: bool = True
-    #: replacements of the packages, as ``name=version``; if no source has one, the change fails first
+    #: packages to install in place of the removed ones, as ``name=version``. Without a source, the change fails first.
     instead: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
 
     def from_mirror(self, _mirror: PackageMirror, /) -> DebsAbsent:
@@ -351,8 +351,8 @@ class DebsBack(ReturnState):
     ~ packages ntp*: absent → as before: ntp 4.2.9 (it was 4.2.8)
     """
 
-    patterns: tuple[str, ...]  #: shell patterns of package names
-    keep: tuple[str, ...] = ()  #: shell patterns of matching names that were not removed
+    patterns: tuple[str, ...]  #: shell patterns that match the names of removed packages
+    keep: tuple[str, ...] = ()  #: shell patterns of names that were kept although ``patterns`` matches
 
     @property
     def _found(self) -> Probe:
@@ -398,7 +398,7 @@ class DebsBack(ReturnState):
         return tuple(notes)
 
 
-#: kind of line in the output of ``mending`` → text in the plan
+#: kind of a line in the output of ``mending`` → text in the plan for the packages of this kind
 _MENDED = {
     "leave": "%s removed, because the host's roles replace it",
     "lost": "%s compared with dpkg's sums, and unpacked again if a file differs",
@@ -410,7 +410,7 @@ _MENDED = {
 }
 
 
-#: journal of an interrupted dpkg: files in /var/lib/dpkg/updates
+#: probe for the journal files that an interrupted dpkg leaves in /var/lib/dpkg/updates
 JOURNAL = Probe(
     'for file in /var/lib/dpkg/updates/*; do [ ! -e "$file" ] || echo "${file##*/}"; done', root=True, shared=True
 )
@@ -442,9 +442,9 @@ class DpkgInOrder(Resource):
     → in order (gcc compared with dpkg's sums, and unpacked again if a file differs)
     """
 
-    #: shell patterns of packages that roles of the host remove
+    #: shell patterns that match the names of packages that roles of the host remove later
     leaving: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
-    #: services whose restart ends work: name in maintainer scripts, condition that holds during work
+    #: pairs of a service's name in maintainer scripts and a condition that holds while a restart would end work
     services: tuple[tuple[str, Condition], ...] = field(default=(), metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -506,4 +506,4 @@ class DpkgInOrder(Resource):
         return {kind: [name for first, _, name in rows if first == kind] for kind in (*_MENDED, "unmet", "restarts")}
 
     def removal(self) -> tuple[Resource, ...]:
-        return (DpkgInOrder(services=self.services),)  # packages can be removed only while dpkg is in order
+        return (DpkgInOrder(services=self.services),)  # apt and dpkg cannot remove packages while dpkg is interrupted

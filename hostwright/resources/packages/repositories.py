@@ -37,11 +37,11 @@ from hostwright.resources.packages.sources_gone import (
 from hostwright.stack.stack import AptRepository, Artifact, Stack
 from hostwright.stack.store.hostcache import host_path
 
-#: ``dearmor FILE``: print the binary key in FILE, which may be ASCII-armored
+#: shell function ``dearmor FILE`` that prints the key in FILE in binary form, even if FILE is ASCII-armored
 DEARMOR = sh_file(__file__, "sh/dearmor.sh")
 
-NO_SOURCE = 3  #: exit status of the probe for a key without a file to compare it with
-LOCK_WAIT_S = 600  #: seconds to wait for dpkg's lock, as in ``dpkg.APT_OPTIONS``
+NO_SOURCE = 3  #: exit status of the probe for a key if the file for comparison is missing
+LOCK_WAIT_S = 600  #: time limit in seconds for getting dpkg's lock, as in ``dpkg.APT_OPTIONS``
 
 
 def deb_version(file: str) -> str:
@@ -71,9 +71,10 @@ class LocalRepo(Resource):
     """
 
     package: str  #: name of the package
-    artifact: Artifact  #: the package file, named ``NAME_VERSION_ARCHITECTURE.deb``
-    key_file: str  #: path of the package's key; if missing or empty, the package is damaged
-    list_file: str  #: path of the package's source list, which ``AptSource`` replaces
+    artifact: Artifact  #: package file, which must be named ``NAME_VERSION_ARCHITECTURE.deb``
+    #: path of the key that the package installs. If this file is missing or empty, the package is damaged.
+    key_file: str
+    list_file: str  #: path of the source list that the package installs and ``AptSource`` replaces
 
     def probes(self) -> tuple[Probe, ...]:
         return (DPKG, Probe(sh("test -s %s", self.key_file), part=passes.filled(self.key_file)))
@@ -120,7 +121,7 @@ class RepoDropped(Resource):
     ~ repository tool-repo: installed → absent (frees its copy in /var)
     """
 
-    package: str  #: name of the ``LocalRepo``'s package
+    package: str  #: name of the package that contains the repository, as in ``LocalRepo``
     needed_for: Differs  #: condition that holds while the repository is needed
 
     def probes(self) -> tuple[Probe, ...]:
@@ -154,10 +155,10 @@ class Keyring(Resource):
     """
 
     path: str  #: path of the keyring
-    source: str  #: path of a key file, ASCII-armored or not: a package's file, or the copy of ``artifact``
-    #: fingerprint of the key, as 40 uppercase hexadecimal digits; requires ``gpg`` on the host
+    source: str  #: path of a key file from a package, or of the host's copy of ``artifact``, ASCII-armored or not
+    #: fingerprint of the key in 40 uppercase hexadecimal digits. A comparison needs ``gpg`` on the host.
     fingerprint: str | None = None
-    artifact: str = ""  #: artifact that ``source`` is a copy of; empty for a package's file
+    artifact: str = ""  #: name of the artifact of which ``source`` is a copy; empty if a package contains ``source``
 
     def probes(self) -> tuple[Probe, ...]:
         folder = self.path.rpartition("/")[0]
@@ -188,7 +189,8 @@ class Keyring(Resource):
             f"key {self.path}",
             f"{held}, but in another file or mode" if held == self.fingerprint else held,
             self.fingerprint or f"the key in {self.source}",
-            (Step(script, DPKG_LOCK),),  # several roles may write the key of a shared repository
+            # steps of several roles may write the key of a shared repository at the same time
+            (Step(script, DPKG_LOCK),),
             artifacts=(self.artifact,) if self.artifact else (),
         )
 
@@ -204,7 +206,7 @@ def _held(text: str) -> str:
         return f"{text.strip()}, readable only by root"
     try:
         found = fingerprints(base64.b64decode(text, validate=False))
-    # damaged or ASCII-armored, which apt reads only from *.asc
+    # a damaged or ASCII-armored keyring raises these errors, and apt reads an ASCII-armored one only from *.asc
     except (ValueError, IndexError):
         found = ()
     return ", ".join(found) or "no OpenPGP key"
@@ -224,19 +226,19 @@ class AptSource(Resource):
     """
 
     path: str  #: path of the source list, below ``/etc/apt/sources.list.d``
-    #: URI of the repository; ``{distribution}`` is the host's ``ID``, ``{codename}`` its ``VERSION_CODENAME``,
-    #: ``{release}`` its ``VERSION_ID`` without the dot
+    #: URI of the repository. ``{distribution}`` stands for the host's ``ID`` in os-release, ``{codename}`` for
+    #: ``VERSION_CODENAME``, and ``{release}`` for ``VERSION_ID`` without the dot.
     uri: str
-    suite: str  #: suite of the repository, with the placeholders of ``uri``
-    keyring: str  #: path of the key file (``Keyring.path``)
-    components: tuple[str, ...] = ()  #: components of the repository; empty for a suite that ends with ``/``
+    suite: str  #: suite of the repository, with the same placeholders as in ``uri``
+    keyring: str  #: path of the keyring that signs the repository (``Keyring.path``)
+    components: tuple[str, ...] = ()  #: components of the repository; empty if ``suite`` ends with ``/``
 
     def probes(self) -> tuple[Probe, ...]:
-        known = "{" not in self.uri + self.suite  # the line does not depend on the host
+        known = "{" not in self.uri + self.suite
         return (OS_RELEASE, *File(self.path, self._line({}) if known else "").probes())
 
     def plan(self, facts: Facts) -> Change | Refusal | None:
-        # several roles may write the list of a shared repository
+        # steps of several roles may write the list of a shared repository at the same time
         return File(self.path, self._line(os_release(facts)), lock=DPKG_LOCK).plan(facts)
 
     def _line(self, release: Mapping[str, str]) -> str:
@@ -268,10 +270,10 @@ class SourcesDisabled(Resource):
     → not read (one source is enough)
     """
 
-    texts: tuple[str, ...]  #: texts in the lines of sources, such as ``example.org/tool``
-    because: str = field(metadata=NO_IDENTITY)  #: reason for disabling the sources, shown in the plan
-    keep: str = ""  #: source list that stays enabled
-    others: tuple[str, ...] = ()  #: other roles' source lists that stay enabled
+    texts: tuple[str, ...]  #: texts that identify the source lines to disable, such as ``example.org/tool``
+    because: str = field(metadata=NO_IDENTITY)  #: reason in the plan for disabling the sources
+    keep: str = ""  #: path of a source list that stays enabled
+    others: tuple[str, ...] = ()  #: paths of other roles' source lists that stay enabled
 
     @property
     def kept(self) -> frozenset[str]:

@@ -14,9 +14,9 @@ from hostwright.resources.files.paths import ABSENT, few
 from hostwright.resources.originals import FILES, FORGET
 from hostwright.resources.packages.dpkg import DPKG_LOCK
 
-DISABLED = "# disabled by hostwright: "  #: prefix of a disabled line
+DISABLED = "# disabled by hostwright: "  #: prefix of a source line that Hostwright disabled
 LISTS = "/var/lib/apt/lists"
-#: commands that find apt's sources: regular files and links to them, but no pipes, which would block
+#: start of a find command for apt's source files. Pipes are left out, because reading a pipe may block.
 _SOURCE_FILES = (
     "find -L /etc/apt/sources.list /etc/apt/sources.list.d -maxdepth 1 -type f "
     r"\( -name '*.list' -o -name '*.sources' \)"
@@ -43,7 +43,7 @@ def in_place(how: str, path: str) -> str:
 class SourcesRead(RemovalState):
     """apt sources that ``SourcesDisabled`` disabled because of these texts are enabled again."""
 
-    texts: tuple[str, ...]  #: texts of ``SourcesDisabled``
+    texts: tuple[str, ...]  #: texts that identify the disabled source lines, as in ``SourcesDisabled``
 
     def probes(self) -> tuple[Probe, ...]:
         patterns = tuple(word for text in self.texts for word in ("-e", text))
@@ -97,7 +97,7 @@ class ListsGone(RemovalState):
     """
 
     uri: str  #: URI of the repository, as in ``AptSource``
-    path: str  #: Hostwright's own source, which is ignored
+    path: str  #: path of Hostwright's own source list, which is not searched for ``uri``
 
     def probes(self) -> tuple[Probe, ...]:
         ours = sh(" ! -name %s", PurePosixPath(self.path).name)

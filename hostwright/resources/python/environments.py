@@ -38,7 +38,7 @@ from hostwright.stack.stackvalues import (
     WithoutNulls,
 )
 
-#: distribution → minor version of its glibc 2.x
+#: distribution → minor version of the distribution's glibc 2.x
 GLIBC = {
     ("debian", "10"): 28, ("debian", "11"): 31, ("debian", "12"): 36, ("debian", "13"): 41,
     ("ubuntu", "18.04"): 27, ("ubuntu", "20.04"): 31, ("ubuntu", "22.04"): 35, ("ubuntu", "24.04"): 39,
@@ -64,11 +64,11 @@ class EnvironmentSection(Section):
     package loads at run time to the layers that install them.
     """
 
-    title: ClassVar[str]  #: name of the package in messages: ``Science``
-    package: ClassVar[str]  #: name of the package in pip: ``science``
-    stem: ClassVar[str]  #: prefix of the environments' names: ``science``
+    title: ClassVar[str]  #: name of the package in messages, such as ``Science``
+    package: ClassVar[str]  #: name of the package for pip, such as ``science``
+    stem: ClassVar[str]  #: prefix of the names of this package's environments, such as ``science``
     compiles: ClassVar[bool] = False  #: whether the package compiles extensions at run time
-    #: directory → its percentage of the stack's ``free_bytes``
+    #: directory → percentage of the stack's ``free_bytes`` that the environment needs in this directory
     percents: ClassVar[Mapping[str, int]] = {WORK: 3, HOMES: 6}
 
     version: ExactVersion
@@ -119,7 +119,7 @@ class EnvironmentSection(Section):
 class EnvironmentVariables:
     """Variables of a role whose layer is a Python environment. The stack sets its versions, pins and wheelhouses."""
 
-    #: link to the environment, so that users run PATH/bin/python; default: /opt/NAME-SERIES
+    #: path of the link to the environment (default: /opt/NAME-SERIES). Users run PATH/bin/python.
     path: str = ""
     #: source of pip's wheels: index (of the host's pip settings) or mirror (only files from this machine)
     wheels_from: Literal["index", "mirror"] = "index"
@@ -151,7 +151,8 @@ def _recipe(section: EnvironmentSection, stack: Stack, path: str, python: str) -
         name=path.rpartition("/")[2],
         python=python,
         requirement=section.requirement,
-        constraints=section.constraints.get(python, ""),  # empty only for a stack that ``pins_are_there`` refuses
+        # a Python version has no constraints only in a stack that ``pins_are_there`` refuses
+        constraints=section.constraints.get(python, ""),
         wheelhouse=stack.artifact(wheelhouse) if wheelhouse else None,
         interpreter=f"{interpreter_home(python)}/bin/python{python}" if section.interpreter else "",
     )
@@ -163,7 +164,7 @@ def environment_values(
     """Values for audits: the environment's Python, and the versions of the main package and of ``packages``."""
     venv = section.home(v.path)
     python = VenvPython(venv)
-    # as in the names of dist-info directories
+    # names of dist-info directories have underscores in place of hyphens
     versions = {name: VenvVersion(venv, name.replace("-", "_")) for name in packages}
     yield AuditValue("python", python, among=DISTRIBUTION)
     yield AuditValue(section.package, VenvVersion(venv, section.package), section.version)
@@ -171,7 +172,7 @@ def environment_values(
         pins = section.pins(series)
         for name, found in versions.items():
             yield AuditValue(name, found, pins.get(name), given=(python, series))
-    for name, found in versions.items():  # the host's Python is missing or not in the stack
+    for name, found in versions.items():  # a host's Python may be missing, or may not be in the stack's constraints
         yield AuditValue(name, found, among=python)
 
 
@@ -231,7 +232,7 @@ def _glibc_needed(constraints: str) -> tuple[int, str]:
     return max(((min(glibc_of(tag.platform) for tag in each.tags), each.file) for each in wheels), default=(0, ""))
 
 
-#: rules for every Python environment; ``on_section`` binds them to one role's section
+#: rules for every Python environment. ``on_section`` binds each rule to the section of one role.
 ENVIRONMENT_RULES: tuple[Callable[..., Any], ...] = (host_has_a_python, wheels_run_on_the_c_library)
 
 

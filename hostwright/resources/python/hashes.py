@@ -18,12 +18,12 @@ _HASH = Pattern(r"--hash=sha256:([0-9a-f]{64})")
 class Constraints(NamedTuple):
     """A parsed constraints file."""
 
-    plain: str  #: content without hashes, for ``pip install -c`` by people
-    hashes: Mapping[str, tuple[str, ...]]  #: canonical package name → sha256 of its wheels
-    wheels: str  #: wheels named in comments, in the format of ``sha256sum``
+    plain: str  #: text of the file without hashes, for people's ``pip install -c``
+    hashes: Mapping[str, tuple[str, ...]]  #: canonical name of a package → sha256 of each wheel of this package
+    wheels: str  #: wheels that comments of the file name, in the format of ``sha256sum``
 
 
-@lru_cache(maxsize=64)  # many hosts share few files
+@lru_cache(maxsize=64)  # many hosts share the same few constraints files
 def read_constraints(text: str) -> Constraints:
     r"""Parse a constraints file with hashes in pip's format, as ``hostwright pins`` and ``pip-compile`` write it.
 
@@ -74,7 +74,7 @@ def hashed(
     return "".join(f"{line}\n" for line in lines)
 
 
-@lru_cache(maxsize=64)  # parsing a list takes milliseconds
+@lru_cache(maxsize=64)  # parsing a list of wheels takes milliseconds, and many hosts share a list
 def wheel_hashes(wheels: str, python: str) -> Mapping[tuple[str, str], tuple[str, ...]]:
     """Package and version → sha256 of each of the package's wheels that fits this Python."""
     known: dict[tuple[str, str], tuple[str, ...]] = {}

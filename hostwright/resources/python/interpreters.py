@@ -13,7 +13,7 @@ from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.packages import Debs
 from hostwright.stack.store.debs import PackageMirror
 
-#: a C compiler, for Python packages that compile extensions at run time
+#: packages with a C compiler, for Python packages that compile extensions at run time
 COMPILER = ("gcc", "libc6-dev")
 
 
@@ -63,10 +63,10 @@ class VenvPackage(Resource):
     For packages that compile at run time, the headers of that Python and a C compiler are installed too.
     """
 
-    pythons: tuple[str, ...]  #: Python versions (``3.9``) in order of preference
-    #: mirror for the packages; default: the sources of the host
+    pythons: tuple[str, ...]  #: Python versions in order of preference, such as ``3.9``
+    #: mirror from which the host gets the packages; default: the host's own sources
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
-    compiles: bool = False  #: whether packages of the venv compile extensions at run time
+    compiles: bool = False  #: whether packages in the venv compile extensions at run time
 
     def probes(self) -> tuple[Probe, ...]:
         return (PYTHONS, *Debs((), mirror=self.mirror).probes())

@@ -22,11 +22,11 @@ from hostwright.common.text import printable
 from hostwright.common.untrusted import Pattern
 from hostwright.resources.python.wheels import pip_errors, platforms
 
-#: seconds for pip to resolve, our estimate for an index without separate metadata
+#: time limit in seconds for pip to resolve requirements, our estimate for an index without separate metadata
 _RESOLVE_TIMEOUT_S = 3600.0
 _SHA256 = Pattern(r"[0-9a-f]{64}")
 
-#: Program that runs pip as if on the Python version in the first argument. pip itself evaluates markers
+#: Program that runs pip for the Python version in the first argument. Without this program, pip evaluates markers
 #: (``python_version < "3.12"``) for the running Python (pypa/pip#11664).
 _PIP = """\
 import runpy, sys
@@ -98,8 +98,8 @@ def _resolved(requirements: Sequence[str], python: str, glibc: int) -> Mapping[s
 
 def _words(python: str, glibc: int, folder: str) -> Iterator[str]:
     yield from ("install", "--dry-run", "--ignore-installed", "--quiet", "--no-input", "--disable-pip-version-check")
-    yield "--use-feature=fast-deps"  # otherwise pip downloads whole wheels from an index without separate metadata
+    yield "--use-feature=fast-deps"  # pip would download whole wheels from an index without separate metadata
     yield from ("--only-binary=:all:", f"--target={folder}", f"--report={folder}/report.json")
     yield from ("--implementation=cp", f"--python-version={python}", f"--abi=cp{python.replace('.', '')}")
-    # oldest glibc first, because pip prefers the first platforms
+    # pip prefers the first platforms, and wheels for the oldest glibc run everywhere
     yield from (f"--platform={platform}" for platform in platforms(glibc))

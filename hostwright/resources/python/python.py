@@ -50,9 +50,9 @@ from hostwright.resources.python.venv_scripts import (
 from hostwright.stack.stack import RoleFile
 
 INDEX = "Python Package Index"
-#: packages that ``python -m venv`` may install itself
+#: packages that ``python -m venv`` may install without a request
 BUNDLED = {"pip", "setuptools", "pkg-resources"}
-#: separate package in venvs before Debian 12
+#: package that venvs before Debian 12 contain in addition to setuptools
 PART_OF_SETUPTOOLS = "pkg-resources"
 
 
@@ -114,8 +114,8 @@ class Venv(Resource):
     ? venv /opt/science: no Python to build it with → Python 3.9  (known after python3)
     """
 
-    path: str  #: path of the link to the venv; a file at this path is moved aside
-    recipes: tuple[Recipe, ...]  #: recipes in order of preference, one per Python
+    path: str  #: path of the link to the venv. A file at this path is moved aside.
+    recipes: tuple[Recipe, ...]  #: recipes in order of preference, at most one per Python version
 
     def probes(self) -> tuple[Probe, ...]:
         return (PYTHONS, audit_probe(self.path, tuple(recipe.home for recipe in self.recipes), CONSTRAINTS))
@@ -152,7 +152,8 @@ class Venv(Resource):
         recipe = chosen[0] if chosen else self.recipes[0]
         venvs = parse_audit(facts[self.probes()[1]].text)
         venv = venvs.homes.get(recipe.home) if venvs.link == recipe.home else None
-        wheels = recipe.listed if recipe.hashed() else ""  # without all hashes, pip may install other wheels
+        # pip may install wheels that are not listed if a package has no hashes
+        wheels = recipe.listed if recipe.hashed() else ""
         return (venv_software(recipe.requirement, recipe.pins, wheels, recipe.python, venv or FoundVenv()),)
 
     def removal(self) -> tuple[Resource, ...]:
@@ -281,7 +282,7 @@ class VenvGone(RemovalState):
     """
 
     path: str  #: path of the link to the venv
-    homes: str  #: directory of all venvs
+    homes: str  #: directory that contains all venvs
     name: str  #: prefix of the names of this environment's venvs
 
     @property

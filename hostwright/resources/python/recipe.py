@@ -16,10 +16,10 @@ from hostwright.resources.python.users_files import HOMES
 from hostwright.resources.python.wheels import Wheel, choose_wheels
 from hostwright.stack.stack import Artifact
 
-#: first release of pip with the tags of PEP 600; ``PIP_VERSION`` is the last for Python 3.7
+#: version of the oldest usable pip, the first with the tags of PEP 600. ``PIP_VERSION`` is the last pip for Python 3.7.
 PIP_MINIMUM = (20, 3)
 PIP_VERSION = "24.0"
-PIP_SHA256 = "ba0d021a166865d2265246961bec0152ff124de910c5cc39f1156ce3fa7c69dc"  # sha256 of pip's wheel
+PIP_SHA256 = "ba0d021a166865d2265246961bec0152ff124de910c5cc39f1156ce3fa7c69dc"
 PIP_WHEEL = f"{PIP_SHA256}  pip-{PIP_VERSION}-py3-none-any.whl"
 
 
@@ -27,17 +27,17 @@ PIP_WHEEL = f"{PIP_SHA256}  pip-{PIP_VERSION}-py3-none-any.whl"
 class Recipe:
     """The recipe of a venv. Its key does not include the source of the wheels, because pins identify them."""
 
-    name: str  #: prefix of the venvs' names: ``science-2.9``
-    python: str  #: version of Python: ``3.9``
-    requirement: str  #: requirement with its version: ``science==2.9.0``
-    constraints: str  #: pip constraints, with or without hashes; every pin is installed
-    wheelhouse: Artifact | None = None  #: tar archive of wheels; default: the host's index
+    name: str  #: prefix of the names of the recipe's venvs, such as ``science-2.9``
+    python: str  #: version of Python, such as ``3.9``
+    requirement: str  #: pip requirement with an exact version, such as ``science==2.9.0``
+    constraints: str  #: text of a pip constraints file, with or without hashes. Every pinned package is installed.
+    #: tar archive that contains the wheels; default: pip downloads wheels from the host's index
+    wheelhouse: Artifact | None = None
     interpreter: str = ""  #: path of a Python that another state installs; default: a Python of the distribution
-    wheels: str = field(
-        default="", repr=False, metadata=NO_IDENTITY
-    )  #: wheels with their hashes, in the format of ``sha256sum``
+    #: names of wheels, each with the sha256 of the wheel, in the format of ``sha256sum``
+    wheels: str = field(default="", repr=False, metadata=NO_IDENTITY)
 
-    #: whether wheels come from the mirror instead of a ``wheelhouse``
+    #: whether wheels come from the mirror on this machine instead of a ``wheelhouse``
     mirrored: bool = field(default=False, metadata=NO_IDENTITY)
 
     @property
@@ -87,14 +87,14 @@ class Recipe:
         return tuple(f"{name} {version}" for name, version in self.pins.items() if name not in listed)
 
 
-@lru_cache(maxsize=64)  # parsing a file takes a millisecond
+@lru_cache(maxsize=64)  # parsing a constraints file takes a millisecond, and many hosts share a file
 def _pins(lines: str, python: str) -> Mapping[str, str]:
     where = {"python_version": python, "python_full_version": f"{python}.0"}
     pins: dict[str, str] = {}
     for line in lines.splitlines():
         try:
             row = Requirement(line.partition("#")[0])
-        except InvalidRequirement:  # a comment, an option, or an error that pip reports
+        except InvalidRequirement:  # the line is a comment or an option, or pip reports the error
             continue
         exact = [part.version for part in row.specifier if part.operator == "=="]
         if exact and (row.marker is None or row.marker.evaluate(where)):

@@ -10,9 +10,10 @@ from hostwright.resources.files.aside import ASIDE, NAMED
 from hostwright.resources.files.paths import few
 
 HOMES = "/opt/hostwright/venvs"
-MARKER = ".hostwright-complete"  #: file that is written last; a venv without it is incomplete
+#: name of the file that is written last into a venv. A venv without this file is incomplete.
+MARKER = ".hostwright-complete"
 
-#: ``users_files HOME``: print people's files in a venv. ``set_aside HOME``: move them to ``ASIDE``.
+#: shell functions ``users_files HOME`` (prints people's files in a venv) and ``set_aside HOME`` (moves these files)
 USERS_FILES = sh_file(__file__, "sh/users_files.sh", marker=MARKER)
 
 

@@ -18,7 +18,7 @@ from hostwright.plan.model import Probe
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.python.users_files import MARKER, USERS_FILES
 
-NO_PERL = 3  #: exit status of the probe on a host without perl
+NO_PERL = 3  #: exit status of the probe if the host has no perl
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class Dist:
 class FoundVenv:
     """A complete venv on the host."""
 
-    constraints: str = ""  #: sha256 of the constraints file in the venv
+    constraints: str = ""  #: sha256 of the constraints file that the venv contains
     dists: tuple[Dist, ...] = ()
-    gone: tuple[str, ...] = ()  #: missing parts: ``interpreter``, ``pip`` or ``site-packages``
+    gone: tuple[str, ...] = ()  #: missing parts of the venv: ``interpreter``, ``pip`` or ``site-packages``
 
     @property
     def lost(self) -> tuple[str, ...]:
@@ -66,8 +66,8 @@ class Venvs:
 
     link: str = ""
     homes: Mapping[str, FoundVenv] = field(default_factory=dict)
-    instead: str = ""  #: description of another file at the link's path
-    #: path of a venv → files of people that the next build or switch of the link would move aside
+    instead: str = ""  #: description of a file that is at the path of the link; empty without such a file
+    #: path of a venv → files of people that a new build or a switch of the link would move aside
     users_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -82,7 +82,7 @@ def parse_audit(text: str) -> Venvs:
     """Parse the output of ``audit_probe``."""
     link = instead = ""
     users_files: defaultdict[str, list[str]] = defaultdict(list)
-    homes: dict[str, list[tuple[str, str, str]]] = {}  # path of a venv → fields of its lines
+    homes: dict[str, list[tuple[str, str, str]]] = {}
     home = ""
     for line in text.splitlines():
         kind, _, rest = line.partition("\t")
@@ -144,5 +144,5 @@ def same_version(have: str, want: str) -> bool:
     """Whether two versions are equal after normalization."""
     try:
         return Version(have) == Version(want)
-    except ValueError:  # not a version, or thousands of digits
+    except ValueError:  # `Version` also raises this error for thousands of digits
         return have == want

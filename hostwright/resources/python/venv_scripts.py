@@ -9,24 +9,24 @@ from hostwright.resources.python.users_files import HOMES, MARKER, USERS_FILES
 from hostwright.resources.python.venv_audit import Drift
 from hostwright.stack.store.hostcache import host_path
 
-CONSTRAINTS = "constraints.txt"  #: for people's ``pip install -c``
+CONSTRAINTS = "constraints.txt"  #: name of the file in a venv for people's ``pip install -c``
 
 PIP_HASHED = f"pip=={PIP_VERSION} --hash=sha256:{PIP_SHA256}\n"
-#: Only wheels, so that no fetched code runs as root. No cache of 600 MB. No compilation, because ``compile_script``
-#: uses several processors.
+#: Options of every pip install. The code of source packages would run as root, a cache would need 600 MB, and
+#: ``compile_script`` compiles on several processors.
 _PIP_FLAGS = "--disable-pip-version-check --no-input --progress-bar off --no-cache-dir --only-binary :all: --no-compile"
-#: Variables that override settings in the host's pip.conf which redirect or prevent installations. pip ignores empty
-#: variables, so directories are overridden by options.
+#: Variables that override settings in the host's pip.conf. Such settings may redirect or prevent installations.
+#: Options override directories in pip.conf, because pip ignores an empty variable.
 _PIP_HERE = "PIP_USER=0 PIP_REQUIRE_VIRTUALENV=0 PIP_DRY_RUN=0 PIP_NO_DEPS=0"
-_COMPILERS = 8  #: maximum number of compiling processes (our choice), which all write to one disk
-_DEEPEST = 50  #: levels of directories to compile; the default before Python 3.9 is 10
+_COMPILERS = 8  #: maximum number of processes that compile at a time (our choice). All processes write to one disk.
+_DEEPEST = 50  #: maximum depth of directories to compile. Before Python 3.9, the default is 10.
 
 
 def create_script(recipe: Recipe, interpreter: str) -> str:
     """Script that makes a venv with pip (at least ``PIP_MINIMUM``), the constraints file, and no other packages."""
     return "\n".join(
         [
-            "umask 022",  # with root's umask, other users may be unable to read the venv
+            "umask 022",  # root's umask may prevent other users from reading the venv
             sh("mkdir -p -- %s", HOMES),
             *_must_run(recipe, interpreter),
             USERS_FILES + sh("if [ -e %s ]; then set_aside %s; fi", f"{recipe.home}/{MARKER}", recipe.home),
@@ -57,7 +57,7 @@ def _must_run(recipe: Recipe, interpreter: str) -> list[str]:
 def restore_script(recipe: Recipe, interpreter: str, lost: tuple[str, ...]) -> str:
     """Script that restores the parts ``lost`` (interpreter, pip) of a venv, and does not change its packages."""
     lines = ["umask 022"]
-    if "pip" in lost:  # ensurepip would count remains of pip as installed
+    if "pip" in lost:  # ensurepip would take remains of pip for an installed pip
         lines.append(sh("rm -rf -- %s/pip %s/pip-*.dist-info", _site(recipe), _site(recipe)))
     lines.append(
         sh("%s -I -m venv", interpreter) + ("" if "pip" in lost else " --without-pip") + sh(" %s", recipe.home)
@@ -100,7 +100,7 @@ def mend_script(recipe: Recipe, drifts: list[Drift]) -> str:
         [
             "umask 022",
             sh("rm -rf -- %s/~*", _site(recipe))
-            + "".join(sh(" %s", path) for path in stale),  # ~NAME: leftover of an interrupted pip
+            + "".join(sh(" %s", path) for path in stale),  # an interrupted pip leaves directories with names like ~NAME
             *_pip(recipe, f"--force-reinstall --no-deps {words(pins)}".rstrip(), known, *names),
             compile_script(recipe),
         ]
@@ -133,7 +133,7 @@ def _pip(recipe: Recipe, arguments: str, known: str, *names: str) -> list[str]:
 def _fill(recipe: Recipe, wheels: str, names: tuple[str, ...]) -> str:
     if recipe.wheelhouse is None:
         return sh("ln -s -t %s -- ", wheels) + words(tuple(map(host_path, recipe.from_mirror(*names))))
-    # each wheel is unpacked directly into this directory
+    # pip's --find-links reads no subdirectories, so --transform removes directories from the names
     unpack = sh("tar -xf %s -C %s --no-same-owner --transform %s", host_path(recipe.wheelhouse), wheels, "s,.*/,,")
     return unpack + " --wildcards --wildcards-match-slash '*.whl'"
 

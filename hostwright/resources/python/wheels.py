@@ -27,12 +27,12 @@ from hostwright.stack.stack import IndexFile
 from hostwright.stack.store.fetching import Unreached
 
 INDEX = "pip's package index"
-#: minor versions of glibc 2.x: the oldest, one that all hosts have, and the newest
+#: minor versions of glibc 2.x: the oldest that wheels use, one that all hosts have, and the newest
 _GLIBC_OLDEST, _GLIBC_COMMON, _GLIBC_NEWEST = 5, 17, 45
-#: minor version of glibc → platform name before PEP 600
+#: minor version of glibc → platform name that PEP 600 replaced
 _LEGACY = {5: "manylinux1", 12: "manylinux2010", 17: "manylinux2014"}
 _MACHINE = "x86_64"
-_BRING_TIMEOUT_S = 3600.0  #: seconds for the download of a wheel, our estimate: 0.5 GB at 0.15 MB/s
+_BRING_TIMEOUT_S = 3600.0  #: time limit in seconds for downloading a wheel, our estimate for 0.5 GB at 0.15 MB/s
 _AWAY = Pattern(r"Retrying \(Retry\(|Could not fetch URL|Connection(?:Reset)?Error|Read ?[Tt]imed out|ReadTimeout")
 _CAUSE = Pattern(r"\[Errno -?\d+\] [^'\")\[\]]{1,200}|[Tt]imed out|ProxyError|SSLError")
 _OTHER = Pattern(r"(?m)^\s*Got\s+([0-9a-f]{64})\b")
@@ -58,7 +58,8 @@ class Wheel(IndexFile):
                 errors="replace",
                 timeout=_BRING_TIMEOUT_S,
                 check=False,
-                env={**os.environ, "PIP_REQUIRE_VIRTUALENV": "0"},  # pip only downloads, and needs no venv
+                # pip needs no venv for a download, although a user's settings may require one
+                env={**os.environ, "PIP_REQUIRE_VIRTUALENV": "0"},
             )
         except subprocess.TimeoutExpired:
             raise Unreached(INDEX, f"did not send {self.file} within {_BRING_TIMEOUT_S:.0f} s", _CURE) from None
@@ -95,7 +96,7 @@ _CURE = "is this machine online, and does `pip config list` name the right index
 def _pip() -> list[str]:
     """Command of this machine's pip: the module of the running Python, else on the PATH. Raises ``Unreached``."""
     if importlib.util.find_spec("pip"):
-        return [sys.executable, "-P", "-m", "pip"]  # no imports from the working directory
+        return [sys.executable, "-P", "-m", "pip"]  # -P prevents imports from the working directory
     found = shutil.which("pip3") or shutil.which("pip")
     if found is None:
         raise Unreached("pip", "is not installed on this machine", f"run `{sys.executable} -m ensurepip`;")
@@ -133,7 +134,7 @@ def choose_wheels(pins: Iterable[tuple[str, str]], listed: str, python: str) -> 
     return tuple(known[pin] for pin in pins if pin in known)
 
 
-@lru_cache(maxsize=64)  # parsing a list takes milliseconds
+@lru_cache(maxsize=64)  # parsing a list of wheels takes milliseconds, and many hosts share a list
 def _best(listed: str, python: str) -> Mapping[tuple[str, str], Wheel]:
     places = _places(python)
     best: dict[tuple[str, str], tuple[tuple[int, int], Wheel]] = {}

@@ -22,7 +22,7 @@ class SystemUser(Resource):
     """
 
     name: str  #: name of the account
-    comment: str = ""  #: full name of the account
+    comment: str = ""  #: full name of the account's user
 
     def probes(self) -> tuple[Probe, ...]:
         return (Probe(sh("getent passwd -- %s", self.name)),)

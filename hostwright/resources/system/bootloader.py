@@ -28,10 +28,9 @@ _DEFAULT = Pattern(r"set\s+default=(?:\"([^\"]*)\"|'([^']*)'|(\S*))\s*;?\s*")
 _ENTRY = Pattern(r"(menuentry|submenu)\s+(?:'([^']*)'|\"([^\"]*)\"|([^\s{'\"]+))(.*)")
 _ID = Pattern(r"(?:--id|\$\{?menuentry_id_option\}?)[=\s]\s*(?:'([^']*)'|\"([^\"]*)\"|([^\s{'\"]+))")
 _LINUX = Pattern(r"(?:^|\s)linux(?:16|efi)?\s+(\S+)([^;]*)")
-_VERSION = Pattern(
-    r"[0-9]{1,3}\.[0-9]{1,4}[\w.+~-]{0,80}"
-)  #: kernel version in a title such as ``Debian GNU/Linux, with Linux 6.1.0-9-amd64``, or in an id
-#: line of systemd-boot's settings: path, line number, key, value
+#: kernel version in a menu entry's title or id, such as ``Debian GNU/Linux, with Linux 6.1.0-9-amd64``
+_VERSION = Pattern(r"[0-9]{1,3}\.[0-9]{1,4}[\w.+~-]{0,80}")
+#: line of systemd-boot's settings with path, line number, key and value
 _ROW = Pattern(r"(/[^:\n]{1,300}):([0-9]{1,7}):([a-z-]{1,20})\s+(.*)")
 MOST_DIGITS = 6
 NO_LOADER = "/boot/grub has no configuration of GRUB"
@@ -42,10 +41,10 @@ class NextBoot:
     """The next boot. ``kernel`` is as ``uname -r`` prints it, or empty if ``unknown`` has a reason."""
 
     kernel: str = ""
-    words: tuple[str, ...] = ()  #: words of the kernel's command line
-    where: str = ""  #: ``FILE:LINE`` of the kernel and its command line
-    why: str = ""  #: reason why this kernel is booted
-    unknown: str = ""  #: reason why the kernel is unknown
+    words: tuple[str, ...] = ()  #: words of the kernel's command line at the next boot
+    where: str = ""  #: ``FILE:LINE`` that sets the kernel and the command line
+    why: str = ""  #: reason why the host will boot this kernel
+    unknown: str = ""  #: reason why the kernel of the next boot is unknown
 
 
 @dataclass(slots=True)
@@ -55,7 +54,7 @@ class _Entry:
     title: str
     id: str
     number: int = 0
-    kernel: str = ""  #: path of the kernel image
+    kernel: str = ""  #: path of the entry's kernel image
     words: tuple[str, ...] = ()
     entries: list[_Entry] = field(default_factory=list)
 
@@ -73,7 +72,8 @@ def next_boot(text: str, kernels: Iterable[str]) -> NextBoot:
         return _by_menu(
             of["config"][0], of["grub"], env, dict(row.partition(" ")[::2] for row in of["link"]), tuple(kernels)
         )
-    if "GRUB_DEFAULT" in settings and not others:  # GRUB's menu may be on an unmounted file system
+    # GRUB's menu may be on a file system that is not mounted, and GRUB_DEFAULT then names the entry
+    if "GRUB_DEFAULT" in settings and not others:
         where, value = settings["GRUB_DEFAULT"]
         chosen = _chosen([value], env)
         words = " ".join(settings.get(name, ("", ""))[1] for name in _CMDLINES).split()
@@ -169,7 +169,7 @@ def _by_systemd_boot(rows: Sequence[tuple[str, str]], entries: Sequence[_File]) 
 
 
 def _of_systemd(entries: Sequence[_File], pattern: str, why: str) -> NextBoot:
-    if pattern.startswith("@"):  # @saved is a firmware variable, which is not set here
+    if pattern.startswith("@"):  # @saved means a firmware variable, which Hostwright does not read
         pattern = "*"
     exact = pattern.lower().removesuffix(".conf")
     found = [one for one in entries if fnmatchcase(one.id.lower(), pattern.lower())

@@ -35,7 +35,7 @@ from hostwright.resources.packages.packages import (
 )
 from hostwright.stack.store.debs import PackageMirror
 
-#: prefixes of kernel packages: images and headers of one version, and meta packages for the newest
+#: prefix of names of packages with kernel headers, also of the meta package for the newest kernel
 HEADERS_NAME = "linux-headers-"
 KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
 
@@ -69,12 +69,12 @@ class KernelsAsBefore(RemovalState):
         return Change("kernel packages", ", ".join(have), "; ".join(want), steps) if steps else None
 
 
-#: shell command that sets ``$k`` to the output of ``uname -r``, without starting a process
+#: shell command that sets ``$k`` to the running kernel's version without starting a process
 RUNNING = "read -r k </proc/sys/kernel/osrelease; "
-#: whether the running kernel's headers are where dkms and driver installers expect them
+#: probe for the running kernel's headers at the path where dkms and driver installers look for them
 HEADERS = Probe(f'{RUNNING}test -e "/lib/modules/$k/build/Makefile"', shared=True)
 
-#: installed kernels, if the running kernel's modules and image are missing (never in a container)
+#: probe for the installed kernels that prints nothing if the running one has files or runs in a container
 KERNEL_GONE = Probe(
     f'{RUNNING}[ -d "/lib/modules/$k" ] || [ -e "/boot/vmlinuz-$k" ] || systemd-detect-virt --quiet --container ||\n'
     'for i in /boot/vmlinuz-*; do v=${i#/boot/vmlinuz-}; [ ! -d "/lib/modules/$v" ] || echo "$v"; done; :',
@@ -124,7 +124,7 @@ class KernelPackages(Resource):
     → headers of the running kernel, every kernel package held
     """
 
-    #: mirror for the packages; default: the sources of the host
+    #: mirror from which the host gets the packages; default: the host's own sources
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -207,7 +207,7 @@ def _headers_again(package: str) -> str:
     return LISTS + sh_file(__file__, "sh/headers_again.sh", **values).rstrip("\n")
 
 
-#: commands that hold the host's kernel packages; a plan cannot know them, because apt chooses dependencies
+#: shell command that holds the installed kernel packages. A plan cannot name packages that apt chooses later.
 _HOLD = (
     "dpkg-query -W -f='${db:Status-Status} ${Package}\\n' "
     + words(KERNEL_PACKAGES)
@@ -228,7 +228,7 @@ class Initramfs(Resource):
     ~ initramfs: older than /etc/modprobe.d/no-floppy.conf → rebuilt
     """
 
-    after: str  #: path of the file that the initramfs must contain
+    after: str  #: path of the file that the initramfs must contain, for example a modprobe configuration
 
     def probes(self) -> tuple[Probe, ...]:
         script = 'i=/boot/initrd.img-$k; [ ! -e "$i" ] || [ ! %s -nt "$i" ]'
@@ -243,5 +243,5 @@ class Initramfs(Resource):
         return ()
 
 
-#: command that rebuilds the initramfs of all kernels; steps need dpkg's lock, because dpkg's triggers run it too
+#: command that rebuilds the initramfs of all kernels. Steps need dpkg's lock, because dpkg's triggers do this too.
 UPDATE_INITRAMFS = "if command -v update-initramfs >/dev/null; then update-initramfs -u -k all; fi"

@@ -13,7 +13,7 @@ from hostwright.resources.files.aside import OLDEST_BACK
 from hostwright.resources.files.paths import ABSENT, MOVED_ASIDE, moved_aside
 from hostwright.resources.packages.packages import DPKG_LOCK
 
-#: ``found PATTERN HOME``: print each matching library name, and the file that the loader opens for it
+#: shell function ``found PATTERN HOME`` that prints each matching library and the file that the loader opens
 FOUND = sh_file(__file__, "sh/loader_found.sh")
 
 
@@ -30,9 +30,9 @@ class LoaderCache(Resource):
     ~ loader cache: libtool.so.2 /usr/lib/libtool.so.2 → below /opt/tool
     """
 
-    libraries: tuple[str, ...]  #: library names that programs load (``libtool.so.2``), at least one
-    home: str  #: directory of the libraries
-    #: file in ``/etc/ld.so.conf.d`` with ``home``, for the error message
+    libraries: tuple[str, ...]  #: names under which programs load the libraries (``libtool.so.2``), at least one
+    home: str  #: directory in which the loader must find the libraries
+    #: file in ``/etc/ld.so.conf.d`` that names ``home``, for the error message
     conf: str = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -48,11 +48,12 @@ class LoaderCache(Resource):
             "loader cache",
             ", ".join(f"{name} {paths.get(name, ABSENT)}" for name in wrong),
             f"below {self.home}",
-            (Step("/sbin/ldconfig\n" + FOUND + self._check(), DPKG_LOCK),),  # dpkg's triggers run ldconfig too
+            # the step needs dpkg's lock, because dpkg's triggers run ldconfig too
+            (Step("/sbin/ldconfig\n" + FOUND + self._check(), DPKG_LOCK),),
         )
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # other states run ldconfig
+        return ()  # the states that remove the libraries or ``conf`` run ldconfig
 
     def _check(self) -> str:
         """Commands that fail if another directory than ``home`` has priority after ``ldconfig``, and name it."""
@@ -72,16 +73,17 @@ class Alternative(Resource):
     ~ alternative /usr/local/tool: /usr/local/tool-1.1 → /usr/local/tool-1.2
     """
 
-    link: str  #: path of the alternative's link (``/usr/bin/NAME``)
+    link: str  #: path of the link that the alternative controls (``/usr/bin/NAME``)
     name: str  #: name of the alternative in ``update-alternatives``
-    target: str  #: path that the link must resolve to
-    priority: int  #: priority of the choice; automatic mode uses the highest
+    target: str  #: path to which the link must resolve
+    priority: int  #: priority of the choice. In automatic mode, the choice with the highest priority is used.
 
     def probes(self) -> tuple[Probe, ...]:
-        # either path may contain links, such as a linked /usr/local
+        # the link and the target may be below another link, such as a linked /usr/local
         both = sh("both=$(readlink -m -- %s %s); to=${both%%%%\n*}\n", self.link, self.target)
         there = sh('[ "$to" != "${both#*\n}" ] || to=%s\n', self.target)
-        seen = sh("if [ %s -ef %s ]; then to=%s; else\n", self.link, self.target, self.target)  # starts no process
+        # the shell's `[` starts no process, unlike readlink
+        seen = sh("if [ %s -ef %s ]; then to=%s; else\n", self.link, self.target, self.target)
         ends = sh('fi\necho "$to"; [ -e %s ] || [ -L %s ]', self.link, self.link)
         return (Probe(f"{seen}{both}{there}{ends}", shared=True),)
 
@@ -121,7 +123,7 @@ class FormerName(Resource):
     ~ former /usr/local/tool: /opt/tool → kept
     """
 
-    alternative: Alternative  #: alternative whose link is kept
+    alternative: Alternative  #: alternative of which the link is kept
 
     def probes(self) -> tuple[Probe, ...]:
         link = self.alternative.link
@@ -154,9 +156,9 @@ class AlternativeGone(RemovalState):
     outside the alternatives system is restored, and so is a file that was moved aside.
     """
 
-    link: str  #: path of the alternative's link (``/usr/bin/NAME``)
-    name: str  #: name of the alternative
-    target: str  #: path of the file whose choice is removed
+    link: str  #: path of the link that the alternative controls (``/usr/bin/NAME``)
+    name: str  #: name of the alternative in ``update-alternatives``
+    target: str  #: path that is removed from the alternative's choices
 
     def probes(self) -> tuple[Probe, ...]:
         return (

@@ -15,12 +15,12 @@ from hostwright.plan.model import Facts, Probe, Refusal, Resource
 from hostwright.stack.stack import BOOT, WORK, Share
 
 GB = 1_000_000_000
-RULE = "free-disk"  #: rule that refuses a host with too little disk space
-UNUSABLE = "directories"  #: rule that refuses a host with unusable directories
-#: bytes of software per inode, our estimate from a Python framework
+RULE = "free-disk"  #: name of the rule that refuses a host with too little disk space
+UNUSABLE = "directories"  #: name of the rule that refuses a host with unusable directories
+#: average size of installed software in bytes per inode, our estimate from a Python framework
 BYTES_AN_INODE = 100_000
 _PACKAGES = "/var/lib/dpkg/info"  #: directory from which dpkg runs maintainer scripts
-#: directory that every installation needs → sentence before its name
+#: directory that every installation needs → start of the sentence that names the directory
 _ALWAYS = {_PACKAGES: "maintainer scripts of packages run from", STATE_DIR: "Hostwright's records go to"}
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
@@ -63,8 +63,8 @@ class FreeSpace(Resource):
 
     KIND: ClassVar = "free-space"
 
-    total_bytes: int  #: number of bytes that all parts need on a new host
-    #: parts of the software: percentage of ``total_bytes``, and a path that exists after the installation
+    total_bytes: int  #: number of bytes that all shares together need on a new host
+    #: parts of the software. Each has a percentage of ``total_bytes`` and a path that the installation creates.
     shares: tuple[Share, ...]
 
     def probes(self) -> tuple[Probe, ...]:

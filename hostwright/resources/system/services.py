@@ -30,8 +30,8 @@ class Service(Resource):
     ~ service metrics.service: failed, enabled → active, enabled
     """
 
-    unit: str  #: unit with its suffix: ``metrics.service``
-    running: bool = True  #: whether the unit must run now and start at boot, or neither
+    unit: str  #: name of the unit with the suffix (``metrics.service``)
+    running: bool = True  #: true if the unit must run now and start at boot, false if the unit must do neither
 
     def probes(self) -> tuple[Probe, ...]:
         return (show_probe(self.unit),)
@@ -70,17 +70,17 @@ class RestartedAfter(Resource):
     """
 
     KIND: ClassVar = "restarted-after"
-    #: texts in the plan: kind of change, state after the files changed, state before that, wanted state
+    #: texts in the plan for the change, the state after the files changed, the state before, and the wanted state
     WORDS: ClassVar = (
         "restart", "started before %s changed", "running with what is about to change", "started after its files",
     )  # fmt: skip
 
-    unit: str  #: unit with its suffix: ``metrics.service``
-    files: tuple[str, ...]  #: files that the unit reads at start
-    inputs: tuple[Resource, ...] = ()  #: states that write these files
+    unit: str  #: name of the unit with the suffix (``metrics.service``)
+    files: tuple[str, ...]  #: paths of files that the unit reads when starting
+    inputs: tuple[Resource, ...] = ()  #: states that write the files in ``files``
 
     def probes(self) -> tuple[Probe, ...]:
-        kept = any(path.startswith(f"{ORIGIN}/") for path in self.files)  # readable only by root
+        kept = any(path.startswith(f"{ORIGIN}/") for path in self.files)  # only root can read below ORIGIN
         own = Probe(self._newer() + self._ask(), root=kept, part=started(self.unit, self.files))
         return (own, *(probe for state in self.inputs for probe in state.probes()))
 
@@ -136,7 +136,7 @@ class Running(Condition):
     True
     """
 
-    unit: str  #: unit with its suffix: ``metrics.service``
+    unit: str  #: name of the unit with the suffix (``metrics.service``)
 
     def probes(self) -> tuple[Probe, ...]:
         return (show_probe(self.unit),)
@@ -161,8 +161,8 @@ class Disturbing(Resource):
     """
 
     resource: Resource  #: state whose change disturbs work
-    what: str = field(metadata=NO_IDENTITY)  #: effect on running work, such as "restarts a service"
-    #: condition under which the change disturbs work
+    what: str = field(metadata=NO_IDENTITY)  #: effect of the change on running work, such as "restarts a service"
+    #: condition that holds while the change of ``resource`` would disturb work
     when: Condition = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:

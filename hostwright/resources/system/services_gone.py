@@ -22,7 +22,7 @@ class ServiceGone(RemovalState):
     because Hostwright added it. A unit of a package is left unchanged.
     """
 
-    unit: str  #: unit with its suffix (``chrony.service``)
+    unit: str  #: name of the unit with the suffix (``chrony.service``)
 
     def probes(self) -> tuple[Probe, ...]:
         show = sh("systemctl show -p LoadState,ActiveState,UnitFileState,FragmentPath -- %s", self.unit)
@@ -39,7 +39,7 @@ class ServiceGone(RemovalState):
         disable = now.get("UnitFileState") in _ENABLED and before.get("UnitFileState") not in _ENABLED
         if not stop and not disable:
             return None
-        # ``disable`` reloads systemd
+        # `systemctl disable` reloads systemd, so the script needs no daemon-reload
         script = [sh("systemctl disable -- %s", self.unit)] if disable else []
         script += [sh("systemctl stop -- %s", self.unit)] if stop else []
         have = f"{now.get('ActiveState', 'unknown')}, {now.get('UnitFileState', 'unknown')}"
@@ -57,7 +57,7 @@ class UserGone(RemovalState):
     Without a record of the original state they are kept.
     """
 
-    name: str  #: name of the account and its group
+    name: str  #: name of the account and of the account's group
 
     def probes(self) -> tuple[Probe, ...]:
         script = "getent passwd -- %s >/dev/null && echo user; getent group -- %s >/dev/null && echo group; exit 0"
@@ -72,7 +72,7 @@ class UserGone(RemovalState):
         if not kinds:
             return None
         script = [sh("userdel -- %s", self.name)] if "user" in kinds else []
-        if "group" in kinds:  # userdel removes a group without other members
+        if "group" in kinds:  # `userdel` removes this group only if the group has no other members
             script.append(sh("if getent group -- %s >/dev/null; then groupdel -- %s; fi", self.name, self.name))
         have = " and ".join(kinds)
         return Change(f"user {self.name}", have, f"as before: {ABSENT}", (Step("\n".join(script)),))

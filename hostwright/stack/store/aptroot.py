@@ -22,7 +22,7 @@ from hostwright.common.places import write_whole
 from hostwright.common.text import one_line, printable
 from hostwright.stack.store.debs import LockedPackages
 
-#: maximum number of bytes of a repository's package list (our choice)
+#: maximum size in bytes of the package list in a repository (our choice)
 _MOST_LIST_BYTES = 64 * 1024 * 1024
 
 
@@ -54,33 +54,29 @@ def _found(program: subprocess.Popen[bytes]) -> bytes | None:
 
 
 ARCHITECTURE = "amd64"
-#: distribution as in lock files → codename of the release
+#: distribution as in lock files → codename that apt sources use
 CODENAMES = {
     "debian-10": "buster", "debian-11": "bullseye", "debian-12": "bookworm", "debian-13": "trixie",
     "ubuntu-18.04": "bionic", "ubuntu-20.04": "focal", "ubuntu-22.04": "jammy", "ubuntu-24.04": "noble",
     "ubuntu-26.04": "resolute",
 }  # fmt: skip
-_POCKETS = (
-    "",
-    "-updates",
-    "-security",
-    "/updates",
-)  #: suffixes of a release's suites; the last is for Debian's security suite before 11
+#: suffixes of a release's suites. ``/updates`` is the suffix of Debian's security suite before Debian 11.
+_POCKETS = ("", "-updates", "-security", "/updates")
 _COMPONENTS = {
     "debian": {"main", "contrib", "non-free", "non-free-firmware"},
     "ubuntu": {"main", "restricted", "universe", "multiverse"},
 }
-#: path of the keyring in the package DISTRIBUTION-archive-keyring
+#: path of the keyring that the package DISTRIBUTION-archive-keyring installs
 _KEYRING = "/usr/share/keyrings/{}-archive-keyring.gpg"
-#: seconds for fetching package lists, our estimate: 60 MB at 0.03 MB/s
+#: time limit in seconds for fetching package lists, our estimate for 60 MB at 0.03 MB/s
 _APT_TIMEOUT_S = 1800.0
 _TARGETS = "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)"
-#: prefixes of apt settings that are copied from this machine
+#: prefixes of names of apt settings that are copied from this machine
 _TAKEN = ("Acquire::http", "Acquire::https", "Acquire::Retries", "Acquire::ForceIPv")
 _ONLINE = (
     "check that this machine is online, and that apt's list of sources is right; --sources FILE selects another list"
 )
-_EXPLAINED = 3  #: maximum number of lines of apt's output in an error text
+_EXPLAINED = 3  #: maximum number of lines from apt's output in an error text
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +203,6 @@ class PrivateApt:
             options = ["-o", "Dir::Etc::SourceList=/dev/null", "-o", f"Dir::Etc::SourceParts={self._folder}/named"]
         asked = ["apt-get", *options, "indextargets", "--format", _TARGETS, "Created-By: Packages"]
         listed = _program(asked)
-        # downloaded package lists of this machine, with their origins
         known = [line.split(" ") for line in listed.stdout.splitlines()]
         others = {(row[0], row[1]) for row in known if len(row) == 4 and row[3].casefold() != self._of.identity}
         all_of_them = _program([*asked[:-3], "--no-release-info", *asked[-3:]])
@@ -245,7 +240,8 @@ class PrivateApt:
             )
         for line in done.stdout.splitlines():
             uri, _, rest = line.removeprefix("'").partition("' ")
-            parts = rest.split(" ")[0].split("_")  # NAME_VERSION_ARCHITECTURE.deb; a colon after an epoch is %3a
+            # apt names a file NAME_VERSION_ARCHITECTURE.deb and writes the colon after an epoch as %3a
+            parts = rest.split(" ")[0].split("_")
             if line.startswith("'") and len(parts) == 3:
                 yield parts[0], parts[1].replace("%3a", ":"), self._address(uri)
 
@@ -268,7 +264,7 @@ class PrivateApt:
     def _show(self, words: Sequence[str]) -> Iterator[dict[str, str]]:
         if not words:
             return
-        # apt-cache fails for an unknown word, but prints all other entries
+        # apt-cache exits with an error for one unknown name, but still prints all other entries
         done = self._run("apt-cache", "show", *words)
         for text in done.stdout.split("\n\n"):
             fields = [line.partition(":") for line in text.splitlines() if line[:1] not in {"", " ", "\t"}]
@@ -314,12 +310,13 @@ def _settings(folder: Path) -> str:
         "APT::Architecture": ARCHITECTURE,
         "APT::Architectures": ARCHITECTURE,
         "APT::Install-Recommends": "false",
-        "APT::Sandbox::User": "root",  # the user _apt may have no access to this directory
-        # All hosts get the same versions, including those that Ubuntu releases in phases.
+        "APT::Sandbox::User": "root",  # apt's user _apt may have no access to this directory
+        # Ubuntu gives a phased update to some machines only, but all hosts must get the same versions.
         "APT::Get::Always-Include-Phased-Updates": "true",
         "APT::Update::Error-Mode": "any",
         "Acquire::Languages": "none",
-        "Acquire::AllowReleaseInfoChange::Suite": "true",  # the suite changes when a release becomes oldstable
+        # a release's suite changes when the release becomes oldstable
+        "Acquire::AllowReleaseInfoChange::Suite": "true",
         "Acquire::AllowReleaseInfoChange::Version": "true",
     }
     return "".join(f'{name} "{value}";\n' for name, value in values.items())

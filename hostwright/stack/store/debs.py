@@ -102,7 +102,7 @@ def reached(names: Iterable[str], needs: Callable[[str], Iterable[str]]) -> set[
     return found
 
 
-Locked = Mapping[str, LockedPackages]  #: distribution (``debian-12``) → packages
+Locked = Mapping[str, LockedPackages]  #: distribution (``debian-12``) → locked packages of this distribution
 
 
 def packages_lock(store: Store, stack: str) -> Path:

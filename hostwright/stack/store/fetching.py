@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     import requests
 
 CHUNK_BYTES = 1024 * 1024
-TIMEOUTS_S = (15.0, 60.0)  #: maximum number of seconds to connect, and between received bytes
-#: maximum number of retries of a request, after 0.5, 1 and 2 s
+TIMEOUTS_S = (15.0, 60.0)  #: time limits in seconds for connecting, and for the wait between received bytes
+#: maximum number of retries of a request. The delays before the retries are 0.5, 1 and 2 s.
 _RETRIES = 3
-_STALLS = 3  #: maximum number of consecutive attempts without a new byte
+_STALLS = 3  #: maximum number of consecutive attempts to download a file without receiving a new byte
 _BUSY = (429, 500, 502, 503, 504)
 
 ONLINE = "is this machine online, and does it need a proxy (https_proxy)?"
 PROXY = "is https_proxy right?"
 TRUST = "if your network inspects TLS, set its CA: REQUESTS_CA_BUNDLE=FILE"
 
-#: progress callback: number of bytes received, and the total or ``None``
+#: progress callback with the number of received bytes and the total size, or ``None`` if unknown
 Tell = Callable[[int, int | None], None]
 
 
@@ -57,7 +57,8 @@ def make_session() -> requests.Session:
         backoff_factor=0.5,
         status_forcelist=_BUSY,
         raise_on_status=False,
-        respect_retry_after_header=False,  # the server may request a wait of hours, and another mirror is faster
+        # a server may ask for a wait of hours, while another mirror may answer at once
+        respect_retry_after_header=False,
     )
     session = requests.Session()
     for scheme in ("http://", "https://"):
@@ -220,7 +221,7 @@ def _server(url: str) -> str:
 def _reason(error: Exception) -> str:
     inner = _innermost(error)
     if isinstance(inner, OSError) and inner.strerror:
-        return inner.strerror  # without the error number
+        return inner.strerror  # `strerror` has no error number, unlike `str(inner)`
     return str(inner) or type(inner).__name__
 
 

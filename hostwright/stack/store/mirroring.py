@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 ANOTHER = f"set {STORE_VARIABLE} to a directory elsewhere"
 ELSEWHERE = f"To use files that you already have, run {Command('mirror', from_='DIR')}"
-#: how a file got into the store: already there, from ``source``, or downloaded
+#: origin of a file in the store: already in the store, copied from ``source``, or downloaded
 Came = Literal["was there", "taken", "fetched"]
-_INDEX = ""  #: server name for the package index of every ``BroughtFile``
-_INCOMING = "incoming"  #: folder in the store for incomplete files
+_INDEX = ""  #: key that stands for the package index of every ``BroughtFile`` in place of a server's name
+_INCOMING = "incoming"  #: folder in the store for files whose download is incomplete
 
 
 @runtime_checkable
@@ -139,7 +139,7 @@ class _Run:
         self._source = source
         self._progress = progress
         self._session: requests.Session | None = None
-        self._silent: dict[str, Unreached] = {}  #: server → error of the first failed connection
+        self._silent: dict[str, Unreached] = {}  #: server → error of the first failed connection to this server
 
     def obtain(self, artifact: AnyArtifact) -> Mirrored:
         """Put one file into the store and pin its checksum if needed, while other processes are locked out."""
@@ -153,7 +153,8 @@ class _Run:
             try:
                 sha256, came = self._obtain(artifact, wanted, folder / f"{artifact.file}.part")
             finally:
-                with suppress(OSError):  # the folder may contain a part to resume
+                # `rmdir` fails if the folder contains a partial file, which a later download resumes
+                with suppress(OSError):
                     folder.rmdir()
         if new:
             size = self._store.path(sha256, artifact.file).stat().st_size

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.serialization import SSHCertificate
 
 SUFFIX = "-cert-v01@openssh.com"
-#: number of fields in the public key, by key type; default: two, for ecdsa
+#: key type → number of fields in a public key. Other key types (ecdsa) have two fields.
 _KEY_FIELDS = {"ssh-ed25519": 1, "ssh-rsa": 2}
 
 
@@ -125,11 +125,12 @@ def _signed_with(blob: bytes) -> str:
 
     message = Message(blob)
     kind = message.get_text().removesuffix(SUFFIX)
-    for _ in range(1 + _KEY_FIELDS.get(kind, 2)):  # nonce, fields of the key
+    # OpenSSH's PROTOCOL.certkeys defines the order of these fields; only the signature at the end is needed.
+    for _ in range(1 + _KEY_FIELDS.get(kind, 2)):
         message.get_binary()
-    message.get_int64(), message.get_int()  # serial number, type
-    message.get_binary(), message.get_binary()  # key ID, principals
+    message.get_int64(), message.get_int()
+    message.get_binary(), message.get_binary()
     message.get_int64(), message.get_int64()
-    for _ in range(4):  # critical options, extensions, reserved, the authority's key
+    for _ in range(4):
         message.get_binary()
     return Message(message.get_binary()).get_text()

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
-#: bytes of a salt; OpenSSH ignores other lengths
+#: number of bytes in the salt of a hashed host name. OpenSSH ignores salts of other lengths.
 _SALT_BYTES = 20
 _BLOCK_BYTES = 64  #: block size of SHA-1 in bytes
 _INNER, _OUTER = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))

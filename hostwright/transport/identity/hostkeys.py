@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 SSH_PORT = 22
 ANOTHER_KNOWN_HOSTS = "set another file (hostwright_known_hosts in the inventory)"
 REVOKED, AUTHORITY = _MARKERS = ("@revoked", "@cert-authority")
-_LONGEST_PATTERN = 1022  #: maximum number of bytes of a pattern in OpenSSH
-_IGNORED = dict.fromkeys(map(ord, "\r\v\f"))  #: characters that are ignored in a base64 key
+_LONGEST_PATTERN = 1022  #: maximum number of bytes of a host name pattern in OpenSSH
+_IGNORED = dict.fromkeys(map(ord, "\r\v\f"))  #: characters that are removed from a base64 key before decoding
 _PLAIN_TYPES = {"rsa-sha2-256": "ssh-rsa", "rsa-sha2-512": "ssh-rsa"}
 
 
@@ -261,7 +261,7 @@ def locked(path: Path) -> Iterator[BinaryIO]:
         with os.fdopen(descriptor, "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             if not _is_still(path, file):
-                continue  # another process replaced the file
+                continue  # The lock is on an old file, because another process has replaced the file.
             yield file
             return
 

@@ -11,9 +11,9 @@ from hostwright.common.secret import Secret
 
 #: key types that sshd uses and paramiko can verify
 KEY_TYPES = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
-#: maximum number of characters of a line with a key; RSA with 16384 bits has 2,750
+#: maximum number of characters of a line with a key. A line with a 16384-bit RSA key has 2,750.
 LINE_CHARACTERS = 8192
-_DSA = "ssh-dss"  #: type that sshd has not offered by default since OpenSSH 7.0
+_DSA = "ssh-dss"  #: obsolete key type, which sshd has not offered by default since OpenSSH 7.0
 _CLOUD_INIT = ("-----BEGIN SSH HOST KEY KEYS-----", "-----END SSH HOST KEY KEYS-----")
 
 
@@ -95,7 +95,7 @@ def _blob(key_type: str, encoded: str) -> bytes:
 
     try:
         blob = base64.b64decode(encoded, validate=True)
-        # also rejects short RSA keys, and ECDSA points that are not on the curve
+        # This call also rejects short RSA keys, and ECDSA points that are not on the curve.
         load_ssh_public_key(f"{key_type} {base64.b64encode(blob).decode()}".encode())
     except (binascii.Error, ValueError, UnsupportedAlgorithm) as error:
         raise ValueError(f"not a key of type {key_type}: {encoded[:40]!r}") from error

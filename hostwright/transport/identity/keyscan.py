@@ -31,7 +31,7 @@ def _ask(opening: Opening, via: fabric.Connection | None) -> HostKey:
     try:
         known = opening.check(opening.endpoint, sock, jump=False).known("ORDER")
         algorithms = wanted(opening.endpoint.trust, known)
-        # no certificates: the plain key is recorded
+        # Certificates are not requested, because ``trust`` records the plain host key.
         plain = [name for name in algorithms if not name.endswith(SUFFIX)]
         transport = make_transport(plain, opening.deadline, opening.allowance, sock)
         try:

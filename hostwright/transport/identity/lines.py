@@ -15,7 +15,7 @@ from hostwright.transport.identity.hostkeys import KnownHost, KnownHosts
 from hostwright.transport.identity.keys import HostKey
 
 _NAMES = re.compile(r"(\s*)(\S+)(.*)", re.DOTALL)
-_UNFIT = re.compile(r"[\s,*?!|#\"]|^@")  #: characters with a meaning in a ``known_hosts`` name
+_UNFIT = re.compile(r"[\s,*?!|#\"]|^@")  #: characters that have a special meaning in a host name of ``known_hosts``
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,17 +21,17 @@ from hostwright.transport.identity.hostkeys import AUTHORITY, Known
 from hostwright.transport.identity.keys import KEY_TYPES, HostKey
 from hostwright.transport.routing.sshconfig import Trust
 
-#: fastest ciphers of every sshd of the last ten years; 448 MB/s on loopback
+#: fastest ciphers that every sshd of the last ten years supports: 448 MB/s on loopback
 _FAST_CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
-_PACKET_BYTES = 256 * 1024 + 64  #: maximum number of bytes of a packet: OpenSSH's limit, and a checksum
-_OPENSSH = "SSH-2.0-OpenSSH_"  #: prefix of OpenSSH's version line
-_KEX_KINDS = range(MSG_KEXINIT, 50)  #: numbers of the messages of a key exchange (RFC 4250, 4.1.2)
-#: maximum number of bytes of a key exchange message (our choice); paramiko's time grows with the square
+_PACKET_BYTES = 256 * 1024 + 64  #: maximum number of bytes of an SSH packet: OpenSSH's limit plus a checksum
+_OPENSSH = "SSH-2.0-OpenSSH_"  #: prefix of the version line that OpenSSH sends
+_KEX_KINDS = range(MSG_KEXINIT, 50)  #: message numbers of a key exchange (RFC 4250, 4.1.2)
+#: maximum number of bytes of a key exchange message (our choice). paramiko's time grows with the square of the size.
 _KEX_BYTES = 64 * 1024
-_REKEYING = 200  #: ordinary messages with the work of one key exchange (our estimate)
-#: message with a number of items, which paramiko trusts → number of strings before it
+_REKEYING = 200  #: number of ordinary messages that cause as much work as one key exchange (our estimate)
+#: message with an item count that paramiko does not check → number of strings before the count
 _STRINGS_BEFORE_COUNT = {MSG_EXT_INFO: 0, MSG_USERAUTH_INFO_REQUEST: 3}
-#: maximum number of bytes before the server's version line (our choice; RFC 4253, 4.2)
+#: maximum number of bytes that a server may send before the version line (our choice; RFC 4253, 4.2)
 _GREETING_BYTES = 32 * 1024
 
 _BLOB_TYPES = {"rsa-sha2-256": "ssh-rsa", "rsa-sha2-512": "ssh-rsa"}
@@ -65,7 +65,7 @@ class Transport(paramiko.Transport):
 
     algorithms: Sequence[str] = ()
     _shown: bytes = b""
-    #: seconds between wake-ups of an idle reading thread (our choice); paramiko's 0.1 s took a tenth of the CPU time
+    #: seconds between wake-ups of an idle reading thread (our choice). paramiko's 0.1 s took a tenth of the CPU time.
     _active_check_timeout = 0.5
 
     completion_event: threading.Event | None
@@ -218,7 +218,7 @@ class _Packetizer(Packetizer):
 
 def _fault(kind: int, message: Message, size: int) -> str:
     """Return the error text for a malicious message that paramiko would accept; empty for a valid message."""
-    if kind not in MSG_NAMES:  # paramiko would raise KeyError
+    if kind not in MSG_NAMES:  # For an unknown type, paramiko would raise KeyError.
         return "the server sent a message of unknown type"
     if kind in _KEX_KINDS and size > _KEX_BYTES:
         return "the server sent a key exchange message that exceeds the limit"

@@ -23,7 +23,7 @@ from hostwright.transport.identity.hostkeys import ANOTHER_KNOWN_HOSTS, KnownHos
 from hostwright.transport.identity.keys import HostKey
 from hostwright.transport.routing.route import endpoint_of
 
-SYSTEM = Path("/etc/ssh")  #: folder with the ``known_hosts`` files for all users
+SYSTEM = Path("/etc/ssh")  #: directory of the system-wide ``known_hosts`` files
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class _Server:
 
     host: str
     name: str
-    portless: str  #: name without the port, if lines with that name also count
+    portless: str  #: name without the port; empty if ``known_hosts`` lines without a port do not apply
     own: tuple[Path, ...]
     system: tuple[Path, ...]
     revoking: tuple[Path, ...]
@@ -96,7 +96,7 @@ def replace(target: Target, options: Options, keys: Sequence[HostKey]) -> Replac
     _refuse_what_would_stay(server, keys, () if keys else before)
     with _told(server.host):
         first, *others = server.own
-        # the new keys last, so that after a crash the host is unknown, not trusted with both
+        # Old keys are removed before new keys are added, so that a crash never leaves both trusted.
         changed = [path for path in others if path.exists() and _rewrite(server, path, keys, add=False)]
         if (keys or first.exists()) and _rewrite(server, first, keys, add=True):
             changed.insert(0, first)

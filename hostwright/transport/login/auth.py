@@ -18,7 +18,7 @@ from hostwright.transport.routing.sshconfig import Endpoint
 _NAMED = " (ansible_ssh_private_key_file)"
 _NO_KEY = "create a key (ssh-keygen, ssh-copy-id), or set ansible_ssh_private_key_file in the inventory"
 _REFUSED = "is ansible_user right, and is one of these keys in that user's ~/.ssh/authorized_keys on the host?"
-_PUBLIC_BYTES = 100  #: bytes read from a file to detect a public key
+_PUBLIC_BYTES = 100  #: number of bytes read from a file to detect a public key
 _Attempt = tuple[str, Callable[[paramiko.Transport], object]]
 
 
@@ -121,7 +121,7 @@ class Login:
                 self._notes.append(f"the key {path}{_NAMED} does not exist")
         except OSError as error:
             self._notes.append(f"the key {path}{_NAMED if asked_for else ''} cannot be read: {unread(error)}")
-        except TypeError:  # the cryptography library raises this for a key with a passphrase
+        except TypeError:  # The cryptography library raises TypeError for a key with a passphrase.
             self._notes.append(f"the key {path} has a passphrase; run: ssh-add {path}")
         except (ValueError, paramiko.SSHException):
             self._notes.append(f"{path}{_NAMED if asked_for else ''} is {_no_key(path)}")

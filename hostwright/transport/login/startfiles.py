@@ -16,12 +16,12 @@ from hostwright.common.untrusted import Pattern
 if TYPE_CHECKING:
     from hostwright.transport.session import Session
 
-_LIMIT_S = 5  #: maximum number of seconds for one start file (our choice)
+_LIMIT_S = 5  #: time limit in seconds for running one start file of a login shell (our choice)
 _TIMEOUT_S = 60.0
 _CAP_BYTES = 4096
-#: error of glibc's loader for each program (elf/rtld.c)
+#: pattern for an error that glibc's loader prints before each program (elf/rtld.c)
 _PRELOAD = Pattern(r"ERROR: ld\.so: object '[^'\n]{1,300}' from [^\s]{1,100}")
-_SHOWN = 60  #: maximum number of characters of output in the note
+_SHOWN = 60  #: maximum number of characters of a login shell's output in a note
 
 
 def noise_note(session: Session) -> str:

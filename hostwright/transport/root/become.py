@@ -16,25 +16,25 @@ from hostwright.common.secret import Secret
 
 BECOME_FAILED_STATUS = 77  #: exit status of a program from ``wrap`` whose root part did not start
 _ASK = "--ask-become-pass"
-_ANSWER_BYTES = 300  #: maximum number of bytes of sudo's message in the error
-#: PATH for root. The login user's own PATH follows it, because it may begin with writable directories.
+_ANSWER_BYTES = 300  #: maximum number of bytes that an error quotes from sudo's message
+#: PATH for root. Programs of the login user also get the user's PATH, but last: it may contain writable directories.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#: paths of a sudo that may receive a password; the inventory may set another
+#: default paths of a sudo that may receive a password. The inventory can set another path.
 SUDO_PLACES = ("/usr/bin/sudo", "/bin/sudo", "/usr/local/bin/sudo", "/usr/sbin/sudo")
-#: ``find`` arguments for a file that only root can have installed and can change
+#: ``find`` arguments that match a file only if root alone can have installed and can change it
 SUDO_TRUSTED = "-type f -uid 0 ! -perm /022"
 
-#: Line before root's program in the input. With a NOPASSWD rule, sudo does not read the password, so root's shell drops
-#: all lines up to this one.
+#: line between the password and root's program. With a NOPASSWD rule, sudo does not read the password, so root's shell
+#: drops all lines up to this line.
 _BEGIN = "hostwright-begin"
 _DROP = f"while IFS= read -r l; do case $l in {_BEGIN}) break;; esac; done; "
 
-#: variables that root keeps; with PYTHONPATH, BASH_ENV or TMPDIR, another user could make root run other code
+#: names of environment variables that root keeps. With others (PYTHONPATH), a user could make root run other code.
 _LOWER = tuple(f"{name}_proxy" for name in ("http", "https", "ftp", "all", "no"))
 PROXIES = (*_LOWER, *(name.upper() for name in _LOWER))
 _KEPT = "".join(f' ${{{name}+"{name}=${name}"}}' for name in PROXIES)
 
-#: patterns for sudo's messages in the C locale, each with the error text
+#: patterns for sudo's messages in the C locale, each with the error text for the operator
 _REASONS = (
     (
         "no trusted sudo at",

@@ -13,10 +13,10 @@ from hostwright.transport.frame import Stream
 from hostwright.transport.root.rootshell import ProgramLimits, RootShell
 from hostwright.transport.session import CAP_BYTES
 
-LONGEST_S = 86_400.0  #: maximum lifetime of the shell in seconds (our choice)
-_END_S = 1.0  #: seconds for the shell to exit (our choice)
-#: Lines sent for each program, with the marks of ``transport.frame``. Each program runs in its own shell, so that it
-#: cannot end the persistent one.
+LONGEST_S = 86_400.0  #: maximum lifetime in seconds of a persistent shell on a host (our choice)
+_END_S = 1.0  #: seconds to wait for the end of a persistent shell (our choice)
+#: input for one program, with the marks of ``transport.frame``. A separate shell keeps the program from ending the
+#: persistent shell.
 _PROGRAM = (
     "printf %%s%%s hwbegin- {nonce}; printf %%s%%s hwbegin- {nonce} >&2; /bin/sh -c %s </dev/null; "
     'end="{nonce} $?."; printf %%s%%s hwend- "$end"; printf %%s%%s hwend- "$end" >&2\n'
@@ -129,7 +129,7 @@ class _Talk:
 
     def _keep(self, root: bool) -> None:
         limits: ProgramLimits = {
-            # output before the last program, its output, and late data
+            # The limit covers the output of earlier programs, the output of the last program, and late data.
             "cap_bytes": 3 * CAP_BYTES,
             "on_stdout": lambda data: self._take(self._stdout, data),
             "on_stderr": lambda data: self._take(self._stderr, data),

@@ -14,17 +14,17 @@ from hostwright.common.errors import ProtocolError
 from hostwright.common.quoting import sh
 from hostwright.transport.exchange import Output
 
-UNPACKED_STATUS = 113  #: exit status on a host without gzip, which runs no program
-#: Command that unpacks and runs the program on its standard input, appends the exit status to the output, and
-#: compresses both. Debian 11 and older have gzip only in /bin.
+UNPACKED_STATUS = 113  #: exit status of ``COMMAND`` on a host without gzip, where the program does not run
+#: shell command that unpacks and runs a program from standard input, and compresses output and exit status. Debian 11
+#: and older have gzip only in /bin.
 COMMAND = sh(
     "[ -x /bin/gzip ] || exit %s; /bin/gzip -dc | { /bin/sh; printf '\\n%%s' \"$?\"; } | /bin/gzip -cn1",
     UNPACKED_STATUS,
 )
 _GZIP = 31  #: zlib's ``wbits`` for the gzip format
-#: compression level: two thirds of the size of level 1, in twice the time
+#: gzip compression level. Level 6 produces two thirds of the size of level 1 in twice the time.
 _LEVEL = 6
-_STATUS_BYTES = 4  #: maximum number of bytes of a line end and an exit status
+_STATUS_BYTES = 4  #: maximum number of bytes of the line end and exit status after the output
 
 
 def packed(program: bytes, nonce: bytes = b"") -> bytes:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from hostwright.common.secret import Secret
     from hostwright.transport import Output, Readable, Session
 
-_KILLED = (129, 137, 143)  #: exit statuses after SIGHUP, SIGKILL or SIGTERM
-_LINES = 15  #: maximum number of last lines kept of a failed program's standard error
-_LINE_CHARACTERS = 300  #: maximum number of characters kept of each line
+_KILLED = (129, 137, 143)  #: exit statuses of programs that SIGHUP, SIGKILL or SIGTERM ended
+_LINES = 15  #: maximum number of lines kept from the end of a failed program's standard error
+_LINE_CHARACTERS = 300  #: maximum number of characters kept of each line of a failed program's standard error
 
 
 class ProgramLimits(TypedDict, total=False):
@@ -41,9 +41,9 @@ class RootShell:
     __slots__ = ("_password", "_sudo", "session")
 
     def __init__(self, session: Session, password: Secret | None = None, sudo: str | None = None):
-        self.session = session  #: session for commands that need no root
+        self.session = session  #: session for commands that do not need root
         self._password = password
-        self._sudo = sudo  #: path of sudo on the host, if it is not one of ``SUDO_PLACES``
+        self._sudo = sudo  #: path of sudo from the inventory; ``None`` for one of ``SUDO_PLACES``
 
     @property
     def host(self) -> str:

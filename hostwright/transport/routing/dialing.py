@@ -13,8 +13,8 @@ from typing import Any
 
 from hostwright.transport.exchange import Deadline
 
-_QUICKACK = getattr(socket, "TCP_QUICKACK", 0)  #: only on Linux
-#: TCP_RXT_CONNDROPTIME of macOS: seconds to retransmit unacknowledged data
+_QUICKACK = getattr(socket, "TCP_QUICKACK", 0)  #: socket option to acknowledge data at once; 0 except on Linux
+#: macOS's socket option TCP_RXT_CONNDROPTIME: number of seconds to retransmit unacknowledged data
 _RXT_CONNDROPTIME = 0x80
 _Address = tuple[int, int, int, str, Any]
 
@@ -58,7 +58,7 @@ def _resolve(address: str, port: int, deadline: Deadline) -> Sequence[_Address]:
     """Call ``getaddrinfo`` in a thread, because it has no timeout. After the deadline, its result is ignored."""
     try:
         return socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    except (socket.gaierror, UnicodeError):  # UnicodeError: an empty or too long label in a name
+    except (socket.gaierror, UnicodeError):  # An empty or too long label in a name raises UnicodeError.
         pass
     answer: list[Sequence[_Address] | OSError] = []
 
@@ -89,7 +89,7 @@ def _tune(sock: socket.socket, keepalive_s: float) -> None:
     if user_timeout is not None:
         sock.setsockopt(socket.IPPROTO_TCP, user_timeout, int(silent_s * 1000))
     elif sys.platform == "darwin":
-        with suppress(OSError):  # without the option, a dead network is detected later
+        with suppress(OSError):  # Without this option, a dead network is only detected later.
             sock.setsockopt(socket.IPPROTO_TCP, _RXT_CONNDROPTIME, ceil(silent_s))
 
 

@@ -18,21 +18,21 @@ from pathlib import Path
 from hostwright.common.errors import InputError
 from hostwright.transport.routing.stanzas import Stanzas
 
-_READING_S = 30.0  #: seconds for one run of ``ssh -G``; a ``Match exec`` may query a directory service
-#: maximum number of parallel runs of ``ssh -G``, which need 10 MB each
+_READING_S = 30.0  #: time limit in seconds for one run of ``ssh -G``. A ``Match exec`` may query a directory service.
+#: maximum number of parallel runs of ``ssh -G``. Each run needs 10 MB.
 _AT_ONCE = 4
-#: seconds after which a run of ``ssh -G`` probably waits for ``Match exec`` and does not count for ``_AT_ONCE``
+#: seconds until a run of ``ssh -G`` no longer counts for ``_AT_ONCE``. A longer run probably waits for ``Match exec``.
 _WORKING_S = 0.5
-#: seconds to wait for the first run of ``ssh -G``, which lists the files that ssh reads (our choice)
+#: seconds that a thread waits for another thread's first run of ``ssh -G`` (our choice)
 _LEARNING_S = 5.0
 _FILE = re.compile(r"debug1: Reading configuration data (.+)")
-_CUT = 200  #: number of characters to which ssh truncates a file name
-#: prefixes of lines that do not explain why ssh failed
+_CUT = 200  #: number of characters to which ssh truncates a file name in debug output
+#: prefixes of output lines that do not explain why ssh failed
 _ASIDE = ("debug1:", "OpenSSH_", "Pseudo-terminal")
-#: unused settings in which ``ssh -G`` expands tokens
+#: pattern for unused settings. ``ssh -G`` expands tokens in these settings, so the output would differ between hosts.
 _FILLED_IN = re.compile(r"(?m)^(?:controlpath|remotecommand|identityagent|localforward|remoteforward|setenv) .*\n")
-_NAME = "\0"  #: placeholder for the host's name in output for all hosts of a group
-#: settings about host keys; see docs/trust.md
+_NAME = "\0"  #: placeholder for the host's name in ``ssh -G`` output that a group of hosts shares
+#: pattern for names of settings about host keys (see docs/trust.md)
 _TRUST = re.compile("hostkey|knownhosts|revoked|casignature|checkhostip|nohostauth|rsasize")
 _UNDERSTOOD = (
     "casignaturealgorithms",
@@ -103,11 +103,11 @@ class SshSettings:
 class _Group:
     """A group of hosts whose settings probably differ only in the host's name: see ``OpenSsh.answer``."""
 
-    final: bool  #: whether ssh reads its files again for the value of ``HostName``
+    final: bool  #: whether ssh reads the configuration again for the value of ``HostName`` (``Match final``)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    first: str = ""  #: first host for which ``ssh -G`` ran
-    shared: str = ""  #: ``ssh -G`` output for the first host, with ``_NAME`` in place of its name
-    jumps: str = ""  #: ProxyJump of the first host
+    first: str = ""  #: name of the first host of the group for which ``ssh -G`` ran
+    shared: str = ""  #: ``ssh -G`` output for the first host, with ``_NAME`` in place of the host's name
+    jumps: str = ""  #: value of ``ProxyJump`` for the first host
     sure: bool = False  #: whether the output for a second host differed only in the host's name
     apart: bool = False  #: whether outputs may differ in more than the host's name
 
@@ -169,13 +169,13 @@ class OpenSsh:
 
     def _of_group(self, group: _Group, destination: Destination, ssh_config: Path | None) -> str:
         name = destination.alias
-        # ssh must report a host that is its own jump host
+        # ``ssh -G`` must run for a host that is its own jump host, because ssh reports this error.
         if group.sure and not group.apart and name not in group.jumps:
             return group.shared.replace(_NAME, name)
         try:
             stdout, _ = self._ask(destination, ssh_config)
         except InputError:
-            # each host of the group needs its own error
+            # The error names one host, so ``ssh -G`` must run for each other host of the group.
             group.apart = True
             raise
         group.learn(name, stdout)
@@ -212,7 +212,7 @@ class OpenSsh:
                 stderr=subprocess.PIPE,
                 encoding="utf-8",
                 errors="surrogateescape",
-                start_new_session=True,  # otherwise Ctrl-C would end ssh
+                start_new_session=True,  # In this process's session, Ctrl-C would also end ssh.
             ) as process:
                 try:
                     stdout, stderr = _outputs(process, slot.close)

@@ -70,7 +70,7 @@ def _chain(endpoint: Endpoint, options: Options, also: Path | None, depth: int =
     for position, text in enumerate(endpoint.proxy_jump):
         jump = sshconfig.resolve(sshconfig.hop(text), config_of(options), options.shared.openssh)
         if (jump.address, jump.port) == (endpoint.address, endpoint.port):
-            continue  # a ProxyJump in a `Host *` stanza also applies to the jump host
+            continue  # A ProxyJump for ``Host *`` also applies to the jump host, but cannot lead to itself.
         if also:
             jump = replace(jump, known_hosts=tuple(dict.fromkeys((also, *jump.known_hosts))))
         if position == 0:

@@ -27,7 +27,7 @@ def ssh_command(target: Target, options: Options, command: str = "", *, terminal
     >>> " ".join(ssh_command(SimpleNamespace(**given, **more), Options()))
     'ssh -o StrictHostKeyChecking=yes -l ops -p 2222 -- 192.0.2.11'
     """
-    strict = route.endpoint_of(target, options).trust.strict  # rejects names that ssh would split
+    strict = route.endpoint_of(target, options).trust.strict  # This call also rejects names that ssh would split.
     accept = (target.host_keys or options.host_keys) == "accept-new" and not strict
     given = route.config_of(options)
     ssh = ["ssh", *(["-F", str(given)] if given else [])]
@@ -63,7 +63,7 @@ def _proxy(ssh: Sequence[str], hops: Sequence[str], target: Target, options: Opt
         call += ["-o", _files("UserKnownHostsFile", (expanded(target.known_hosts), *endpoint.known_hosts))]
     if before:
         call += ["-o", f"ProxyCommand={_proxy(ssh, before, target, options)}"]
-    line = words(tuple(call)).replace("%", "%%")  # ssh turns %% back into %
+    line = words(tuple(call)).replace("%", "%%")  # ssh replaces each %% in a ProxyCommand by %.
     return f"{line} -W '[%h]:%p' -- {words((jump.alias,))}"
 
 

@@ -20,7 +20,7 @@ from hostwright.common.userpaths import expanded
 from hostwright.transport.routing.openssh import Destination, OpenSsh, SshSettings
 
 _TOKEN = re.compile(r"%(.?)|\$\{([^}]*)\}", re.DOTALL)
-#: token about the user → function for its value, which may fail in a container
+#: token about this machine's user → function that returns the value. In a container, the function may fail.
 _USER: Mapping[str, Callable[[], object]] = {"d": Path.home, "u": getpass.getuser}
 
 
@@ -37,7 +37,7 @@ class Tokens:
 
     def value(self, token: str) -> str | None:
         """Return the value of the token with this letter; ``None`` if file names do not support the token."""
-        if token in ("L", "l", "C"):  # only these need this machine's name
+        if token in ("L", "l", "C"):
             here = socket.gethostname()
             all_of_them = f"{here}{self.host}{self.port}{self.user}{self.jump}"
             digest = hashlib.sha1(all_of_them.encode(), usedforsecurity=False).hexdigest()
@@ -94,7 +94,7 @@ class Tokens:
 
 
 SSH_PORT = 22
-#: minimum number of bits of an RSA key before OpenSSH 9.1
+#: minimum number of RSA key bits for OpenSSH before 9.1, which lacks the setting RequiredRSASize
 RSA_BITS = 1024
 _USER_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
 
@@ -103,17 +103,17 @@ _USER_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
 class Trust:
     """Settings of ``ssh_config`` for a server's host key."""
 
-    alias: str = ""  #: HostKeyAlias
-    algorithms: tuple[str, ...] = ()  #: HostKeyAlgorithms
+    alias: str = ""  #: value of ``HostKeyAlias``
+    algorithms: tuple[str, ...] = ()  #: values of ``HostKeyAlgorithms``
     own_order: bool = False  #: whether HostKeyAlgorithms changes OpenSSH's order
-    ca_algorithms: tuple[str, ...] = ()  #: CASignatureAlgorithms
-    revoked: tuple[Path, ...] = ()  #: RevokedHostKeys
-    command: str = ""  #: KnownHostsCommand
-    rsa_bits: int = RSA_BITS  #: RequiredRSASize
-    address_too: bool = False  #: CheckHostIP
-    hashed: bool = False  #: HashKnownHosts
+    ca_algorithms: tuple[str, ...] = ()  #: values of ``CASignatureAlgorithms``
+    revoked: tuple[Path, ...] = ()  #: paths from ``RevokedHostKeys``
+    command: str = ""  #: value of ``KnownHostsCommand``
+    rsa_bits: int = RSA_BITS  #: value of ``RequiredRSASize``
+    address_too: bool = False  #: whether ``CheckHostIP`` is on
+    hashed: bool = False  #: whether ``HashKnownHosts`` is on
     strict: bool = False  #: whether StrictHostKeyChecking is ``yes``
-    dns: bool = False  #: VerifyHostKeyDNS
+    dns: bool = False  #: whether ``VerifyHostKeyDNS`` is on
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +126,14 @@ class Endpoint:
     identity_files: tuple[Path, ...]
     identities_only: bool
     default_identities: bool
-    known_hosts: tuple[Path, ...]  #: the user's ``known_hosts`` files; new keys are written to the first
+    known_hosts: tuple[Path, ...]  #: the user's ``known_hosts`` files. New keys are written to the first file.
     proxy_jump: tuple[str, ...]
     proxy_command: str
     connect_timeout_s: float | None
     system_known_hosts: tuple[Path, ...] = ()
-    revoking: tuple[Path, ...] = ()  #: ``known_hosts`` files of which only revoked keys are used
+    revoking: tuple[Path, ...] = ()  #: ``known_hosts`` files from which only revoked keys are read
     trust: Trust = Trust()
-    asked: str = ""  #: name as given to ssh, before HostName replaces it
+    asked: str = ""  #: host name as given to ssh, before ``HostName`` replaces the name
 
     def __str__(self) -> str:
         return f"{self.user}@{self.place}"
@@ -178,7 +178,7 @@ def resolve(destination: Destination, ssh_config: Path | None, openssh: OpenSsh)
     for value in (destination.alias, destination.user):
         if not value.isprintable() or value.startswith("-") or re.search(r"[\s'\"`$\\;&<>|(){}]", value):
             raise InputError(f"{value!r} is not a valid SSH host or user name; correct it in the inventory")
-    # ssh would parse a user or a URI
+    # ssh would read a user or a URI in a name with these characters.
     if "@" in destination.alias or "/" in destination.alias:
         raise InputError(f"{destination.alias!r} is not a valid SSH host name; correct it in the inventory")
     return _endpoint(destination, SshSettings(openssh.answer(destination, ssh_config)))
@@ -224,7 +224,7 @@ def _trust(settings: SshSettings, tokens: Tokens) -> Trust:
     return Trust(
         alias=settings.text("hostkeyalias"),
         algorithms=algorithms,
-        # ``+`` in HostKeyAlgorithms keeps OpenSSH's order
+        # A ``+`` in HostKeyAlgorithms only appends algorithms, so OpenSSH's order is kept.
         own_order=algorithms[: len(default)] != default,
         ca_algorithms=settings.names("casignaturealgorithms"),
         revoked=tokens.paths("RevokedHostKeys", settings.text("revokedhostkeys")),

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-#: line that begins a stanza; OpenSSH allows keywords in quotes
+#: pattern for a line that begins a stanza. OpenSSH allows keywords in quotes.
 _BEGINS = re.compile(rb"(?im)^[^#a-z\n]*(host|match)(?![a-z])[ \t]*=?[ \t]*([^\n]*)$")
 _PATTERNS = re.compile(rb"[\w.:*?! \t-]+")
 _EVERYONE = re.compile(rb"(?i)(?:(?:final|canonical)[ \t]+)?all")
 _BY_TOKEN = re.compile(rb"(?im)^[^#a-z\n]*include\b[^\n]*%")
-#: host name, but not an IP address in a short form (``127.1``)
+#: pattern for a host name that is not a short IP address (``127.1``)
 _NAME = re.compile(r"(?:[a-z0-9_-]+\.)*[a-z_][a-z0-9_-]*")
 
 
@@ -23,9 +23,9 @@ class Stanzas:
 
     #: host name → numbers of the ``Host`` lines with this name
     named: dict[str, tuple[int, ...]]
-    #: ``Host`` lines with wildcards, each as two patterns: matching and excluded names
+    #: two patterns for each ``Host`` line with wildcards: matching names and excluded names
     patterns: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...]
-    final: bool  #: whether OpenSSH reads the files a second time (``Match final``)
+    final: bool  #: whether OpenSSH reads the files a second time, for ``Match final``
 
     @classmethod
     def read(cls, files: Sequence[str]) -> Stanzas | None:

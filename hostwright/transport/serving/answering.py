@@ -30,12 +30,12 @@ REQUESTS_AT_ONCE = 64
 REQUESTS_BY_PEER = 8
 #: maximum number of parallel requests from peers that may not fetch anything
 STRANGERS_AT_ONCE = 8
-REQUEST_TIMEOUT_S = 15.0  #: seconds without a byte from or to the peer
-REQUEST_LONGEST_S = 60.0  #: seconds for a request and a response without a file
-PIECE_BYTES = 8 * 1024 * 1024  #: bytes of a file sent with one call of ``sendfile``
-PIECE_LONGEST_S = 64.0  #: seconds for ``PIECE_BYTES``: at least 1 Mbit/s
-REQUEST_BYTES = 8192  #: maximum number of bytes of a request with headers; cloud-init's has 200
-READ_BYTES = 4096  #: bytes of one call of ``recv``
+REQUEST_TIMEOUT_S = 15.0  #: time limit in seconds for a connection without any byte from or to the peer
+REQUEST_LONGEST_S = 60.0  #: time limit in seconds for a request and a response without a file
+PIECE_BYTES = 8 * 1024 * 1024  #: number of bytes of a file that one call of ``sendfile`` sends
+PIECE_LONGEST_S = 64.0  #: time limit in seconds to send ``PIECE_BYTES``, so at least 1 Mbit/s
+REQUEST_BYTES = 8192  #: maximum number of bytes of a request with headers. cloud-init's requests have 200 bytes.
+READ_BYTES = 4096  #: maximum number of bytes of one call of ``recv``
 VERSIONS = (b"1.0", b"1.1")
 TYPE = b"text/plain; charset=utf-8"
 
@@ -225,7 +225,7 @@ class Handler(BaseRequestHandler):
     def _shook_hands(self) -> bool:
         try:
             self.request.do_handshake()
-        except ssl.SSLError as error:  # the text is OpenSSL's and not the peer's
+        except ssl.SSLError as error:  # The reason is a text of OpenSSL, so the peer cannot choose it.
             self.server.served.failed(self.client_address[0], error.reason or "TLS failed")
             return False
         return True
@@ -243,7 +243,8 @@ class Handler(BaseRequestHandler):
             size += len(content)
             if not content:
                 return None
-            if size > REQUEST_BYTES:  # includes bytes that h11 skips, such as empty lines before a request
+            # The limit also counts bytes that h11 skips, such as empty lines before a request.
+            if size > REQUEST_BYTES:
                 raise h11.RemoteProtocolError("the request is too long", error_status_hint=431)
             parser.receive_data(content)
 
@@ -265,7 +266,7 @@ class Handler(BaseRequestHandler):
             (b"Content-Type", TYPE), (b"Content-Length", str(answer.size).encode()), (b"Cache-Control", b"no-store"),
             (b"Connection", b"close"), *answer.headers,
         ]  # fmt: skip
-        with suppress(h11.LocalProtocolError):  # no response is allowed any more
+        with suppress(h11.LocalProtocolError):  # h11 raises this error if no response is allowed any more.
             response = h11.Response(status_code=answer.status, headers=headers, reason=answer.status.phrase)
             head = parser.send(response) or b""
             short = answer.content if body and isinstance(answer.content, bytes) else b""
@@ -274,7 +275,7 @@ class Handler(BaseRequestHandler):
     def _send_file(self, part: FilePart) -> int:
         """Send a file in pieces, each with a time limit; return the number of bytes sent."""
         done = 0
-        with suppress(OSError):  # the peer disconnected or was too slow
+        with suppress(OSError):  # After a disconnect or a timeout, the number of sent bytes is still returned.
             while done < part.size:
                 at, size = part.offset + done, min(PIECE_BYTES, part.size - done)
                 try:
@@ -283,7 +284,7 @@ class Handler(BaseRequestHandler):
                 finally:
                     sent = part.file.tell() - at
                     done += max(sent, 0)
-                if sent < size:  # the file became shorter while it was sent
+                if sent < size:  # Without this check, the loop would never end for a file that became shorter.
                     break
         return done
 

@@ -37,7 +37,7 @@ class Places:
 
     total: int
     by_peer: int
-    #: connection that takes a slot → peer name, oldest connection first
+    #: connection that takes a slot → name of the peer; the oldest connection is first
     _taken: dict[socket.socket, str] = field(default_factory=dict)
     _admitted: set[socket.socket] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -87,5 +87,5 @@ class Places:
 def hang_up(connection: socket.socket) -> None:
     """Shut down a connection; do nothing if the connection has ended."""
     with suppress(OSError):
-        # SSLSocket.shutdown would drop the TLS keys first: the thread would send plain text
+        # SSLSocket.shutdown would drop the TLS keys first, and the connection's thread would then send plain text.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)

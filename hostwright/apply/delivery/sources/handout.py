@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from hostwright.apply.host.connection import HostConnection
     from hostwright.transport.exchange import Ends
 
-#: maximum number of connections kept open for other hosts after a host's run (our choice)
-KEPT = 8
-#: number of hosts that cannot reach an address of this machine before it is no longer offered
-UNREACHED = 3
+KEPT = 8  #: maximum number of finished hosts whose connections stay open to serve files to others (our choice)
+UNREACHED = 3  #: number of hosts unable to reach an address after which no host uses the address
 
 
 @dataclass(eq=False)
@@ -41,7 +39,7 @@ class _Entered:
     files: Sequence[str]
     end: Callable[[], None]
     server: PeerServer | None = None
-    grant: Grant | None = None  #: permission to fetch from this host; ``None`` while it serves no files
+    grant: Grant | None = None  #: permission to fetch files from this host; ``None`` while the host serves no files
     kept: bool = False
     down: bool = False
     cannot: bool = False  #: whether the host cannot serve files in this run
@@ -76,7 +74,7 @@ class Handout:
         self._reach: dict[str, _Reach] = {}
         self._lock = threading.Lock()
         self._stopped = False
-        self._told: frozenset[str] = frozenset()  #: errors of this machine's server that were reported
+        self._told: frozenset[str] = frozenset()  #: reported errors of this machine's HTTP server for files
 
     def __enter__(self) -> Self:
         return self
@@ -206,7 +204,7 @@ class Handout:
             member = self._entered.get(host)
             kept = sum(other.kept for other in self._entered.values())
         if member is None or member.connection is not connection:
-            return False  # The host has a newer connection.
+            return False  # Only the newer connection of the host may remove the host.
         if not self.takes(host):
             with self._lock:
                 self._entered.pop(host, None)
@@ -264,7 +262,7 @@ class Handout:
             self.sources.unable(host)
         member.grant = None
         if current and not (member.cannot or member.down):
-            # The server ended early, and may be started again.
+            # The file server on the host ended early, and may be started again.
             self.sources.able(host)
 
 

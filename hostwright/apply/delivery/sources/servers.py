@@ -30,8 +30,8 @@ from hostwright.transport.serving.places import peer_name
 if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
-TOKEN_BYTES = 24  #: number of random bytes in a token: 192 bits
-STOP_POLL_S = 0.2  #: seconds between two checks of the shutdown flag
+TOKEN_BYTES = 24  #: number of random bytes in the token with which a client fetches a file
+STOP_POLL_S = 0.2  #: seconds between two checks of the HTTP server's shutdown flag
 IDLE_S = 1800  #: seconds without a request after which the server on a host exits (our choice)
 LONGEST_S = 12 * 3600  #: seconds after which the server on a host always exits (our choice)
 _CAP_BYTES = 4096

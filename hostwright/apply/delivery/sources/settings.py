@@ -24,10 +24,11 @@ PEER_GROUP, PEER_UPLOADS = "hostwright_peer_group", "hostwright_peer_uploads"
 PEER_RATE, PEER_PORT = "hostwright_peer_rate", "hostwright_peer_port"
 
 WAYS: tuple[Way, ...] = get_args(Way)
-#: maximum of the setting for parallel uploads (our choice). More uploads only share the same network card.
+#: maximum value of ``hostwright_peer_uploads`` (our choice). More uploads would only share the same network card.
 MOST_UPLOADS = 16
-MOST_MB_PER_S = 100_000  #: maximum of the setting for the rate, in MB/s (800 Gbit/s)
-LEAST_PORT, MOST_PORT = 1024, 65535  #: bounds of the setting for ports. Only root may listen below 1024.
+MOST_MB_PER_S = 100_000  #: maximum value of ``hostwright_peer_rate`` in MB/s (800 Gbit/s)
+#: lowest and highest port that the settings accept. Only root may listen on a port below 1024.
+LEAST_PORT, MOST_PORT = 1024, 65535
 
 T = TypeVar("T")
 

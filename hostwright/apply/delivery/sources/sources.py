@@ -16,24 +16,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 
-CONTROLLER = ""  #: name of this machine as a source; other sources have a host's name
+CONTROLLER = ""  #: source name that stands for this machine instead of a host
 
-#: maximum number of copies of a file that the controller sends to a group while other hosts can serve it (our choice).
-#: Three copies are faster than four for up to 27 hosts, and 10 % slower for 100 hosts.
+#: maximum number of copies of a file that the controller sends to one group (our choice). Three copies are faster than
+#: four for up to 27 hosts, and 10 % slower for 100 hosts.
 COPIES = 3
-AT_ONCE = 16  #: maximum number of simultaneous copies of all files from the controller
-#: maximum number of hosts that serve files at the same time
-MOST_SERVING = 64
-UPLOADS = 2  #: default number of simultaneous uploads from a host
-PATIENCE_S = 600.0  #: seconds that a host waits for a free peer before the controller sends the file (our choice)
+AT_ONCE = 16  #: maximum number of simultaneous transfers of files from the controller
+MOST_SERVING = 64  #: maximum number of hosts that serve files at the same time
+UPLOADS = 2  #: default maximum number of simultaneous uploads from one host to other hosts
+PATIENCE_S = 600.0  #: maximum seconds that a host waits for a free peer instead of the controller (our choice)
 
 BAD_PEER = 2  #: number of hosts that fail to fetch from a peer before the peer is no longer a source
-#: number of peers from which a host fails to fetch, without any success, before peers are no longer its sources
-ALONE = 3
-CLOSED_PAIRS, CLOSED_HOSTS = (
-    4,
-    2,
-)  #: minimum numbers of failed connections and of affected hosts that indicate a firewall
+ALONE = 3  #: number of peers without any successful fetch by a host, after which the host uses no peers
+#: minimum numbers of failed connections and of affected hosts that indicate a firewall between hosts
+CLOSED_PAIRS, CLOSED_HOSTS = 4, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +71,17 @@ class Ticket:
 class PeerState(Enum):
     """The state of a host as a source of files for other hosts of the run."""
 
-    ABLE = "able"  #: can start to serve when a host needs it
+    ABLE = "able"  #: state of a host whose file server can be started when another host needs a file
     STARTING = "starting"
     SERVING = "serving"
-    NONE = "none"  #: cannot serve, must not serve, or has stopped
+    NONE = "none"  #: state of a host that cannot serve, must not serve, or has stopped
 
 
 @dataclass(eq=False)
 class _Group:
     """The hosts that may serve files to each other."""
 
-    #: pairs of hosts between which a connection failed
-    refused: set[tuple[str, str]] = field(default_factory=set)
+    refused: set[tuple[str, str]] = field(default_factory=set)  #: pairs of hosts between which a connection failed
     worked: bool = False
 
     @property
@@ -104,12 +99,12 @@ class _Account:
     group: str
     uploads: int
     role: PeerState
-    active: int = 0  #: number of uploads in progress
+    active: int = 0  #: number of uploads in progress from this host
     files: set[str] = field(default_factory=set)
     failed_for: set[str] = field(default_factory=set)  #: hosts that could not fetch a file from this host
     failed_with: set[str] = field(default_factory=set)  #: hosts from which this host could not fetch a file
     worked: bool = False  #: whether this host ever fetched a file from a peer
-    alone: bool = False  #: whether this host is assigned no peers as sources
+    alone: bool = False  #: whether this host must not use peers as sources
     gone: bool = False
 
     @property
@@ -129,16 +124,14 @@ class _Share:
 
     file: str
     group: _Group
-    #: hosts without failures that wait for the file. Any source suits them.
+    #: requests of hosts without failed transfers, which can use any source
     waiting: dict[str, Ticket] = field(default_factory=dict)
-    #: hosts that wait for the file and have failures or have waited for ``PATIENCE_S``
+    #: requests of hosts with failed transfers, or that have waited for ``PATIENCE_S``
     special: dict[str, Ticket] = field(default_factory=dict)
     coming: dict[str, _Account] = field(default_factory=dict)  #: hosts that are receiving the file
-    #: hosts that have the file and could serve it
-    idle: dict[str, _Account] = field(default_factory=dict)
-    #: hosts that serve the file or are starting to
-    serving: dict[str, _Account] = field(default_factory=dict)
-    copies: int = 0  #: copies that the controller has sent or is sending
+    idle: dict[str, _Account] = field(default_factory=dict)  #: hosts that have the file and could serve it
+    serving: dict[str, _Account] = field(default_factory=dict)  #: hosts that serve the file, or are starting to do so
+    copies: int = 0  #: number of copies that the controller has sent or is sending to the group
 
     @property
     def wanted(self) -> int:
@@ -182,7 +175,7 @@ class FileSources:
 
     def __init__(self, peers: Mapping[str, Peer], begin: Callable[[str], None], limits: SourceLimits = _LIMITS):
         self._begin, self._limits = begin, limits
-        self._lock = threading.Lock()  # guards the fields below
+        self._lock = threading.Lock()  # This lock guards the fields below.
         self._groups = {peer.group: _Group() for peer in peers.values()}
         self._hosts = {
             name: _Account(name, peer.group, peer.uploads, PeerState.ABLE if peer.uploads else PeerState.NONE)
@@ -190,7 +183,8 @@ class FileSources:
         }
         self._shares: dict[tuple[str, str], _Share] = {}
         self._stopped = False
-        self._sending = self._serving = 0  #: copies that the controller is sending, and hosts that serve
+        #: number of copies that the controller is sending, and number of hosts that serve files
+        self._sending = self._serving = 0
 
     def join(self, host: str) -> None:
         """Add a host without files at the start of its run."""

@@ -45,7 +45,8 @@ class Workplace:
     name: str
     send: Callable[[dict[str, Any]], None]
     mailbox: Mailbox = field(default_factory=Mailbox)
-    past: PastRuns = field(default_factory=lambda: PastRuns(state_root()))  #: read once for all attempts of the worker
+    #: past runs in the worker's state directory, read once
+    past: PastRuns = field(default_factory=lambda: PastRuns(state_root()))
 
 
 class Attempt:
@@ -121,7 +122,7 @@ class Attempt:
         self._reporter.text = redactor.text
         host, password = unsealed(self._task, texts)
         roster = place.roster()
-        # The operator's machine has checked the host.
+        # No check is needed here, because the operator's machine has checked the host.
         target = roster.target(host, frozenset(brief.roles) or None, check=False)
         self._refuse_other(target)
         agreed = self._task.agreed

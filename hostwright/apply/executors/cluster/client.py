@@ -30,19 +30,20 @@ T = TypeVar("T")
 
 OPTION = "--scheduler"
 TLS = "tls://"
-#: time limit in seconds for connecting; a scheduler in the same network answers in milliseconds (our choice)
+#: time limit in seconds for connecting to a scheduler (our choice). In the same network, a scheduler answers in
+#: milliseconds.
 CONNECT_S = 10.0
-ANSWER_S = 30.0  #: time limit in seconds for the answer of a worker; a busy worker answers within seconds (our choice)
-SNIFF_S = 1.0  #: time limit in seconds for the first message, which a scheduler sends at once (our choice)
-LONGEST = 1 << 20  #: maximum number of bytes of a scheduler's first message, which has a few hundred
+ANSWER_S = 30.0  #: time limit in seconds for the answer of a worker (our choice). A busy worker answers within seconds.
+SNIFF_S = 1.0  #: time limit in seconds for a scheduler's first message, which is sent at once (our choice)
+LONGEST = 1 << 20  #: maximum length in bytes of a scheduler's first message, which has a few hundred bytes
 CLOSE_S = 3.0  #: time limit in seconds for closing the client of a cluster that hangs (our choice)
-AT_ONCE = 32  #: maximum number of parallel calls to workers
+AT_ONCE = 32  #: maximum number of parallel calls from this machine to workers
 _SETTINGS = (
     "set ca-file, client.cert and client.key below distributed.comm.tls in Dask's configuration, or the environment "
     "variables DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …__TLS__CLIENT__CERT and …__TLS__CLIENT__KEY"
 )
-_LENGTH = struct.Struct("<Q")  #: header of a Dask message: a length (distributed/comm/tcp.py)
-_LOUD = ("distributed", "tornado", "asyncio")  #: loggers whose messages would disturb the display of the run
+_LENGTH = struct.Struct("<Q")  #: format of the length with which each Dask message begins (distributed/comm/tcp.py)
+_LOUD = ("distributed", "tornado", "asyncio")  #: names of loggers whose messages would disturb the display of the run
 
 
 @contextmanager
@@ -68,7 +69,7 @@ def _client(address: str, name: str) -> Client:
     _reach(address, host, port, context if tls else None)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # ``fitness`` reports differences between versions.
+            warnings.simplefilter("ignore")  # The module ``fitness`` reports different versions instead of Dask.
             return Client(address, security=security, timeout=CONNECT_S, set_as_default=False, name=name)
     except Exception as error:  # noqa: BLE001 - Dask raises any error in received data
         sentence = _why_not(address, error, tls=tls)

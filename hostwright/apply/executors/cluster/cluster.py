@@ -50,13 +50,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LOOK_S = 1.0  #: seconds between two requests for the list of workers (our choice)
-#: maximum number of seconds without any worker or scheduler (our choice). Dask's nanny restarts a worker in seconds.
+#: seconds without any worker or scheduler after which the run ends (our choice). Dask restarts a worker in seconds.
 ALONE_S = 120.0
-RECOVER_S = 5.0  #: seconds to wait for the records of a lost worker (our choice)
-#: seconds to wait until workers have received the order to release their hosts; less than the run's loop waits
-CUT_S = 1.5
+RECOVER_S = 5.0  #: seconds to wait for the recorded messages of a lost worker (our choice)
+CUT_S = 1.5  #: seconds to wait until workers have received the request to release hosts, less than ``rollout.CUT_S``
 OPEN = "anyone who can connect to %s can use the workers' logins to all hosts; enable TLS (tls://)"
-NOBODY = "nobody"  #: address that stands for a worker while none is available
+NOBODY = "nobody"  #: address that stands for a worker while no worker is available
 THEN = f"a running job on the host continues, and {Command('provision', resume='%s')} re-attaches to it"
 
 
@@ -95,18 +94,18 @@ class ClusterExecutor(RunExecutor):
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._heartbeats = Heartbeats(self._client, brief.session, self._heartbeat, self._heard)
         self._dispatch = Dispatch(run, self._heartbeats.poke, recover=self._recover)
-        self._known: dict[str, str] = {}  #: address of each checked worker → reason why it is unfit, or empty
-        self._workers: dict[str, int] = {}  #: address of each available worker → number of slots
-        self._futures: dict[str, Future[Any]] = {}  #: host → future of its latest task
+        self._known: dict[str, str] = {}  #: address of a checked worker → reason why the worker is unfit, or empty text
+        self._workers: dict[str, int] = {}  #: address of an available worker → number of hosts that it accepts at once
+        self._futures: dict[str, Future[Any]] = {}  #: host → future of the latest task for this host
         self._recovered: dict[str, list[Message]] = {}
         self._then = THEN % run.id
-        self._lost = ""  #: why the run has no worker left; empty while the run continues
+        self._lost = ""  #: reason why the run has no workers left; empty while the run continues
         self._over = threading.Event()
 
     @property
     def slots(self) -> int:
         """The number of hosts that the workers can work on at the same time."""
-        # With one slot, the run submits each host, which then ends with this reason.
+        # After the loss of all workers, one slot lets the run submit each host, which then fails with this reason.
         return 1 if self._lost else sum(self._workers.values())
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **_: P.kwargs) -> Future[T]:  # noqa: ARG002
@@ -178,7 +177,7 @@ class ClusterExecutor(RunExecutor):
         left = threads.submit(self._client.unregister_worker_plugin, self._brief.session)
         futures.wait([forgotten, left], CLOSE_S)
 
-    # ---------------------------------------------------------------- called in the thread that handles messages
+    # -------------------- The thread that handles messages calls the methods below.
 
     def _take(self) -> None:
         """Run the calls of the inbox in order. An error ends the run, whose loop raises it."""
@@ -198,7 +197,7 @@ class ClusterExecutor(RunExecutor):
         if (before := self._futures.pop(host, None)) is not None:
             before.cancel()
         if not workers:
-            return  # The host waits until a worker is available.
+            return  # The host is sent again when a worker becomes available.
         try:
             future = self._executor.submit(sessions.run_task, given, workers=workers)
         except Exception as error:  # noqa: BLE001 - the client may be closing
@@ -243,7 +242,7 @@ class ClusterExecutor(RunExecutor):
             self._recovered[worker] = [message for messages in answers.values() for message in messages]
         return [message for message in self._recovered[worker] if message.attempt in known]
 
-    # ---------------------------------------------------------------- called in other threads
+    # -------------------- Other threads call the methods below.
 
     def _do(self, call: Callable[[], None]) -> None:
         self._inbox.put(call)

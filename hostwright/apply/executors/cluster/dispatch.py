@@ -22,7 +22,7 @@ from hostwright.apply.run import Run
 from hostwright.common.errors import ExecutorLost, HostError, Stopped
 from hostwright.plan.model import Plan, RoleResult
 
-#: maximum number of times that a host is sent again after a worker was lost or released it; Dask's default (our choice)
+#: maximum number of further tries with a host after the loss of a worker (our choice). Dask has the same default.
 AGAIN = 3
 LET_GO = "%d workers released this host, most recently %s; a running job on the host continues; run again"
 LOST = (
@@ -39,29 +39,29 @@ class HostAssignment:
     host: str
     future: Future[Outcome]
     send: Callable[[], None]  #: function that sends the host to the cluster
-    texts: tuple[str, ...] = field(default=(), repr=False)  #: texts of the secrets that work on the host needs
-    worker: str = ""  #: address of the host's worker
+    texts: tuple[str, ...] = field(default=(), repr=False)  #: texts of the secrets that are needed for work on the host
+    worker: str = ""  #: address of the worker that works on the host
     name: str = ""
     mailbox: bytes = b""
     attempt: str = ""
-    number: int = 0  #: number of the worker's last recorded message
+    number: int = 0  #: sequence number of the worker's last recorded message
     given: frozenset[str] = frozenset()  #: addresses of the workers that may claim the host
     sent: int = 0  #: number of times that the host was sent to the cluster
     taken: bool = False
-    times: int = 0  #: number of times that workers were lost with the host or released it
-    plan: Plan | None = None  #: the first plan that a worker reported
-    results: tuple[RoleResult, ...] = ()  #: results of roles in the current attempt
+    times: int = 0  #: number of times that a worker with the host was lost or released the host
+    plan: Plan | None = None  #: first plan for the host that a worker reported
+    results: tuple[RoleResult, ...] = ()  #: results of the host's roles in the current attempt
     reboots: int = 0
-    #: results of roles, and number of reboots, in the attempts of lost workers
+    #: results of the host's roles, and number of reboots, in the attempts of lost workers
     before: tuple[tuple[RoleResult, ...], int] = ((), 0)
-    jobs: dict[str, str] = field(default_factory=dict)  #: role → ID of its running job
-    ended: frozenset[str] = frozenset()  #: IDs of the jobs whose end was reported
-    was_lost: bool = False  #: whether an earlier worker was lost with the host
+    jobs: dict[str, str] = field(default_factory=dict)  #: role → ID of the role's running job
+    ended: frozenset[str] = frozenset()  #: IDs of this host's jobs whose end was reported
+    was_lost: bool = False  #: whether an earlier worker with the host was lost
 
     @property
     def go(self) -> Go:
         """The permission to begin, for the attempt that has claimed the host."""
-        begun = self.number > 1  # The first message is the claim.
+        begun = self.number > 1  # The first message of an attempt only claims the host.
         return Go(b"" if begun else encrypted_for(self.texts, self.mailbox), self.ended if self.was_lost else None)
 
     def note(self, event: Event) -> None:
@@ -110,8 +110,8 @@ class Dispatch:
         recover: Callable[[str, Mapping[str, int]], Iterable[Message]] = lambda _worker, _known: (),
     ):
         self._run, self._emit, self._speak, self._recover = run, run.emit, speak, recover
-        self._lock = threading.Lock()  # guards the fields below
-        self._assignments: dict[str, HostAssignment] = {}  #: host → assignment, until the host has ended
+        self._lock = threading.Lock()  # This lock guards the fields below.
+        self._assignments: dict[str, HostAssignment] = {}  #: host → assignment of a host whose work has not ended
         self._leave: dict[str, set[str]] = {}
 
     def add(self, assignment: HostAssignment) -> None:
@@ -251,7 +251,7 @@ class Dispatch:
                 self._hear(assignment, message)
         self._dismiss(assignment.worker, assignment.attempt)
         assignment.lose()
-        # adds the attempt to the journal even without a report
+        # This note adds the attempt to the journal even if the worker reported nothing.
         origin = EventOrigin(assignment.worker, assignment.attempt, 0)
         self._emit(
             Note(assignment.host, f"the worker {assignment.name} was lost; {successor} continues", origin=origin)
@@ -260,7 +260,7 @@ class Dispatch:
     def _hear(self, assignment: HostAssignment, message: Message) -> None:
         if message.number:
             if message.number <= assignment.number:
-                return  # recovered by an earlier call
+                return  # An earlier call has recovered this message.
             with self._lock:
                 assignment.number = message.number
         origin = EventOrigin(message.worker, message.attempt, message.number)

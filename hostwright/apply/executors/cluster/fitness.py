@@ -42,10 +42,10 @@ class Machine:
     """The software and identity of one process of a cluster. ``missing`` are the files that its machine lacks."""
 
     version: str
-    code: str  #: digest of Hostwright's files
+    code: str  #: digest of Hostwright's source files
     python: str  #: major and minor version of Python
     dask: str
-    machine: str  #: ID of the machine, as in /etc/machine-id
+    machine: str  #: ID of the machine from /etc/machine-id
     missing: tuple[str, ...] = ()
 
 
@@ -95,7 +95,7 @@ def misfits(
 def _unreported(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return f"hangs ({error})"
-    text = f"{type(error).__name__}: {error}"  # Dask may send an error as text.
+    text = f"{type(error).__name__}: {error}"  # Dask may pass on an error only as text.
     if any(kind in text for kind in ("ModuleNotFoundError", "ImportError", "AttributeError")):
         return "has no Hostwright, or another version; install the same version there"
     return f"did not report its versions ({short(text)})"

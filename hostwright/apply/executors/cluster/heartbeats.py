@@ -40,7 +40,7 @@ class Heartbeats:
         received: Callable[[str, Heartbeat], None],
     ):
         self._client, self._session, self._heartbeat, self._received = client, session, heartbeat, received
-        self._change = threading.Condition()  # guards the fields below
+        self._change = threading.Condition()  # This condition guards the fields below.
         self._lines: dict[str, _Line] = {}
         self._over = False
 
@@ -83,7 +83,7 @@ class Heartbeats:
                 due = line.due
             heartbeat = self._heartbeat(worker)
             if heartbeat.going or heartbeat.leave or due > line.sent:
-                with suppress(Exception):  # Dask may raise any error.
+                with suppress(Exception):  # Dask may raise any error, which must not end the heartbeats.
                     found = self._client.run(hear, self._session, heartbeat, workers=[worker], on_error="ignore")
                     if found.get(worker):
                         self._received(worker, heartbeat)

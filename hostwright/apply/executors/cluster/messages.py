@@ -39,10 +39,9 @@ class Brief:
 
     stamp: RunStamp
     verb: str
-    request: Request  #: the operator's request without secrets (``of_workers``)
+    request: Request  #: the operator's request without the values that may contain secrets
     roles: tuple[str, ...]  #: roles selected with ``--roles``; empty for all roles
-    #: host → file settings, for hosts that fetch by HTTP from their worker
-    files: Mapping[str, FileSettings]
+    files: Mapping[str, FileSettings]  #: host → file settings of a host that fetches files by HTTP from its worker
     roster: type[Roster]
     site: SiteArchive
 
@@ -69,7 +68,7 @@ class Task:
     session: str
     host: str
     sealed: Sealed
-    wanted: str  #: hash of the host's desired state (``fingerprint``)
+    wanted: str  #: hash of the host's desired state, from ``fingerprint``
     agreed: Agreed | None = field(default=None, repr=False)
 
 
@@ -163,7 +162,7 @@ class Heartbeat:
 class Claim:
     """A worker has a task and requests permission to begin. ``mailbox`` is the public key that encrypts its secrets."""
 
-    worker: str  #: name of the worker
+    worker: str  #: name of the Dask worker
     mailbox: bytes
 
 
@@ -192,7 +191,7 @@ class Message:
 
     host: str
     attempt: str
-    worker: str  #: address of the worker
+    worker: str  #: address of the Dask worker
     number: int
     at: str
     body: Claim | Reported | Done

@@ -32,11 +32,10 @@ from hostwright.plan.model import Answer, Facts
 
 T = TypeVar("T")
 
-SHOWN_S = 1.0  #: seconds between two progress reports, which are shown but not recorded (our choice)
-#: events synced to disk before they are sent
-_DURABLE = (events.RoleFinished, events.HostEnded)
-FOLDER = "attempts"  #: directory below the state directory: a directory per run with a file per attempt
-LONGEST = 64 << 20  #: maximum number of bytes of one message. The facts of a host take a few hundred kB.
+SHOWN_S = 1.0  #: minimum seconds between two reports on unchanged progress, which are not recorded (our choice)
+_DURABLE = (events.RoleFinished, events.HostEnded)  #: types of events to sync to disk before sending
+FOLDER = "attempts"  #: directory for records in the state directory. Each run has a directory with a file per attempt.
+LONGEST = 64 << 20  #: maximum number of bytes of one recorded message. The facts of a host take a few hundred kB.
 _LENGTH = struct.Struct(">I")
 _RUN = re.compile(r"[a-z0-9][a-z0-9_.-]{0,120}")
 
@@ -61,7 +60,7 @@ class Reporter:
         self._host, self._attempt, self._worker = host, attempt, worker
         self._send, self._record, self._clock = send, record, clock
         self.text = text  #: function that masks secrets in a text; replaced when the secrets are known
-        self._lock = threading.Lock()  # guards the fields below, the record, and the order of messages
+        self._lock = threading.Lock()  # This lock guards the fields below, the record, and the order of messages.
         self._number = 0
         self._over = False
         self._shown: dict[str, tuple[Any, float]] = {}
@@ -73,7 +72,7 @@ class Reporter:
     def __call__(self, event: Event) -> None:
         """Report an event on the host."""
         if isinstance(event, events.HostEnded) or not self._is_due(event):
-            return  # ``end`` reports this event with the outcome.
+            return  # The method ``end`` reports ``HostEnded`` together with the outcome.
         self._send_body(Reported(masked(event, self.text)), sync=isinstance(event, _DURABLE))
 
     def end(self, outcome: Outcome | None, error: HostwrightError | None) -> None:

@@ -23,7 +23,7 @@ from hostwright.apply.journal.redaction import MIN_INLINE
 from hostwright.common.errors import HostError
 from hostwright.common.secret import Secret
 
-_KEY_BYTES = 32  #: number of bytes of an X25519 key and of the derived key
+_KEY_BYTES = 32  #: length in bytes of an X25519 key, and of the key derived from it
 _NONCE = bytes(12)  #: A constant nonce is safe, because each key encrypts only one message.
 _WITHHELD, _EMPTY, _TEXT = "withheld", "empty", "text"
 

@@ -26,9 +26,10 @@ from hostwright.plan.desired import forget_questions
 from hostwright.plan.roles.role import discover
 from hostwright.plan.targets import Roster
 
-HEARTBEAT_S = 15.0  #: seconds between two heartbeats, each a line in the worker's log (our choice)
-LEASE_S = 45.0  #: number of seconds without a heartbeat after which a worker releases its hosts: three were missed
-LEAVE_S = 5.0  #: seconds to wait for attempts to release their hosts (our choice)
+#: seconds between two heartbeats to workers (our choice). Each heartbeat adds a line to a worker's log.
+HEARTBEAT_S = 15.0
+LEASE_S = 45.0  #: seconds without a heartbeat after which a worker releases its hosts, enough for three heartbeats
+LEAVE_S = 5.0  #: seconds to wait until running attempts have released their hosts (our choice)
 
 
 class WorkerSession(WorkerPlugin):
@@ -43,11 +44,11 @@ class WorkerSession(WorkerPlugin):
         self._place = Workplace(
             self.brief, self._roster, worker.address, str(worker.name), partial(worker.log_event, self.brief.session)
         )
-        self._change = threading.Condition()  # guards the fields below
+        self._change = threading.Condition()  # This condition guards the fields below.
         self._attempts: dict[str, Attempt] = {}
-        #: distributes files to the hosts of this worker; ``None`` while it has no hosts
+        #: distributor of files to this worker's hosts; ``None`` while the worker has no hosts
         self._handout: Handout | None = None
-        self._reading = threading.Lock()  # guards ``_known``
+        self._reading = threading.Lock()  # This lock guards ``_known``.
         self._known: Roster | None = None
         self._stopping = False
         self._heard_s = now_s()

@@ -26,13 +26,12 @@ from hostwright.plan.roles.site import STANDARD, Site
 from hostwright.plan.targets import Roster
 
 FOLDER = "sites"
-#: maximum number of bytes of a site's files, 100 times the standard files (our choice)
-MOST_BYTES = 64 << 20
-KEPT_S = 30 * 86400.0  #: seconds after which an unused archive is removed (our choice)
-#: directory in a site → standard directory in the package
+MOST_BYTES = 64 << 20  #: maximum total size in bytes of a site's files, 100 times the standard files (our choice)
+KEPT_S = 30 * 86400.0  #: seconds after which an unused archive of a site is removed (our choice)
+#: directory in a site → directory with standard files in Hostwright's package
 _PARTS = {"roles": "roles", "templates": "templates", "inventory/stacks": "stacks"}
-_BESIDE = "beside"  #: directory in the archive for stacks beside an inventory outside the site
-_PRIVATE_KEY = b"PRIVATE KEY-----"  #: text in every format of private keys (RFC 7468)
+_BESIDE = "beside"  #: directory in the archive for stacks next to an inventory outside the site
+_PRIVATE_KEY = b"PRIVATE KEY-----"  #: text that every format of private keys contains (RFC 7468)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ def files_below(places: Iterable[tuple[Path, str]]) -> list[tuple[Path, str]]:
 
 def _files(places: Iterable[tuple[Path, str]]) -> Iterator[tuple[Path, str]]:
     for place, name in places:
-        seen: set[str] = set()  # against an endless loop of links
+        seen: set[str] = set()  # Symbolic links could form a loop, so each real directory is visited once.
         for folder, folders, files in os.walk(place, followlinks=True):
             if (real := os.path.realpath(folder)) in seen:
                 folders.clear()
@@ -124,13 +123,14 @@ def unpacked(archive: SiteArchive, root: Path | None = None) -> Path:
         plain = gzip.decompress(archive.body)
         if hashlib.sha256(plain).hexdigest() != archive.digest:
             raise ValueError("the archive of the site was modified during its transfer")
-        beside = Path(tempfile.mkdtemp(prefix=".", dir=folder))  # creates the directory with mode 0700
+        beside = Path(tempfile.mkdtemp(prefix=".", dir=folder))  # This directory has mode 0700.
         try:
             with tarfile.open(fileobj=io.BytesIO(plain)) as packed:
                 packed.extractall(beside, filter="data")
             (beside / "inventory").mkdir(exist_ok=True)
-            (beside / "tasks.py").touch()  # marks the directory as a site
-            with suppress(FileExistsError, OSError):  # Another worker on this machine has unpacked it first.
+            (beside / "tasks.py").touch()  # This file marks the directory as a site.
+            # Another worker on this machine may have unpacked the archive first.
+            with suppress(FileExistsError, OSError):
                 beside.rename(place)
         finally:
             shutil.rmtree(beside, ignore_errors=True)

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from hostwright.apply.events import Event
     from hostwright.common.secret import Secret
 
-#: function that returns the later records of a run, given the last known number of each attempt
+#: function that returns the later messages of a run, given each attempt's last known message number
 Ask = Callable[[str, Mapping[str, int]], Iterable[Message]]
-_Attempts = dict[str, dict[int, Message]]  #: attempt → number → message of one host
+_Attempts = dict[str, dict[int, Message]]  #: attempt → message number → message about one host
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def _take(record: Mapping[str, Any], found: dict[str, Recorded]) -> None:
     match record:
         case {"host": str(host), "witness": {"attempt": str(attempt), "number": int(number)}}:
             before = found.pop(attempt, Recorded(host, 0))
-            # A note about a worker's file server does not name a host.
+            # A note about a worker's file server has an empty host name, so an earlier host name is kept.
             found[attempt] = Recorded(before.host or host, max(number, before.number))
 
 
@@ -121,7 +121,7 @@ def _missing(host: str, attempts: _Attempts, known: Mapping[str, Recorded]) -> l
     last = next((each for each in reversed([*known]) if each in attempts or known[each].host == host), "")
     began = {attempt: told[min(told)].at for attempt, told in attempts.items()}
     later = sorted(set(attempts).difference(known), key=began.__getitem__)
-    # The first message of an attempt only requests permission.
+    # The first message of an attempt only requests permission, so an attempt with one message did no work.
     worked = [attempt for attempt in (last, *later) if max(attempts.get(attempt, ()), default=0) > 1]
     return [
         message

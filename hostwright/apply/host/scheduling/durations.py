@@ -14,13 +14,13 @@ from itertools import accumulate
 
 from hostwright.plan.model import Plan, RolePlan
 
-# Rounded medians of the first provision of two lab hosts, for a stack that was never applied.
-STEP_S = 0.5  #: seconds of a step for a file, a link or a service
-LOCKED_S = 2.0  #: seconds of a step with a lock (dpkg, or the loader's cache) and without downloads
-MIRROR_S = 15.0  #: seconds of a step with a lock that installs packages from a mirror
-UNPACKED_BYTES_PER_S = 10e6  #: bytes per second that pip and dpkg unpack: 100 MB in 10 s
+# The values below are rounded medians of two lab hosts, for a stack that was applied for the first time.
+STEP_S = 0.5  #: estimated seconds of a step for a file, a link or a service
+LOCKED_S = 2.0  #: estimated seconds of a step that needs a lock, such as dpkg's, and downloads nothing
+MIRROR_S = 15.0  #: estimated seconds of a step that installs packages from a mirror under a lock
+UNPACKED_BYTES_PER_S = 10e6  #: estimated bytes per second that pip and dpkg unpack (100 MB in 10 s)
 
-Key = tuple[str, str, int]  #: role, description of a change, and index of the step in that change
+Key = tuple[str, str, int]  #: key of a step: role, description of a change, and index of the step in this change
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def remaining(needs: Mapping[str, Sequence[str]], expected_s: Mapping[str, float
     {'network': 12.0, 'chrony': 10.0, 'motd': 1.0}
     """
     before = {name: set(needs[name]) & set(needs) for name in needs}
-    later = dict.fromkeys(needs, 0.0)  #: role → seconds of the longest chain of roles after it
+    later = dict.fromkeys(needs, 0.0)  #: role → seconds of the longest chain of roles that depend on this role
     left: dict[str, float] = {}
     for name in reversed([*TopologicalSorter(before).static_order()]):
         left[name] = expected_s.get(name, 0.0) + later[name]

@@ -17,12 +17,10 @@ from hostwright.apply.journal.records import RUNNING
 from hostwright.apply.journal.results import parsed
 from hostwright.common.places import JOURNAL, runs_dir
 
-#: maximum numbers of past runs to use, and to search (our choice)
-MOST_RUNS, MOST_LOOKED_AT = 5, 30
-MOST_BYTES = 4 << 20  #: maximum number of bytes to read from each journal: about 70 hosts
+MOST_RUNS, MOST_LOOKED_AT = 5, 30  #: maximum number of past runs to use, and maximum number to search (our choice)
+MOST_BYTES = 4 << 20  #: maximum number of bytes to read from a run's journal, enough for about 70 hosts
 
-#: beginning of the records to parse
-_READ = re.compile(rb'\{"kind": "(observed|role finished)"')
+_READ = re.compile(rb'\{"kind": "(observed|role finished)"')  #: pattern of the beginning of journal records to parse
 
 
 class PastRuns:

@@ -49,7 +49,8 @@ class _Run:
         self._skipped = skipped
         self._order = TopologicalSorter(self._needs)
         self._order.prepare()
-        self._lost: dict[str, str] = {}  #: failed or skipped name → name of the failure that caused it
+        #: name of a failed or skipped item → name of the item whose failure was the cause
+        self._lost: dict[str, str] = {}
         self._running = 0
         self._ended: SimpleQueue[tuple[str, BaseException | None]] = SimpleQueue()
 

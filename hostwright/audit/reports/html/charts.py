@@ -17,13 +17,13 @@ from hostwright.audit.reports.table import SHOWN, WORDS
 from hostwright.audit.reports.trend import TrendPoint
 
 WIDTH, HEIGHT = 400, 190
-LEFT, RIGHT, TOP, BOTTOM = 34, 8, 8, 24  #: margins of a chart, which contain the labels of the axes
-BAR = 22  #: maximum width of a bar
+LEFT, RIGHT, TOP, BOTTOM = 34, 8, 8, 24  #: widths of a chart's margins in units of the SVG, for the labels of the axes
+BAR = 22  #: maximum width of a bar in units of the SVG
 LINES = 5  #: maximum number of lines in a chart, each for one value
 CHARTS = 9  #: maximum number of readings with a chart
 OTHERS = "other values"
 
-Mark = tuple[float, str]  #: position on an axis, and label
+Mark = tuple[float, str]  #: position of a mark on an axis, and the label of the mark
 
 
 @dataclass(frozen=True, slots=True)

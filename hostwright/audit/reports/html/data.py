@@ -21,10 +21,10 @@ from hostwright.common.errors import Finding
 
 T = TypeVar("T")
 
-#: maximum length of each list of a host, since a host may report thousands of GPUs
+#: maximum length of each list of a host. A host may report thousands of GPUs.
 LIMITS = {"readings": 400, "deviations": 200, "findings": 100, "gpus": 32, "xids": 100, "notChecked": 200}
-FEW = 20  #: maximum number of notes, of lines of evidence, and of processes
-GROUPS = 100  #: maximum number of groups of a host that the filter of the page searches
+FEW = 20  #: maximum number of texts to list for a host, and of processes for a GPU
+GROUPS = 100  #: maximum number of groups of a host that the page's filter searches
 
 
 class ValueTable:

@@ -30,7 +30,7 @@ from hostwright.common.text import shown_seconds
 
 PAGE = Path(__file__).with_name("page")
 STYLES = tuple(f"styles/{name}.css" for name in ("colours", "page", "matrix", "panel", "charts", "print"))
-#: script files of the page, ordered by their dependencies
+#: paths of the scripts of the page, in the order of loading
 SCRIPTS = tuple(f"scripts/{name}.js" for name in ("dom", "copy", "gpus", "details", "panel", "filter", "keyboard"))
 
 

@@ -20,7 +20,7 @@ from hostwright.common.errors import Finding
 #: minimum number of equal hosts that share one row
 FOLD_FROM = 3
 CHIPS = 12  #: maximum number of known failures with a button that filters hosts
-FAILURES = 60  #: maximum number of known failures with a section of their own
+FAILURES = 60  #: maximum number of known failures that get a section each
 OPENABLE = 40  #: maximum number of hosts to list in the section of a failure
 STATUSES = tuple(status for status in WORST_FIRST if status != "warning")
 NOT_THERE = "not on this host"  #: label of a layer that only other hosts have

@@ -24,7 +24,7 @@ class ValueShare:
     share: float
     start: float
     names: str
-    role: str  #: CSS class: majority, outlier or empty
+    role: str  #: CSS class of the value: ``majority``, ``outlier`` or empty
     openable: tuple[tuple[int, str], ...] = ()
 
 

@@ -15,10 +15,11 @@ from hostwright.inventory.patterns import fold
 
 T = TypeVar("T")
 
-TEXT_CHARACTERS = 1000  #: maximum number of characters of a value in the details, enough for a long PATH
+TEXT_CHARACTERS = 1000  #: maximum number of characters of a value in the details of a host
 LINE_CHARACTERS = 90  #: maximum number of characters of a line in the matrix
-MARKS = 3  #: maximum number of combining marks on a letter; Vietnamese needs two
-NAME_CHARACTERS = 120  #: maximum number of characters of the name of a host or group; DNS allows 63 per label
+MARKS = 3  #: maximum number of combining marks on a letter. Vietnamese letters have up to two marks.
+#: maximum number of characters of the name of a host or group. DNS allows 63 characters per label.
+NAME_CHARACTERS = 120
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]{1,120}")
 #: escapes for characters that can end a script element, or begin a comment or an entity

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 from hostwright.audit.reports.run.spans import RunSpan, Stretch
 
-#: minimum length in seconds of a wait for a lock; a shorter one is the start of a process
+#: minimum duration in seconds of a wait for a lock. A shorter duration is the start of a process.
 WAITED_S = 0.5
-NEAR_S = 1.5  #: tolerance in seconds for clock differences between host and controller
-MOST_LINKS = 1000  #: maximum number of parts of a path, since records are untrusted
+NEAR_S = 1.5  #: tolerance in seconds for differences between the clocks of host and controller
+MOST_LINKS = 1000  #: maximum number of parts of a critical path. Records are untrusted and may be damaged.
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _earlier(
     needed = frozenset(needs.get(span.role, ()))
     ended = [other for other in spans if other is not span and other.end_s <= span.began_s + NEAR_S / 2]
     again = span.kind != "sent" and any(other.role == span.role and other.kind != "sent" for other in ended)
-    # a transfer begins at once, or when another transfer ends
+    # A transfer only waits for another transfer.
     if span.kind == "sent":
         ended = [other for other in ended if other.end_s >= span.began_s - NEAR_S]
     whose = [other for other in ended if again or _matters(other, span, needed)]

@@ -30,7 +30,7 @@ from hostwright.plan.roles.layers import one_order
 
 STYLES = tuple(f"styles/{part}.css" for part in ("colours", "page", "matrix", "panel", "print"))
 OWN_STYLE = Path(__file__).with_name("run.css")
-#: result of a host → CSS class, symbol, and position when results are sorted
+#: CSS class, symbol and sort position for each result of a host
 RESULTS = {
     "failed": ("failing", "✗", 0),
     "unreachable": ("failing", "✗", 1),
@@ -45,7 +45,7 @@ RESULTS = {
     "as desired": ("desired", "✓", 10),
 }
 _OTHER = ("desired", "✓", 11)
-#: maximum number of characters to show of the end of a step's output
+#: maximum number of characters to show from the end of a step's output
 OUTPUT_CHARACTERS = 4000
 STEPS, SAID = 400, 200  #: maximum number of steps, and of other records, to show of a host
 STEPS_OF_LINK = 6  #: maximum number of steps to list for one part of the critical path
@@ -55,7 +55,7 @@ STEPS_OF_LINK = 6  #: maximum number of steps to list for one part of the critic
 class LayerCell:
     """One layer of a host in a run. If several jobs changed it, their times are added up."""
 
-    status: str  #: CSS class
+    status: str  #: CSS class for the status
     sign: str
     took: str
 
@@ -66,8 +66,8 @@ class RunRow:
 
     anchor: str  #: HTML anchor of the host's steps
     title: str
-    names: str  #: names of the hosts if there are several, else empty
-    status: str  #: CSS class
+    names: str  #: names of the hosts of the row; empty for a single host
+    status: str  #: CSS class for the status
     sign: str
     result: str
     sentence: str

@@ -71,7 +71,7 @@ def needs_of(host_run: HostRun) -> dict[str, frozenset[str]]:
 
 def _of_role(role: RoleRun, whole_s: float) -> RunSpan:
     done = f"{len(role.steps)} of {role.planned} steps"
-    began_s = max(0.0, role.began_s)  # negative times only occur in damaged records
+    began_s = max(0.0, role.began_s)  # Damaged records may contain negative times.
     steps = tuple(_steps(role, began_s))
     waited_s = sum(step.waited_s for step in role.steps)
     waits = f", including {shown_seconds(waited_s)} of waiting for a lock of the host" if waited_s >= 0.1 else ""

@@ -15,10 +15,10 @@ from hostwright.audit.reports.run.chain import ChainLink, chain_of
 from hostwright.audit.reports.run.spans import Kind, RunSpan, needs_of, number, spans_of
 from hostwright.common.text import shown_seconds
 
-LETTER = 0.62  #: width of a letter of a label in percent of a page of 1280 pixels
-NARROWEST = 0.15  #: minimum width in percent of a drawn activity
+LETTER = 0.62  #: width of one letter of a label in percent of the page width (1280 pixels)
+NARROWEST = 0.15  #: minimum width of a drawn activity in percent of the page width
 MOST_TICKS = 8
-SHOWN_WAIT_S = 0.2  #: minimum length in seconds of a drawn wait for a lock
+SHOWN_WAIT_S = 0.2  #: minimum duration in seconds of a drawn wait for a lock
 _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200)
 
 
@@ -122,7 +122,7 @@ def _waited(seconds: float) -> str:
 
 def _lanes(spans: Sequence[RunSpan]) -> list[int]:
     """The number of the row in which each span is drawn: the first row that is free when the span starts."""
-    ends: list[float] = []  #: end time of the last span in each row
+    ends: list[float] = []
     lanes = []
     for span in spans:
         lane = next((place for place, end in enumerate(ends) if end <= span.began_s + 0.001), len(ends))

@@ -22,11 +22,11 @@ from hostwright.common.request import OPTIONS
 
 #: shell → file name of its completion script
 SHELLS = {"bash": "complete.sh", "zsh": "complete.zsh", "fish": "complete.fish"}
-#: options with which completion scripts call Hostwright
+#: options with which a shell's completion script calls Hostwright
 ASKED, ASKED_OF_LINE = "--complete-words", "--complete-line"
-_RUNS = 30  #: maximum number of runs that completion offers, latest first
-_SIGNS = "!&"  #: signs that may precede a term in ``--hosts``
-#: option → its values, for options whose values ``Option`` does not declare
+_RUNS = 30  #: maximum number of runs that completion offers, latest runs first
+_SIGNS = "!&"  #: characters that may precede a term in ``--hosts``
+#: option → possible values, where ``Option`` does not declare the values
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "from": ("repair", "relayer", "reinstall"),
     "boot": ("network", "media", "disk"),
@@ -39,7 +39,7 @@ SETS = (
     *(f"@{name}" for name in RUN_SETS),
     *("@drifted", "@failing", "@unread"),
 )
-_LISTS = ("hosts", "roles", "proofs")  #: options with a comma-separated value
+_LISTS = ("hosts", "roles", "proofs")  #: options whose value is a comma-separated list
 
 
 def asked(arguments: Sequence[str]) -> list[str] | None:

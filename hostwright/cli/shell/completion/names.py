@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from hostwright.inventory import Inventory
 
 INVENTORY_VARIABLE = "HOSTWRIGHT_INVENTORY"  #: environment variable with the default of ``--inventory``
-_FOLDER = "names"  #: folder of the cache in the state directory
-#: line that marks a YAML file as configuration of an Ansible inventory plugin
+_FOLDER = "names"  #: folder with the cached names of hosts, in the state directory
+#: pattern of the line that marks a YAML file as configuration of an Ansible inventory plugin
 _PLUGIN = re.compile(rb"^plugin\s*:", re.MULTILINE)
-_PATTERN = frozenset("@~!&[],*?:")  #: characters that make a word a host pattern
-_LEFT_OUT = {"group_vars", "host_vars", "stacks"}  #: folders in an inventory that contain no hosts
+_PATTERN = frozenset("@~!&[],*?:")  #: characters that only a host pattern contains, not a host name
+_LEFT_OUT = {"group_vars", "host_vars", "stacks"}  #: names of folders in an inventory that define no hosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,8 @@ def may_be_hosts(word: str) -> bool:
         return True
     try:
         found = known()
-    except (InputError, ModuleNotFoundError):  # the verb reports the mistake
+    # the verb itself reports an inventory that cannot be read, so no error is needed here
+    except (InputError, ModuleNotFoundError):
         return True
     return not found.hosts or nearest(word, (*found.hosts, *found.groups)) is not None
 
@@ -137,6 +138,6 @@ def _read(sources: Sequence[Path]) -> Names | None:
 
     try:
         inventory = load(*sources)
-    except HostwrightError:  # the verb reports the mistake
+    except HostwrightError:  # the verb itself reports an inventory that cannot be read
         return None
     return Names(tuple(inventory.hosts), tuple(inventory.groups))

@@ -15,10 +15,10 @@ from typing import Any
 from invoke import Collection, Task
 
 _DECORATORS = {"task", "verb"}
-#: variable names of a module's collection, in Invoke's order
+#: variable names under which a module may define a collection of tasks, in Invoke's order
 _NAMESPACES = ("ns", "namespace")
 _OPTIONS = {"name", "aliases", "default", "help", "positional", "optional", "iterable", "incrementable"}
-_LARGEST = 1 << 20  #: maximum size of a parsed file in bytes, to keep completion fast
+_LARGEST = 1 << 20  #: maximum size in bytes of a parsed file. A larger file would slow completion down.
 
 
 def verbs_in(file: Path, module: str) -> Collection:
@@ -59,7 +59,7 @@ def _task(node: ast.FunctionDef, decorator: ast.expr, module: str) -> Task[Any]:
     body.__signature__ = Signature(list(_parameters(node.args)))  # type: ignore[attr-defined]
     names = {each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
     given = {each.arg: _literal(each.value) for each in getattr(decorator, "keywords", ()) if each.arg}
-    if _name(decorator) == "verb":  # all other keywords of `@verb` are help texts of options
+    if _name(decorator) == "verb":  # `@verb` takes the help text of each option as a keyword
         given = {"name": given.pop("called", None), "default": given.pop("default", None), "help": given}
     options = {key: value for key, value in given.items() if key in _OPTIONS and value is not None}
     helps = options.get("help")

@@ -30,17 +30,17 @@ from hostwright.stack.stackfile import stack_model
 Schema = dict[str, Any]
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-#: folder with the schemas of ``--json`` documents
+#: folder with the JSON Schemas of the ``--json`` outputs
 OUTPUTS = STANDARD / "schemas"
 TEMPLATE: Schema = {"type": "string", "pattern": r"\{[{%]"}
-#: type in a schema → texts that pydantic accepts for this type
+#: type in a JSON Schema → pattern of texts that pydantic converts to this type
 _AS_TEXT = {
     "integer": r"^\s*[+-]?[0-9][0-9_]*(\.0*)?\s*$",
     "number": r"^\s*[+-]?([0-9][0-9_]*\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$",
     "boolean": r"^([tTyYfFnN01]|[tT][rR][uU][eE]|[yY][eE][sS]|[oO][nN]|[fF][aA][lL][sS][eE]|[nN][oO]|[oO][fF][fF])$",
 }
 
-_NAMED = ("properties", "patternProperties", "$defs")  #: keys of a schema under which schemas are listed by name
+_NAMED = ("properties", "patternProperties", "$defs")  #: keys of a JSON Schema whose values map names to schemas
 
 
 def written(roles: Sequence[Role]) -> Mapping[str, Callable[[], Schema]]:
@@ -164,7 +164,7 @@ def _loose(schema: Any, *, inside: bool = False) -> Any:
     return loose
 
 
-#: keys of a stack file that name other stacks or parts
+#: keys of a stack file that name other stack files → schema of the key's value
 _MERGED = {"extends": {"type": "string"}, "include": {"type": "array", "items": {"type": "string"}}}
 
 
@@ -174,7 +174,7 @@ def stack(roles: Iterable[Role]) -> Schema:
     """
     whole = stack_model({role.name: role.section for role in roles}).model_json_schema()
     definitions = {name: _closed(inner) for name, inner in whole.pop("$defs", {}).items()}
-    # names come from the stack's file and the artifact's key
+    # a stack file omits ``name``, which comes from the file's name or the artifact's key
     for part in (whole, definitions[Artifact.__name__]):
         part["properties"].pop("name")
         part["required"] = [name for name in part["required"] if name != "name"]

@@ -31,7 +31,7 @@ by `NAME_command`, a [command that prints the secret](../settings.md#secrets).
 This page is written by `python -m hostwright.cli.shell.reference` from the roles.
 """
 
-#: heading → variable → meaning in Markdown
+#: heading → variable of Hostwright itself → meaning of the variable in Markdown
 OWN: Mapping[str, Mapping[str, str]] = {
     "Stack and roles of a host": {
         "stack": "the [stack](../operators/stacks.md) of the host; without it, the site's or the standard default",

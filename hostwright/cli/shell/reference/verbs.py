@@ -15,7 +15,7 @@ from hostwright.common.text import markdown
 
 DOCUMENT = "docs/reference/verbs.md"
 _SHARED = "Options that verbs share"
-_MANY = 3  #: minimum number of verbs for documenting a common option once
+_MANY = 3  #: minimum number of verbs with a common option for describing this option only once
 
 INTRO = """\
 # Verbs and options

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 GOOD = frozenset({"as desired", "changed"})
 ALL_OR_NONE = "nothing was changed: either all of these hosts go back, or none"
-#: verbs that are repeated to continue after a reboot
+#: verbs that an operator calls again after a reboot to continue
 SAME_AGAIN = ("provision", "remove", "rollback")
 
 
@@ -159,7 +159,7 @@ def show_outcomes(
     shown = SHOWN_RESULTS | ({"changed": "layers removed"} if verb == "remove" else {})
     out.print(summary(results.values, results.errors, results.untouched, proved=proved, shown=shown))
     show_errors(results.errors)
-    # otherwise all work was done before the run was stopped
+    # a stop after the last host's work leaves nothing to continue
     if results.stopped_because and (results.untouched or results.errors):
         sentence = f"{results.stopped_because}. To continue with the remaining hosts: {again(verb, run)}"
         console.make_console(stderr=True).print(Text(printable(sentence), style="bold red"))
@@ -294,7 +294,7 @@ def _layers(outcomes: Sequence[Outcome]) -> Table:
         times = [sum(result.duration_s for result in results) for results in of_hosts if results]
         steps = sum(len(result.steps) for results in of_hosts for result in results)
         if not steps:
-            continue  # omit layers that were probed a second time
+            continue
         table.add_row(name, *([f"{len(times)}"] if several else []), f"{steps}", shown_seconds(max(times)))
     return table
 

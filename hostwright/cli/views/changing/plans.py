@@ -14,7 +14,7 @@ from hostwright.inventory.patterns import fold, headed
 from hostwright.plan.model import Change, Deferred, Plan, Planned, Refusal, RolePlan, tally
 from hostwright.plan.planning import HostPlan
 
-#: kind of a line in a plan → sign and style
+#: kind of a line in a plan → printed sign and style of the line
 _SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}
 
 

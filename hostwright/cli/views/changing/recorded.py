@@ -17,8 +17,8 @@ from hostwright.common.command import Command
 from hostwright.common.text import count, printable
 from hostwright.inventory.patterns import headed
 
-MOST_LINES = 5  #: maximum number of lines of a failed step's output
-MOST_CHECKS = 3  #: maximum number of failed checks of unknown cause that are printed
+MOST_LINES = 5  #: maximum number of printed output lines of a failed step
+MOST_CHECKS = 3  #: maximum number of printed checks that failed for an unknown cause
 
 
 def show_in_short(out: Console, summary: RunSummary, run: RecordedRun) -> None:

@@ -118,7 +118,8 @@ def _show(out: Console, command: RemoteCommand, same: Sequence[CommandResult]) -
 def _how(result: CommandResult, command: RemoteCommand) -> str:
     """Return how the command ended: exit status, or signal name."""
     name = ""
-    if result.status is not None and result.status > 128:  # 128 + signal number, as in shells
+    # shells add 128 to the number of the signal that ended a program
+    if result.status is not None and result.status > 128:
         name = next((f" ({sig.name})" for sig in signal.Signals if sig == result.status - 128), "")
     nothing = "" if result.stdout.strip() or result.stderr.strip() else ", no output"
     return sentence_of(result, command) + name + nothing
@@ -134,7 +135,7 @@ def _lines(text: str) -> Iterator[str]:
 def _line(out: Console, line: str, style: str = "") -> None:
     """Print a line of a host's output: unwrapped in a pipe, with a hanging indent in a terminal."""
     if out.is_terminal:
-        # rich would convert a single text to one without a hanging indent
+        # rich would convert a single text to a text without a hanging indent
         out.print(Group(console.Hanging(line, style=style)))
     else:
         print(line)

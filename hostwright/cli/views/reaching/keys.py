@@ -11,7 +11,7 @@ from hostwright.common.text import printable
 from hostwright.inventory.patterns import headed
 from hostwright.rebuild.newkeys import KeyResults, Told
 
-_MOST_ALONE = 3  #: maximum number of hosts with known keys that get a line each
+_MOST_ALONE = 3  #: maximum number of hosts with known keys that are printed on separate lines
 WORDS = {"trusted": "trusted anew", "known": "already known", "forgotten": "forgotten"}
 
 

@@ -34,9 +34,9 @@ from hostwright.rebuild.run import ENDED, Decisions, Rebuilt
 from hostwright.rebuild.ways.ways import Decision
 
 GOOD = frozenset({"rebuilt", "as desired"})
-#: minimum width of a table of decisions in columns
+#: minimum width in columns of the table of decisions
 LEAST_COLUMNS = 100
-NAMES = 4  #: maximum width of host names, as the divisor of the table's width
+NAMES = 4  #: divisor that gives the maximum width of host names from the table's width
 STYLES: Mapping[Outcome, str] = {"rebuilt": "green", "as desired": "green", "failed": "red", "handed over": "yellow"}
 
 

@@ -69,7 +69,7 @@ def _last(rebuilds: Iterable[Rebuild]) -> Table:
         alike.setdefault(key, []).append(rebuild.host)
     for (day, way, sentence, outcome), hosts in alike.items():
         ended = Text(outcome, style=STYLES[outcome]).append(f": {short(sentence)}" if sentence else "", style="default")
-        # many successful hosts are printed as a number
+        # names of many successful hosts would hide the failed ones
         names = headed(hosts)[0] if outcome in GOOD else counted(hosts)
         shown.add_row(console.Hanging(printable(names), style="bold"), day, way, ended)
     return shown

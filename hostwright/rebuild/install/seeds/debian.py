@@ -19,7 +19,7 @@ from hostwright.rebuild.install.seeds.settings import Install
 from hostwright.rebuild.install.seeds.ubuntu import KEPT_BACK, SUDOERS, UNATTENDED
 
 NO_PASSWORD = "!"  # noqa: S105 (according to the guide, `!` disables the password; keys still work)
-#: names of the files that the installer fetches at the end, in that order
+#: names of the files that Debian's installer fetches last, in this order
 FETCHED = ("ssh_host_ed25519_key", "ssh_host_ed25519_key.pub", "authorized_keys", "late.sh")
 
 
@@ -118,7 +118,8 @@ def command_line(install: Install, url: str) -> str:
             f"netcfg/get_ipaddress={wanted.ip.ip}",
             f"netcfg/get_netmask={wanted.ip.netmask}",
             f"netcfg/get_gateway={wanted.gateway}",
-            f"netcfg/get_nameservers={wanted.nameservers[0]}",  # only one, because spaces are not safe
+            # Only one name server is passed, because spaces in kernel arguments are not safe.
+            f"netcfg/get_nameservers={wanted.nameservers[0]}",
             "netcfg/confirm_static=true",
         ]
     return " ".join([*arguments, *install.kernel_arguments])

@@ -17,14 +17,14 @@ from pydantic import AfterValidator, BeforeValidator
 from hostwright.common.durations import seconds
 from hostwright.common.secret import Secret
 
-SHOWN = 60  #: maximum number of characters of an invalid value in a message
-KEY_CHARACTERS = 16384  #: maximum number of characters of a public key line; RSA with 16384 bits has 2,800
+SHOWN = 60  #: maximum number of characters that a message shows of an invalid value
+KEY_CHARACTERS = 16384  #: maximum number of characters of a public key line. A line with a 16384-bit RSA key has 2,800.
 #: key types that sshd accepts (sshd(8)), without the obsolete ssh-dss
 KEY_TYPES = (
     "ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521",
     "sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com",
 )  # fmt: skip
-#: user and group names of Debian's base-passwd and Ubuntu's admin group, which installers refuse
+#: user names that installers refuse, because Debian or Ubuntu already has such a user or group
 RESERVED_USERS = frozenset((
     "root", "daemon", "bin", "sys", "sync", "games", "man", "lp", "mail", "news", "uucp", "proxy", "www-data",
     "backup", "list", "irc", "gnats", "nobody", "adm", "tty", "disk", "kmem", "dialout", "fax", "voice", "cdrom",
@@ -33,7 +33,7 @@ RESERVED_USERS = frozenset((
     "render", "input",
 ))  # fmt: skip
 _HASH = re.compile(r"\$(?:5|6|7|y|gy|2[abxy])\$[./A-Za-z0-9$=,+-]{13,250}", re.ASCII)
-#: pattern for templates that Ansible would fill in, but Hostwright does not
+#: pattern for Ansible templates in a value, which Hostwright does not evaluate
 _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
 
 

@@ -16,10 +16,11 @@ from hostwright.rebuild.install.seeds import fields as v
 from hostwright.rebuild.install.seeds.settings import Install, Reinstall
 
 INSTALL, REINSTALL = "hostwright_install", "hostwright_reinstall"
-#: error text for a fixed path without allowed clients: anybody could fetch the private host key
+#: error text for a seed with a fixed path but without allowed clients. Any client could fetch the private host key.
 WHO_IS_NEEDED = "is needed with a fixed path: an address, a network, or any"
-UNCHECKED = "debian-installer/allow_unauthenticated_ssl"  #: Debian's kernel argument to accept any certificate
-FIRST_AUTOINSTALL = (20, 4)  #: first Ubuntu release with autoinstall
+#: kernel argument that makes Debian's installer accept any TLS certificate
+UNCHECKED = "debian-installer/allow_unauthenticated_ssl"
+FIRST_AUTOINSTALL = (20, 4)  #: first Ubuntu release whose installer supports autoinstall
 
 
 def read_install(host: Host) -> Install | None:
@@ -113,7 +114,7 @@ def _conflicts_ubuntu(install: Install) -> Iterator[tuple[str, str]]:
     for key, disk in (("disk", install.disk), ("second_disk", install.second_disk)):
         if disk is not None and disk.path.startswith("/dev/disk/"):
             yield key, "Ubuntu's installer knows a path only as the kernel names it (/dev/sda); give serial or model"
-        # Ubuntu 20.04 ignores vendor and smallest size (supported since subiquity 21.01.1 and 20.06.1).
+        # The installer of Ubuntu 20.04 ignores vendor (supported since subiquity 21.01.1) and smallest (since 20.06.1).
         if disk is not None and release == FIRST_AUTOINSTALL and (disk.vendor or disk.size == "smallest"):
             yield (
                 key,

@@ -20,9 +20,9 @@ from hostwright.rebuild.install.seeds.rendering import Seed
 from hostwright.transport.serving.answering import HttpRequest, Reply, Server, listen
 from hostwright.transport.serving.places import peer_address, peer_name
 
-TOKEN_BYTES = 24  #: number of random bytes in a path
-STOP_POLL_S = 0.05  #: seconds between two checks whether to stop
-REMEMBERED = 16  #: maximum number of refused clients stored per host
+TOKEN_BYTES = 24  #: number of random bytes in the URL path of a seed
+STOP_POLL_S = 0.05  #: seconds between two checks whether the seed server must stop
+REMEMBERED = 16  #: maximum number of refused or failed clients that are stored per host
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class _Published:
     fetched: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
-    fetcher: str = ""  #: address of the first client, after which other clients are refused
+    fetcher: str = ""  #: address of the first client that fetched a file. All other clients are refused.
 
     def admits(self, peer: str) -> bool:
         if self.fetcher and peer_name(peer) != self.fetcher:

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator
 
 from hostwright.rebuild.install.seeds import fields as v
 
-#: default time limit of an installation in seconds; boots take up to 10 minutes, installers up to 20
+#: default time limit in seconds for an installation. Boots take up to 10 minutes, installers up to 20 minutes.
 INSTALL_TIMEOUT_S = 2400.0
 
 
@@ -108,11 +108,11 @@ class Install:
     layout: Literal["lvm", "direct", "raid1"] = "direct"
     boot: Literal["network", "media"] = "network"
     image: v.Url = ""
-    hostname: v.Hostname = ""  #: default: the inventory's name of the host, up to the first dot
-    user: v.User = ""  #: default: the inventory's login user
-    password_hash: v.Hash = None  #: default: no password, only SSH keys
+    hostname: v.Hostname = ""  #: default: the host's name in the inventory up to the first dot
+    user: v.User = ""  #: default: the login user from the inventory
+    password_hash: v.Hash = None  #: default: no password, so only SSH keys allow a login
     network: Network = field(default_factory=Network)
-    mirror: v.Url = ""  #: default: the installer's own mirror
+    mirror: v.Url = ""  #: default: the mirror that the installer chooses
     proxy: v.Url = ""
     timezone: v.Timezone = "Etc/UTC"
     locale: v.Locale = "en_US.UTF-8"

@@ -17,22 +17,22 @@ from hostwright.rebuild.install.seeds.settings import Disk, Install, Network
 from hostwright.transport.identity.keys import KeyPair
 
 NO_PASSWORD = "*"  # noqa: S105 (no password has this hash; unlike `!`, it does not make sshd refuse keys)
-#: prefixes of packages that unattended-upgrades must skip until the first provisioning
+#: prefixes of packages that unattended-upgrades skips until the first provisioning of the host
 KEPT_BACK = ("linux-", "nvidia-", "libnvidia-")
 UNATTENDED = "/etc/apt/apt.conf.d/52hostwright"
 SUDOERS = "/etc/sudoers.d/90-hostwright"
 GRUB = "/etc/default/grub.d/90-hostwright.cfg"
-#: command that protects copies of the seed, with the host key; older installers leave them world-readable
+#: command that makes all copies of the seed private. Older installers leave the host key in the seed world-readable.
 _LEFT_BEHIND = "chmod -Rf go= /etc/cloud/cloud.cfg.d/99-installer.cfg /var/log/installer || true"
 #: Command that extends / to the whole volume group, because older installers give it at most 200 GiB. If the group is
 #: already full, lvextend fails without harm.
 _WHOLE_GROUP = 'lvextend --resizefs --extents +100%FREE "$(findmnt -n -o SOURCE /target)" || true'
-_ESP = "1G"  #: size of the EFI system partition, as Ubuntu's installer chooses it for large disks
+_ESP = "1G"  #: size of the EFI system partition. Ubuntu's installer chooses the same size for large disks.
 
 
 def files(install: Install, *, keys: KeyPair) -> dict[str, str]:
     """Contents of the files that cloud-init fetches below the seed's URL, by name."""
-    # cloud-init uses the id as a directory name, so it must differ for each installation
+    # cloud-init uses the instance ID as a directory name, so each installation needs another ID.
     instance = hashlib.sha256(keys.public.blob).hexdigest()[:16]
     meta = {"instance-id": f"hostwright-{instance}", "local-hostname": install.hostname}
     values: dict[str, Any] = {name: to_yaml(value) for name, value in _values(install, keys).items()}
@@ -82,7 +82,8 @@ def network(wanted: Network) -> dict[str, Any]:
     else:
         interface["dhcp4"] = True
     if wanted.gateway:
-        anywhere = "::/0" if wanted.ip.version == 6 else "0.0.0.0/0"  # netplan of 20.04 does not support `default`
+        # The netplan version of Ubuntu 20.04 does not support the destination ``default``.
+        anywhere = "::/0" if wanted.ip.version == 6 else "0.0.0.0/0"
         interface["routes"] = [{"to": anywhere, "via": wanted.gateway}]
     if wanted.nameservers:
         interface["nameservers"] = {"addresses": list(wanted.nameservers)}
@@ -95,7 +96,7 @@ def storage(install: Install) -> dict[str, Any]:
         return {"config": _mirrored(install.disk, install.second_disk)}
     layout: dict[str, Any] = {"name": install.layout, "match": install.disk.match}
     if install.layout == "lvm":
-        # otherwise / gets too little of a large disk for CUDA and images
+        # By default, the installer makes / too small for CUDA and container images, even on a large disk.
         layout["sizing-policy"] = "all"
     return {"layout": layout}
 

@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
     from cryptography.x509 import Certificate, CertificateBuilder, KeyUsage, Name
 
-#: directory below the state directory, and the file in it with the authority's key and certificate
+#: subdirectory of the state directory, and file name of the certificate authority's key and certificate
 FOLDER, KEY = "seeds", "authority.pem"
-#: names of files in ``FOLDER``: the authority's certificate, and an initial ramdisk with it
+#: names in ``FOLDER`` of the authority's certificate and of an initial ramdisk with this certificate
 CERTIFICATE, PART = "hostwright-ca.pem", "hostwright-ca.cpio.gz"
-#: validity of the authority; afterwards boot loaders need a new ramdisk
+#: validity of the certificate authority. Afterwards, boot loaders need an initial ramdisk with a new certificate.
 AUTHORITY_LASTS = timedelta(days=5 * 365)
-SERVER_LASTS = timedelta(days=30)  #: validity of a seed server's certificate
-#: begin of the validity of certificates, earlier than the date of a host with a flat battery
+SERVER_LASTS = timedelta(days=30)  #: validity of a seed server's TLS certificate
+#: start of the validity of all certificates. The clock of a host with a flat battery may be years behind.
 BEGINS = datetime(2000, 1, 1, tzinfo=UTC)
 ADDRESSES = ("0.0.0.0/0", "::/0")
-#: only name that the authority may certify; no host has it (RFC 6761)
+#: only DNS name that the authority may certify. No host can have a name in ``.invalid`` (RFC 6761).
 NO_NAME = "hostwright.invalid"
 OTHERS = 0o077
 
@@ -68,7 +68,8 @@ class Authority:
         """TLS context with a new certificate for a server at this address. Raises ``HostwrightError``."""
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.minimum_version = ssl.TLSVersion.TLSv1_2
-        with _told(self.folder), tempfile.NamedTemporaryFile(dir=self.folder) as file:  # readable only by this user
+        # The file contains a private key, and NamedTemporaryFile makes the file readable only by this user.
+        with _told(self.folder), tempfile.NamedTemporaryFile(dir=self.folder) as file:
             file.write(self._server(address).reveal().encode())
             file.flush()
             tls.load_cert_chain(file.name)
@@ -150,7 +151,8 @@ def _new_authority() -> Secret:
 
     key = _new_key()
     known_by = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
-    name = f"hostwright seeds {known_by.digest.hex()[:12]}"  # installers may trust several authorities
+    # An installer may trust several authorities, so each authority needs a unique name.
+    name = f"hostwright seeds {known_by.digest.hex()[:12]}"
     permitted = [x509.DNSName(NO_NAME), *(x509.IPAddress(ip_network(network)) for network in ADDRESSES)]
     made = (
         _builder(name, _name(name), key.public_key(), AUTHORITY_LASTS)

@@ -28,7 +28,7 @@ def boot_part(certificate: bytes, subject_hash: str) -> bytes:
     }
     entries = [_entry(name, _FOLDER) for name in _folders(files)]
     entries += [_entry(name, mode, content) for name, (mode, content) in files.items()]
-    # kernels find an uncompressed archive only at a multiple of four bytes
+    # The archive is compressed, because kernels find an uncompressed archive only at a multiple of four bytes.
     return gzip.compress(b"".join([*entries, _entry("TRAILER!!!", 0)]), mtime=0)
 
 
