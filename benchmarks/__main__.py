@@ -38,10 +38,10 @@ from hostwright.common.errors import HostwrightError
 from lab.image import ensure_programs
 
 LAST = PROJECT / "build/benchmarks/figures.json"
-PLACES_S = 180.0  #: estimated seconds to create the lab and provision its first host
+PLACES_S = 180.0  #: estimated seconds to create the lab and to provision the first host
 ROUNDS = 3
 SHOWN = 300  #: maximum number of characters of an error text on the page
-#: program that the benchmark needs on this machine → its package
+#: name of a program that the benchmark runs on this machine → Debian package of the program
 PACKAGES = {
     "nginx": "nginx-light",
     "rsync": "rsync",
@@ -55,7 +55,8 @@ PACKAGES = {
 def main(argv: Sequence[str]) -> int:
     """Run one command; return its exit status: 1 if a contender failed, 2 if the command cannot start."""
     given = _parser().parse_args(argv)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # exit normally, so that the lab is removed
+    # sys.exit lets Python remove the lab before this process ends
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         status: int = given.command(given)
     except (HostwrightError, ValueError) as error:

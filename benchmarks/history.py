@@ -36,7 +36,7 @@ START = datetime(2026, 1, 1, 6, tzinfo=UTC)
 LAYERS = ("base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container", "gpu")
 DRIVERS = ("470.182.03", "470.223.02", "470.256.02")
 CARDS = 8
-ALIKE = 80  #: number of readings per host that rarely change
+ALIKE = 80  #: number of readings per host whose values rarely change
 ROUNDS = 5
 
 LINK = Deviation("cuda", "link /usr/local/cuda", "/usr/local/cuda-11.4", "/usr/local/cuda-11.2", "drift")
@@ -117,7 +117,7 @@ def year(hosts: int, days: int, random: Random) -> Iterator[FleetAudit]:
 
 
 def _pass_a_day(one: Machine, number: int, day: int, random: Random) -> None:
-    turn = number % 10 == day % 30  # a tenth of the fleet on each of ten days per month
+    turn = number % 10 == day % 30
     if turn:
         one.kernel = day // 30
     if turn and one.driver < day // 120 < len(DRIVERS):

@@ -33,14 +33,14 @@ from hostwright.inventory import Host, Inventory, load, select
 LIST = Path(__file__).with_suffix(".txt")
 UNEXPLAINED = "not explained"
 
-#: part of Hostwright's error for an inventory that Ansible accepts → reason
+#: part of Hostwright's error for an inventory that Ansible accepts → reason for the error
 REFUSALS = {
     "is given twice": "a name is given twice in a file: a mistake here, the last one wins in Ansible",
     "cannot be a host's name": "a name that no host can have (`<address>`, a path)",
     "cannot be a group's name": "a group's name with other characters than letters, digits, '_', '.' and '-'",
     "is the configuration of an Ansible inventory plugin": "only Ansible can read it, and it is not installed",
 }
-#: part of Hostwright's error for a pattern about which Ansible only warns → reason
+#: part of Hostwright's error for a pattern about which Ansible only warns → reason for the error
 STRICTER = {
     "matches no host and no group": "a term that matches nothing is an error; Ansible warns and ignores it",
     "matches no host": "a selection without hosts is an error; Ansible's is empty",

@@ -22,7 +22,7 @@ from lab.machine import console as machine_console
 from lab.records import find_lab, find_machine, open_lab
 from lab.vendor.model import Profile
 
-#: environment variables that sudo must keep
+#: names of environment variables that sudo must keep
 _PASSED = ("HOSTWRIGHT_LAB_CACHE", "HOSTWRIGHT_LAB_STATE", "HOSTWRIGHT_LAB_NETWORK", "PYTHONPATH")
 _PASSED_PREFIXES = ("PIP_", "SSL_CERT_", "REQUESTS_CA_", "HTTP_", "HTTPS_", "NO_PROXY", "http_", "https_", "no_proxy")
 
@@ -97,7 +97,7 @@ def reset(arguments: argparse.Namespace) -> None:
 
 def down(arguments: argparse.Namespace) -> None:
     """Remove the lab, or only the given hosts."""
-    lab = open_lab(arguments.name)  # also finds a lab without a record, as after a crash
+    lab = open_lab(arguments.name)
     if arguments.hosts:
         fleet.remove(lab, _hosts(arguments.hosts))
         print(f"lab {lab.name}: {arguments.hosts} removed")
@@ -169,7 +169,7 @@ def _become_root(argv: Sequence[str]) -> None:
     passed = ",".join(name for name in os.environ if name in _PASSED or name.startswith(_PASSED_PREFIXES))
     keep = [f"--preserve-env={passed}"] if passed else []
     sys.stdout.flush()
-    # -B: the user could not delete root's .pyc files in the checkout
+    # With -B, root writes no .pyc files into the checkout, which the user could not delete.
     os.execvp("sudo", ["sudo", *keep, "--", sys.executable, "-B", "-m", "lab", *argv])  # noqa: S606
 
 

@@ -15,7 +15,7 @@ from hostwright.common.errors import LabError
 from lab.waiting import await_that
 
 _LIMITING = {"cpu", "cpuset", "io", "memory", "pids"}
-_LAST_RESORT_S = 20.0  # seconds to wait for killed processes
+_LAST_RESORT_S = 20.0  # seconds to wait for the end of killed processes
 
 
 def hierarchies() -> list[Path]:
@@ -50,10 +50,10 @@ def _hand_down(parent: Path) -> None:
     """Enable a v2 group's controllers for container limits in its children."""
     control = parent / "cgroup.subtree_control"
     if not control.exists():
-        return  # a v1 group has no such file
+        return
     given = set(control.read_text().split())
     for controller in set((parent / "cgroup.controllers").read_text().split()) & _LIMITING - given:
-        # fails for example if the parent has processes; the host then reports that it has no limits
+        # The write fails for example if the parent has processes; the host then reports that no limits are possible.
         with contextlib.suppress(OSError):
             control.write_text(f"+{controller}")
 
@@ -75,7 +75,7 @@ def processes(group: str) -> set[int]:
         for directory, _, _ in os.walk(hierarchy / group):
             with contextlib.suppress(OSError):
                 found.update(int(line) for line in Path(directory, "cgroup.procs").read_text().split())
-    found.discard(0)  # a process of another PID namespace
+    found.discard(0)  # the kernel shows a process of another PID namespace as 0
     return found
 
 

@@ -17,7 +17,7 @@ _SOURCE = Path(__file__).with_suffix(".c")
 _HOME = "opt/hostwright-lab/clock"
 _SHIFT = f"{_HOME}/shift"
 _PRELOAD = "etc/ld.so.preload"
-#: compiler flags that turn off features whose symbols an older host lacks
+#: compiler flags for clock.so that turn off features whose libc symbols an older host lacks
 _FLAGS = (
     *(
         "-std=gnu11",
@@ -57,7 +57,7 @@ def put_off(machine: Machine, shift_s: int) -> None:
     home.mkdir(parents=True, exist_ok=True)
     ready = home / ".clock.so.new"
     shutil.copyfile(library(machine.lab.cache), ready)
-    ready.rename(home / "clock.so")  # running programs may have the old file mapped
+    ready.rename(home / "clock.so")  # running programs may have mapped the old file, which must not be overwritten
     _write(machine, shift_s)
     preload = machine.merged / f"{_PRELOAD}.new"
     preload.write_text(f"/{_HOME}/clock.so\n")

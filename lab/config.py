@@ -20,16 +20,16 @@ Real = Literal["", "driver", "cudnn", "packages"]
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DEFAULT_NAME = "lab"
-USER = "ops"  # login user of every host; not "admin", which installers reject
+USER = "ops"  # name of the login user of every host. Installers reject the name "admin".
 
-#: private address block of all labs; each lab has a /22
+#: private IPv4 address block of all labs. Each lab has a /22.
 BLOCK = IPv4Network(os.environ.get("HOSTWRIGHT_LAB_NETWORK", "10.213.0.0/16"))
 LAB_PREFIX = 22
 
-#: pattern of a lab's name, which is part of interface names of at most 15 characters: ``hw-<8 letters>-<3 digits>``
+#: pattern of a lab's name. Interface names ``hw-<lab>-<3 digits>`` have at most 15 characters.
 _LAB_NAME = re.compile(r"[a-z][a-z0-9]{0,7}")
 MAX_HOSTS = 999
-#: port of the Redfish endpoint on each lab's bridge
+#: TCP port of the Redfish endpoint on each lab's bridge
 BMC_PORT = 8443
 _HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -51,7 +51,7 @@ class Lab:
     name: str = DEFAULT_NAME
     slot: int = 0  #: index of the lab's /22 in `BLOCK`; unique per lab
     cache: Path = field(default_factory=cache_directory)
-    root: Path = field(default_factory=state_directory)  #: directory with one subdirectory per lab
+    root: Path = field(default_factory=state_directory)  #: directory with one subdirectory for each lab
 
     def __post_init__(self) -> None:
         if not _LAB_NAME.fullmatch(self.name):
@@ -128,14 +128,14 @@ class HostOptions:
     """Properties of a new host."""
 
     distro: Distro = "bullseye"
-    profile: str = "full"  #: profile of vendor files under /opt/hostwright-lab/apt
+    profile: str = "full"  #: name of the set of vendor files under /opt/hostwright-lab/apt
     sudo: Sudo = "nopasswd"
     sudo_password: str = "lab"  #: the login user's password for sudo  # noqa: S105
-    apt_timers: bool = False  #: whether apt-daily and unattended-upgrades stay enabled, for tests of locks
-    disk_bytes: int = 0  #: bytes of a separate disk, for tests that fill it; 0: none
+    apt_timers: bool = False  #: whether apt-daily and unattended-upgrades stay enabled, for tests of apt's locks
+    disk_bytes: int = 0  #: size in bytes of a separate disk, for tests that fill the disk; 0: no disk
     hardware: Hardware = field(default_factory=Hardware)
     kind: Kind = "container"  #: kind of host; ``vm``: a QEMU virtual machine (see `lab.vm`)
-    real: Real = ""  #: real part of the stack; empty: only stand-ins
+    real: Real = ""  #: name of the real part of the stack; empty: all parts are stand-ins
 
     def to_json(self) -> dict[str, Any]:
         """Return the options as JSON values for the host's record."""

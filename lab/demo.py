@@ -52,7 +52,8 @@ def _say_and_run(why: str, words: list[str]) -> int:
     return subprocess.run(
         [str(invoke if invoke.exists() else shutil.which("invoke")), *words],
         cwd=CHECKOUT,
-        env={**os.environ, "HOSTWRIGHT_YES": "1"},  # the demo created these hosts
+        # the demo may skip confirmations, because the demo created these hosts
+        env={**os.environ, "HOSTWRIGHT_YES": "1"},
         check=False,
     ).returncode
 

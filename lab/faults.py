@@ -25,7 +25,7 @@ from lab.records import read_record
 from lab.snapshots import restore_identity
 from lab.waiting import await_that
 
-CACHE = "var/cache/hostwright/artifacts"  #: directory of received artifacts in a host's root filesystem
+CACHE = "var/cache/hostwright/artifacts"  #: path of the directory of received artifacts in a host's root filesystem
 PATIENCE_S = 60.0
 DAY_S = 86400
 _LARGEST_STEP = 2**30
@@ -33,8 +33,8 @@ _BLOCK = 4096  # block size of ext4 in bytes
 _KEY = "/etc/ssh/ssh_host_ed25519_key"
 _LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/apt/lists/lock")
 
-#: Program that locks files with fcntl, as apt does, until its standard input is closed. Arguments: seconds to hold the
-#: locks, seconds to wait for the current holder, files.
+#: program that locks files as apt does, until standard input is closed. The arguments are the seconds to hold the
+#: locks, the seconds to wait for the current holder, and the files.
 _HOLD = """
 import fcntl, select, signal, sys
 signal.alarm(int(sys.argv[2]))
@@ -56,7 +56,7 @@ def cut_connections(machine: Machine) -> int:
     for pid in sessions:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    # after the login, a connection also has an unprivileged process
+    # After the login, a connection also has an unprivileged process, which must not count.
     return sum("[priv]" in line for line in sessions.values())
 
 
@@ -178,7 +178,7 @@ def hold_apt_lock(machine: Machine, seconds: float) -> Iterator[None]:
         assert holder.stdin and holder.stdout
         if holder.stdout.readline() != b"held\n":
             raise LabError(f"lab host {machine.name}: another process held the apt locks for {PATIENCE_S:.0f} s")
-        yield  # the context manager then closes the pipes and waits for the holder
+        yield  # at the end, Popen closes standard input, which ends the holder
 
 
 @contextmanager
@@ -283,6 +283,6 @@ def _take(descriptor: int, free_bytes: int) -> None:
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise
-            os.ftruncate(descriptor, size)  # also releases the space allocated before the failure
+            os.ftruncate(descriptor, size)  # ftruncate also releases the space that was allocated before the failure
             step //= 2
     os.ftruncate(descriptor, max(0, size - free_bytes))

@@ -21,8 +21,8 @@ table ip {table} {{
   }}
 }}
 """
-#: iptables' forward chain, as family, table and chain of nftables. Its policy drop, set by Docker or ufw, overrides
-#: other tables.
+#: iptables' forward chain, as family, table and chain of nftables. The policy drop of this chain, set by Docker or ufw,
+#: overrides other tables.
 _FORWARD = ("ip", "filter", "FORWARD")
 
 
@@ -38,7 +38,7 @@ def install(lab: Lab) -> None:
 def remove(lab: Lab) -> None:
     """Remove all rules of this lab, if any exist."""
     if not shutil.which("nft"):
-        return  # without nft, `install` cannot have run
+        return
     attempt(["nft", "delete", "table", "ip", lab.table])
     for handle in re.findall(rf'comment "{lab.table}".*# handle (\d+)', _forward_chain()):
         attempt(["nft", "delete", "rule", *_FORWARD, "handle", handle])

@@ -35,7 +35,7 @@ from lab.records import (
 from lab.support import require_support
 from lab.vm.base import ensure_vm_base
 
-_WORKERS = 8  # number of hosts that are processed in parallel
+_WORKERS = 8  # number of hosts that the lab processes in parallel
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class HostStatus:
     distro: str
     profile: str
     memory_bytes: int
-    labels: tuple[str, ...] = ()  #: labels of the lab's repackaged vendor packages on the host
+    labels: tuple[str, ...] = ()  #: labels of the repackaged vendor packages that the host has
 
 
 def up(
@@ -123,7 +123,7 @@ def down(lab: Lab) -> None:
         group = f"hostwright-lab/{lab.name}"
         cgroups.kill(group)
         cgroups.remove(group)
-        with locked("machine"):  # another lab may be creating its group in this group
+        with locked("machine"):  # another lab may be creating a control group in the same parent
             cgroups.remove_if_empty("hostwright-lab")
         unmount_below(lab.state)
         network.remove_bridge(lab)
@@ -176,7 +176,7 @@ def _foundation(lab: Lab) -> None:
     finished = read_records(lab)
     for directory in (lab.state / "hosts").iterdir():
         if directory.name not in finished:
-            # the index was never recorded, so objects are found by name
+            # The host's index was never recorded, so the processes are found by the name of the control group.
             cgroups.kill(f"hostwright-lab/{lab.name}/{directory.name}")
             unmount_below(directory)
             shutil.rmtree(directory)
@@ -193,7 +193,7 @@ def _place(lab: Lab, names: Iterable[str], records: dict[str, HostRecord]) -> li
 def _refuse_other_options(records: dict[str, HostRecord], machines: list[Machine], options: HostOptions) -> None:
     for machine in machines:
         record = records.get(machine.name)
-        # adds defaults that a record of an earlier version lacks
+        # `from_json` adds defaults for options that a record of an earlier version lacks.
         have = (HostOptions.from_json(record.options) if record else options).to_json()
         other = [f"{key}={have[key]}" for key, value in options.to_json().items() if have[key] != value]
         if other:

@@ -7,7 +7,7 @@ from lab.config import Machine
 from lab.machine import console
 
 PACKAGE = "hostwright-lab-halfway"
-#: directory on the host for the hanging dpkg; a reboot removes it
+#: directory on the host for the hanging dpkg. A reboot removes the directory.
 _WORK = "/run/hostwright-lab-halfway"
 
 

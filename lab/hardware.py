@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 _SCRIPTS = Path(__file__).parent / "vendor" / "src" / "hardware"
-#: path of the description of cards in a host's root filesystem
+#: path of the description of GPUs in a host's root filesystem
 HARDWARE = Path("opt/hostwright-lab/hardware")
 _UNIT = "hostwright-lab-hardware.service"
 
@@ -27,7 +27,7 @@ _CLASS_BRIDGE = 0x068000
 _CONFIG_BYTES = 256
 #: PCIe generation → speed of a lane in GT/s, as in sysfs
 _SPEED = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0"}
-#: namespace for the UUIDs of cards, which survive a reinstallation
+#: namespace for the UUIDs of GPUs, which survive a reinstallation
 _CARDS = uuid.UUID("4857a0c4-1ab0-4d1e-9f5b-6f2d7c0e3a11")
 
 
@@ -35,14 +35,14 @@ _CARDS = uuid.UUID("4857a0c4-1ab0-4d1e-9f5b-6f2d7c0e3a11")
 class Card:
     """An NVIDIA PCI card; ids as in the public PCI id list."""
 
-    name: str  #: product name in the driver's reports
+    name: str  #: product name of the card in the driver's reports
     device: int
     subsystem: int
     vbios: str
     minimum_driver: int = 418  #: first driver branch that supports the card
     generation: int = 3  #: PCIe generation of the card's link
-    width: int = 16  #: current number of lanes of the link
-    max_width: int = 16  #: maximum number of lanes of the link
+    width: int = 16  #: current number of lanes of the card's PCIe link
+    max_width: int = 16  #: maximum number of lanes of the card's PCIe link
 
 
 T4 = Card("Tesla T4", 0x1EB8, 0x12A2, "90.04.96.00.01")
@@ -59,7 +59,7 @@ class Hardware:
     """Emulated hardware of a lab host."""
 
     cards: tuple[Card, ...] = (T4,)
-    nouveau: bool = False  #: whether nouveau binds the cards at boot, unless blacklisted
+    nouveau: bool = False  #: whether nouveau binds the cards at boot, unless nouveau is blacklisted
     #: version of an earlier driver's module that is loaded until the first reboot; None: none
     loaded: str | None = None
     secure_boot: bool = False  #: whether the kernel loads only signed modules
@@ -175,7 +175,7 @@ def _config_space(card: Card, pci_class: int, vendor: int) -> bytes:
     """Return the PCI header for lspci: ids, class, subsystem."""
     config = bytearray(_CONFIG_BYTES)
     struct.pack_into("<HH", config, 0x00, vendor, card.device)
-    config[0x08] = 0xA1  # revision
+    config[0x08] = 0xA1  # byte 0x08 is the revision
     config[0x09:0x0C] = pci_class.to_bytes(3, "little")
     struct.pack_into("<HH", config, 0x2C, vendor, card.subsystem)
     return bytes(config)
@@ -203,6 +203,6 @@ def _secure_boot(home: Path) -> None:
     """Write the EFI variables for `mokutil --sb-state`: 4 bytes of attributes, 1 of value."""
     variables = home / "firmware/efi/efivars"
     variables.mkdir(parents=True)
-    guid = "8be4df61-93ca-11d2-aa0d-00e098032b8c"  # EFI_GLOBAL_VARIABLE
+    guid = "8be4df61-93ca-11d2-aa0d-00e098032b8c"  # this GUID is EFI_GLOBAL_VARIABLE
     for name, value in (("SecureBoot", 1), ("SetupMode", 0)):
         (variables / f"{name}-{guid}").write_bytes(bytes((6, 0, 0, 0, value)))

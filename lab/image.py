@@ -21,10 +21,10 @@ from lab.config import USER, Distro, cache_directory, state_directory
 from lab.locking import locked
 from lab.programs import run_logged
 
-# number in an image's hash; increase it when code changes the image
+# version of the build code in an image's hash. Increase the number when code changes the image.
 RECIPE = 2
 
-#: program → Debian package, for programs that the lab runs on this machine
+#: name of a program that the lab runs on this machine → Debian package
 TOOLS = {
     "systemd-nspawn": "systemd-container",
     "mmdebstrap": "mmdebstrap",
@@ -41,7 +41,7 @@ TOOLS = {
     "gpg": "gnupg",
     "gcc": "gcc",
 }
-#: file → Debian package; Ubuntu does not install Debian's archive keys
+#: path of a file that the build needs → Debian package. Ubuntu does not install Debian's archive keys.
 FILES = {
     Path("/usr/share/keyrings/debian-archive-keyring.gpg"): "debian-archive-keyring",
     Path("/usr/include/stdio.h"): "libc6-dev",
@@ -54,11 +54,11 @@ PACKAGES = (
     *("systemd", "systemd-sysv", "dbus", "libpam-systemd", "openssh-server", "sudo", "iproute2", "procps", "kmod"),
     *("python3-venv", "python3-pip", "gnupg", "ca-certificates", "curl", "pciutils", "cron", "less"),
 )
-#: packages that the image contains as downloads for roles
+#: names of packages whose downloads the image contains for the roles
 PREFILLED = ("build-essential", "dkms", "linux-headers-amd64", "docker.io", "apparmor", "unattended-upgrades")
-#: Debian 11's compiler for CUDA 11.2 on Debian 12. apt may install nothing else from Debian 11.
+#: packages of Debian 11's compiler for CUDA 11.2 on Debian 12. apt may install nothing else from Debian 11.
 GCC_10 = ("g++-10", "gcc-10", "cpp-10", "gcc-10-base", "libgcc-10-dev", "libstdc++-10-dev")
-#: command that links the directories in $1 into /usr, as an installed Debian has them
+#: shell command that links the directories in $1 into /usr, as in an installed Debian
 _MERGE_USR = 'for d in bin sbin lib lib32 lib64 libx32; do mkdir -p "$1/usr/$d"; ln -s "usr/$d" "$1/$d"; done'
 MASKED = ("systemd-networkd.service", "systemd-networkd.socket", "systemd-resolved.service")
 

@@ -32,15 +32,16 @@ from lab.programs import run, run_logged
 from lab.vendor import wheels
 from lab.vendor.model import Profile, sha256_of
 
-# number in an image's hash; increase it when code changes an image
+# version of the build code in an image's hash. Increase the number when code changes an image.
 RECIPE = 1
 LABEL = "org.hostwright.lab.stand-in"
-#: parts of Debian's filesystem in every image
+#: paths of the parts of Debian's filesystem that every image contains
 _PARTS = ("bin", "sbin", "lib", "lib64", "etc", "usr/bin", "usr/sbin", "usr/lib64", "usr/lib/os-release")
 _LIBRARIES = ("usr/lib/ssl", "usr/lib/python3", "usr/lib/python3.9", "usr/lib/x86_64-linux-gnu", "usr/share/zoneinfo")
 _EMPTY = ("dev", "home", "mnt", "opt", "proc", "root", "run", "sys", "tmp", "usr/local", "var/tmp")
-_JUPYTER = CHECKOUT / "lab/jupyter-py39.txt"  #: pins for Jupyter, beside those of TensorFlow's wheelhouse
-#: parts of a system that no image contains
+#: file with pinned versions of Jupyter's packages, in addition to TensorFlow's wheelhouse
+_JUPYTER = CHECKOUT / "lab/jupyter-py39.txt"
+#: paths of the parts of Debian's filesystem that no image contains
 _NEITHER = ("boot", "usr/lib/modules", "usr/share/doc", "var/cache/apt")
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -50,15 +51,16 @@ class Image:
     """A container image: its content in addition to Python, and its metadata."""
 
     tag: str
-    says: str  #: label text: the image that this one replaces, and what it lacks
-    requirements: tuple[str, ...] = ()  #: requirements for pip
+    says: str  #: label text that names the original image and the parts that this image lacks
+    requirements: tuple[str, ...] = ()  #: packages to install, as requirements for pip
     environment: tuple[str, ...] = ()
     command: tuple[str, ...] = ("python3",)
-    directory: str = "/"  #: working directory of the command
-    #: parent image, and the files that this image adds: path in the image, path in this checkout
+    directory: str = "/"  #: working directory of the container's command
+    #: parent image. ``files`` are the files that this image adds: path in the image, path in this checkout.
     below: Image | None = field(default=None, repr=False)
     files: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    #: Debian packages to install. Their image has the whole base system, so that other images can extend it.
+    #: names of Debian packages to install. An image with packages has the whole base system, so that other images can
+    #: extend that image.
     packages: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -74,7 +76,7 @@ DESK = Image(
     "hostwright-lab/desk:1",
     "the lab's own image: Debian 11 with real JupyterLab from PyPI, and with what a box to log in to is built from",
     ("jupyterlab",),
-    # as in NVIDIA's images: all cards by default
+    # NVIDIA's images also give all cards to a container by default.
     ("NVIDIA_VISIBLE_DEVICES=all",),
     packages=("git", "tmux"),
 )
@@ -82,7 +84,7 @@ TENSORFLOW = Image(
     "tensorflow/tensorflow:2.9.0-gpu-jupyter",
     "stands in for the image of this name: real TensorFlow 2.9.0 and Jupyter from PyPI, on Debian 11, without CUDA",
     ("tensorflow==2.9.0", "jupyterlab", "notebook"),
-    # as in the original image: selects cards if NVIDIA's runtime is Docker's default
+    # The original image sets these variables, which select cards if NVIDIA's runtime is Docker's default.
     ("LANG=C.UTF-8", "NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"),
     ("jupyter", "notebook", "--notebook-dir=/tf", "--ip=0.0.0.0", "--no-browser", "--allow-root"),
     "/tf",
@@ -121,7 +123,7 @@ def ensure(image: Image, cache: Path | None = None) -> Path:
     with locked(f"image-{image.file_stem}"):
         if not archive.exists():
             archive.parent.mkdir(parents=True, exist_ok=True)
-            for left in archive.parent.glob(f".{image.file_stem}.*"):  # partial archives of a killed build
+            for left in archive.parent.glob(f".{image.file_stem}.*"):  # a killed build leaves partial archives
                 unmount(left / "merged")
                 run(["rm", "-rf", left])
             print(f"lab: building the container image {image.tag}", file=sys.stderr, flush=True)

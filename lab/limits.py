@@ -11,7 +11,7 @@ from pathlib import Path
 _SCRIPT = Path(__file__).parent / "sh" / "limits.sh"
 _PROGRAM = "opt/hostwright-lab/limits"
 _UNIT = "hostwright-lab-limits.service"
-#: file on a host with one line on whether Docker can limit containers
+#: path of a file on a host that says whether Docker can limit containers
 NOTE = "/run/hostwright-lab/limits"
 _IN_FORCE = "in force"
 

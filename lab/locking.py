@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# directory of the lock files; a reboot empties it
+# directory of the lock files. A reboot empties the directory.
 _DIRECTORY = Path("/run/hostwright-lab")
 
 

@@ -24,13 +24,13 @@ from lab.rootfs import VENDOR_MOUNT, vendor_apt
 from lab.vm import disks, qemu
 from lab.waiting import await_that
 
-BOOT_TIMEOUT_S = 180.0  # seconds to wait for a boot, which takes 0.3 s on an idle machine
+BOOT_TIMEOUT_S = 180.0  # seconds to wait for a host's boot, which takes 0.3 s on an idle machine
 # seconds to wait for the boot of a virtual machine, which takes a minute without KVM
 VM_BOOT_TIMEOUT_S = 900.0
-_LOOK_S = 0.05  # seconds between two checks, each of which opens a connection
+_LOOK_S = 0.05  # seconds between two checks of a boot, each of which opens a connection
 _CLEAN = ("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8")
 
-#: shell code that enters the host's control groups and detaches, or fails
+#: shell code that enters the host's control groups, then detaches the host's process, or fails
 _LAUNCH = """
 count=$1; shift
 while [ "$count" -gt 0 ]; do echo $$ >"$1" || exit; shift; count=$((count - 1)); done
@@ -48,7 +48,7 @@ def start(machine: Machine) -> None:
     if running(machine) and network.plugged(machine) and not _orphaned(machine):
         network.restore_network(machine)
         return
-    # without link or supervisor, a running host cannot reboot
+    # Without the link or the supervisor, a running host cannot reboot.
     power_off(machine)
     record = read_record(machine.directory)
     options = HostOptions.from_json(record.options)
@@ -68,7 +68,7 @@ def _contained(machine: Machine, record: HostRecord) -> list[str]:
     """Prepare a container host's mounts and network, and return the command that supervises it."""
     attach(machine, record)
     network.plug(machine)
-    # "slave": an unmount on this machine also takes effect in the host
+    # With "slave", an unmount on this machine also takes effect in the host.
     apart = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", sh_file(__file__, "sh/supervise.sh")]
     places = ["hostwright-lab", str(machine.lab.root), str(machine.directory)]
     return [*apart, *places, *_nspawn(machine, HostOptions.from_json(record.options))]
@@ -135,7 +135,7 @@ def discard(machine: Machine) -> None:
     for name in ("upper", "work", "docker", "disk.img"):
         if (machine.directory / name).exists():
             (machine.directory / name).rename(trash / name)
-    # in the background, because it takes seconds
+    # The deletion takes seconds, so rm runs in the background.
     run(["setsid", "--fork", "rm", "-rf", *machine.directory.glob("trash-*")])
 
 
@@ -255,7 +255,7 @@ def _leader(processes: set[int]) -> tuple[int, int] | None:
         except OSError:
             continue  # the process has ended
         status = {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
-        # processes in containers inside the host have more levels
+        # A process in a container inside the host has more levels of PID namespaces.
         if len(status["NSpid"]) == 2 and status["NSpid"][1] == "1":
             return pid, int(status["PPid"][0])
     return None
@@ -266,14 +266,14 @@ def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
     vendor = vendor_apt(machine.lab, options.profile)
     vendor.mkdir(parents=True, exist_ok=True)
     return [
-        # /tmp stays on disk, as in a Debian installation
+        # With this variable, /tmp stays on disk, as in a Debian installation.
         *("env", "SYSTEMD_NSPAWN_TMPFS_TMP=0", *_hierarchy(options.distro)),
         *("systemd-nspawn", "--quiet", "--boot", "--settings=no"),
         *("--keep-unit", "--register=no", f"--directory={machine.merged}"),
         *(f"--machine={machine.lab.name}-{machine.name}", f"--hostname={machine.name}"),
         *(f"--network-namespace-path={machine.netns}", "--resolv-conf=off", "--timezone=off", "--link-journal=no"),
         *("--console=pipe", "--kill-signal=SIGRTMIN+3"),
-        # for dockerd's bridge, keyrings and device filter
+        # dockerd needs these permissions for the bridge, keyrings and the device filter.
         *("--capability=CAP_NET_ADMIN", "--system-call-filter=@keyring", "--system-call-filter=bpf"),
         f"--bind={_disk(machine, options) / 'docker'}:/var/lib/docker",
         f"--bind-ro={vendor}:{VENDOR_MOUNT}",

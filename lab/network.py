@@ -10,7 +10,7 @@ from lab.config import LAB_PREFIX, Lab, Machine
 from lab.mounts import mounted, unmount
 from lab.programs import attempt, run
 
-MTU = 1400  #: maximum packet size in bytes, for tunnels with an MTU below 1500
+MTU = 1400  #: maximum packet size in bytes, so that labs work over tunnels with an MTU below 1500
 INSIDE = "host0"  #: name of the network interface inside the host
 
 

@@ -37,7 +37,7 @@ def attend(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.Complet
                     return subprocess.CompletedProcess(argv, process.returncode, output, error)
                 except subprocess.TimeoutExpired:
                     given = None  # the first call already sent the input
-                    process.send_signal(signal.SIGCONT)  # no effect on a running program
+                    process.send_signal(signal.SIGCONT)  # SIGCONT has no effect on a running program
         except BaseException:
             process.kill()
             raise

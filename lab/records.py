@@ -20,12 +20,12 @@ class HostRecord:
     """Record of one host. It is written last, so that a host without a record is incomplete."""
 
     name: str
-    index: int  #: number from 1 to 999, which determines IP and MAC address; kept across resets
+    index: int  #: number of the host from 1 to 999, kept across resets. The number determines IP and MAC address.
     base: str  #: directory name of the host's base image
-    host_key: str  #: public key in the format of a .pub file
+    host_key: str  #: public host key in the format of a .pub file
     options: dict[str, Any]
     snapshot: str | None = None  #: name of the snapshot on which the host's disk is based; None: only the base image
-    #: whether the BMC installed the host from a seed; its user decides which host key is trusted
+    #: whether the BMC installed the host from a seed. The lab then keeps the existing lines of known_hosts.
     seeded: bool = False
 
 
@@ -37,7 +37,7 @@ class Snapshot:
     name: str
     parent: str | None  #: name of the snapshot on which the frozen host was based; None: only the base image
     base: str  #: directory name of the base image
-    host_key: str  #: public key of the frozen host, in the format of a .pub file
+    host_key: str  #: public host key of the frozen host, in the format of a .pub file
     options: dict[str, Any]  #: options of the frozen host
 
     @property
@@ -123,7 +123,7 @@ def find_lab(name: str = DEFAULT_NAME) -> Lab | None:
 
 def open_lab(name: str = DEFAULT_NAME) -> Lab:
     """Return the lab ``name``; a new lab gets the first free network."""
-    Lab(name)  # raises for an invalid name before anything is written
+    Lab(name)  # `Lab` raises an error for an invalid name before anything is written
     root = state_directory()
     root.mkdir(parents=True, exist_ok=True)
     with locked("labs"):

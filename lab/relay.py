@@ -20,7 +20,7 @@ from lab.records import read_record
 Direction = Literal["host", "controller"]
 _LOOPBACK = "127.0.0.1"
 _CHUNK = 65536
-_ABORT = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: closing the socket sends a reset
+_ABORT = struct.pack("ii", 1, 0)  # value of SO_LINGER (on, 0 s) with which closing a socket sends a reset
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Trouble:
 
     what: Literal["cut", "flip", "stall"]
     after_bytes: int
-    toward: Direction = "host"  #: direction in which bytes are counted and damaged
-    times: int = 1  #: number of connections to disturb, from the first
+    toward: Direction = "host"  #: direction in which the relay counts and damages bytes
+    times: int = 1  #: number of connections that the relay disturbs, beginning with the first
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Relay:
 
     host: str
     port: int
-    known_hosts: str  #: line of known_hosts for the relay's address
+    known_hosts: str  #: line of known_hosts for the address of the relay
     trouble: Trouble | None
     connections: int = 0
     troubled: int = 0  #: number of connections disturbed so far
@@ -59,7 +59,7 @@ class Relay:
             try:
                 far = socket.create_connection(target, timeout=10)
             except OSError:
-                near.close()  # like a middlebox in front of a host that is down
+                near.close()  # a middlebox in front of a host that is down also closes connections at once
                 continue
             far.settimeout(None)
             self.connections += 1
@@ -98,7 +98,7 @@ class _Link:
     def _pump(self, source: socket.socket, sink: socket.socket, toward: Direction) -> None:
         try:
             self._copy(source, sink, toward)
-        except OSError:  # one end was reset or closed
+        except OSError:  # an end of the connection was reset or closed
             self._abort()
 
     def _copy(self, source: socket.socket, sink: socket.socket, toward: Direction) -> None:
@@ -129,7 +129,7 @@ class _Link:
         for end in self._ends:
             with contextlib.suppress(OSError):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORT)
-                end.shutdown(socket.SHUT_RD)  # wakes the other thread without a FIN
+                end.shutdown(socket.SHUT_RD)  # this shutdown wakes the other thread without sending a FIN
             end.close()
 
     def end(self) -> None:

@@ -15,8 +15,8 @@ from lab.programs import run
 from lab.surroundings import pip_conf, resolv_conf
 from lab.vm import system
 
-VENDOR_MOUNT = "/opt/hostwright-lab/apt"  #: mount point of the vendor's apt repositories in a host
-HEADERS = f"{VENDOR_MOUNT}/headers"  #: directory of the apt repository for stand-in kernel headers
+VENDOR_MOUNT = "/opt/hostwright-lab/apt"  #: mount point in a host of the vendor's apt repositories
+HEADERS = f"{VENDOR_MOUNT}/headers"  #: directory in a host of the apt repository for stand-in kernel headers
 _APT_TIMERS = ("apt-daily.timer", "apt-daily-upgrade.timer", "apt-daily.service", "apt-daily-upgrade.service")
 
 
@@ -36,7 +36,7 @@ def personalise(machine: Machine, options: HostOptions) -> None:
         "pip.conf": pip_conf(),
     }
     for name, text in files.items():
-        # mmdebstrap used this machine's file modes
+        # The files from mmdebstrap have this machine's modes, so new files replace the old ones.
         (root / "etc" / name).unlink(missing_ok=True)
         (root / "etc" / name).write_text(text)
     _ssh(machine)
@@ -44,7 +44,7 @@ def personalise(machine: Machine, options: HostOptions) -> None:
     if not options.apt_timers:
         for unit in _APT_TIMERS:
             mask(root, unit)
-    # a virtual machine needs no stand-ins for headers and hardware
+    # A virtual machine has real headers and hardware, and needs no stand-ins.
     if options.kind == "vm":
         system.settle(machine, MTU)
         return

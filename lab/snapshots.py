@@ -28,11 +28,11 @@ from lab.records import (
 from lab.rootfs import personalise
 from lab.waiting import await_that
 
-# seconds to wait for a shutdown, which takes 0.2 s on an idle machine
+# seconds to wait for a host's shutdown, which takes 0.2 s on an idle machine
 SHUTDOWN_TIMEOUT_S = 120.0
-#: Pattern of a snapshot's name. Names are part of mount options, whose length is limited, with colons as separators.
+#: pattern of a snapshot's name. Mount options of limited length contain the name between colons.
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
-#: files that must differ between hosts
+#: paths of files that must differ between hosts
 _HOST_KEY = ("etc/ssh/ssh_host_ed25519_key", "etc/ssh/ssh_host_ed25519_key.pub")
 _IDENTITY = (*_HOST_KEY, "etc/machine-id")
 
@@ -51,7 +51,7 @@ def freeze(machine: Machine, name: str) -> Snapshot:
         host_key = (machine.merged / _HOST_KEY[1]).read_text()
         detach(machine)
         snapshot = Snapshot(machine.lab, name, record.snapshot, record.base, host_key, record.options)
-        # a crash before the final rename changes nothing
+        # A crash before the final rename leaves the existing snapshots unchanged.
         unfinished = snapshot.directory.with_name(f".{name}")
         run(["rm", "-rf", unfinished])
         unfinished.mkdir(parents=True)
@@ -77,7 +77,7 @@ def thaw(machine: Machine, snapshot: Snapshot, *, wait: bool = True) -> None:
             f"{snapshot.base}; create a host on the snapshot with `lab.fleet.up(…, snapshot=…)`"
         )
     power_off(machine)
-    network.unplug(machine)  # removes what Docker or tests created
+    network.unplug(machine)  # Docker or tests may have changed the link and the network namespace
     discard(machine)
     record = replace(record, snapshot=snapshot.name)
     write_record(machine.directory, record)
@@ -122,7 +122,7 @@ def settle(machine: Machine, options: HostOptions, snapshot: Snapshot | None) ->
         for journal in (root / "var/log/journal").glob("*"):
             shutil.rmtree(journal)
         if options.hardware == HostOptions.from_json(snapshot.options).hardware:
-            # this module was loaded only until the frozen host's first boot
+            # The module `loaded` was in the kernel only until the frozen host's first boot.
             options = replace(options, hardware=replace(options.hardware, loaded=None))
     personalise(machine, options)
 

@@ -14,9 +14,9 @@ from lab.programs import run
 CERTIFICATES = Path("/usr/local/share/ca-certificates")
 CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 
-#: pattern of apt settings for access to mirrors
+#: pattern of names of apt settings for access to mirrors
 _APT_SETTING = re.compile(r"Acquire::(https?::(Proxy|Timeout)|Retries|Check-Valid-Until|Check-Date)(::|\b)")
-#: names of pip settings for indexes and timeouts
+#: names of pip settings for package indexes and timeouts
 _PIP_SETTINGS = ("index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "default-timeout")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from lab.locking import locked
 from lab.records import write_atomically
 
-#: kernel setting → minimum value; below this inotify value, units fail from about 22 hosts on
+#: kernel setting → required minimum value. Below this inotify value, units fail from about 22 hosts on.
 NEEDED = {"net/ipv4/ip_forward": 1, "fs/inotify/max_user_instances": 2048}
 
 
@@ -18,7 +18,7 @@ def raise_all(root: Path) -> None:
     with locked("machine"):  # several labs may start at the same time
         before: dict[str, int] = json.loads(memory.read_text()) if memory.exists() else {}
         low = {name: value for name in NEEDED if (value := _file(name)) < NEEDED[name]}
-        # an earlier lab may have raised the current value
+        # An earlier lab may have raised the current value, so the recorded value wins.
         write_atomically(memory, json.dumps({**low, **before}))
         for name in low:
             _path(name).write_text(str(NEEDED[name]))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from invoke import Collection, Context, Exit, task
 
-_OTHERS = ("lab.", "-", "completion")  #: prefixes of commands that connect to no host
+_OTHERS = ("lab.", "-", "completion")  #: prefixes of names of tasks that connect to no host
 OPTIONS = {
     "hosts": "host names: gpu01,gpu[03-09]",
     "profile": "full: real CUDA libraries; small: stand-ins for the large files, for quick tests",
@@ -84,7 +84,7 @@ def tell_of_a_lost_lab(argv: Sequence[str]) -> None:
     words = argv[1:]
     if not words or words[0].startswith(_OTHERS):
         return
-    from lab.config import Lab  # not at the top: its 8 ms would be part of every verb
+    from lab.config import Lab  # an import at the top of the file would add 8 ms to every verb
 
     file = Lab().inventory
     if not file.exists() or _runs():

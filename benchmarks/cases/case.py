@@ -16,7 +16,7 @@ from benchmarks.places.places import Places
 class Wanted:
     """Numbers of hosts and of rounds to measure in each case."""
 
-    sizes: tuple[int, ...] = ()  #: numbers of hosts; empty: the case's own
+    sizes: tuple[int, ...] = ()  #: numbers of hosts to measure; empty: the numbers that the case defines
     rounds: int = 3
 
     def of(self, sizes: Sequence[int]) -> tuple[int, ...]:
@@ -31,17 +31,18 @@ class Cost:
     contender: str
     size: int
     wall_s: float
-    rounds: int = 0  #: maximum number of rounds of this contender; 0: all
+    rounds: int = 0  #: maximum number of times to measure this contender; 0: no maximum
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """Columns of a case's table on the page, beside processor time."""
 
-    size: str = "hosts"  #: heading of the column with ``Sample.size``
+    size: str = "hosts"  #: heading of the table column with ``Sample.size``
     memory: bool = True
     traffic: bool = True
-    extra: dict[str, str] = field(default_factory=dict)  #: name of a value in ``Sample.extra`` → column heading
+    #: name of a value in ``Sample.extra`` → heading of the table column with the value
+    extra: dict[str, str] = field(default_factory=dict)
     wall: bool = True
 
 

@@ -31,9 +31,9 @@ RUN = "hostwright run"
 SMALL, LARGE = "small files", "large files"
 SIZES = (1, 100)
 LINES, STANZAS = 10_000, 1_000
-COSTS = (Cost(RUN, 1, 1.6), Cost(RUN, 100, 5.7))  #: seconds are totals over both home directories
+COSTS = (Cost(RUN, 1, 1.6), Cost(RUN, 100, 5.7))  #: estimated total seconds over both home directories
 REST_S = 1.0
-#: prefix that runs a command with another ``~/.ssh``, in a mount namespace
+#: start of a command line that runs a command with another ``~/.ssh``, in a mount namespace
 AT_HOME = (
     "unshare", "--mount", "sh", "-euc",
     'own=$(getent passwd "$(id -u)" | cut -d: -f6)/.ssh; mkdir -p -m 700 "$own"; mount --bind "$0" "$own"; exec "$@"',

@@ -36,16 +36,16 @@ BOUND_S = 400.0
 SIZES = (8, 24)
 TABLE = Table(memory=True, extra={"copies": "copies sent", "mb_per_s": "MB/s, all hosts together"})
 OURS, NGINX, RSYNC = "hostwright provision", "nginx and curl", "rsync"
-#: number of hosts → size of the file in bytes, small enough that the disk is not the limit
+#: number of hosts → size in bytes of the file to copy. Larger files would measure the disk.
 BYTES = {8: 500_000_000, 24: 150_000_000}
-#: seconds, scaled from measurements with files of 1.4 and 0.3 GB
+#: estimated seconds of a contender, scaled from measurements with files of 1.4 and 0.3 GB
 COSTS = (
     Cost(OURS, 8, 10, rounds=1), Cost(NGINX, 8, 15, rounds=1), Cost(RSYNC, 8, 27, rounds=1),
     Cost(OURS, 24, 9, rounds=1), Cost(NGINX, 24, 13, rounds=1),
 )  # fmt: skip
 REST_S = 130.0
-SMALLER = 100_000_000  #: size of the file in bytes for other numbers of hosts
-ROOM = 1.5  #: ratio of required free disk space to the size of all copies
+SMALLER = 100_000_000  #: size in bytes of the file to copy to other numbers of hosts
+ROOM = 1.5  #: ratio of required free disk space to the total size of all copied files
 MB = 1e6
 
 
@@ -92,7 +92,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
     names = hosts.clones(max(sizes))
     made = {size: _file(hosts, folder, names[:size]) for size in sizes}
     yield Ready(hosts, names, made, folder)
-    hosts.remove(names)  # other cases cannot use these hosts, whose release record names this case's stack
+    hosts.remove(names)  # the hosts have a release record for the stack of this case, which other cases cannot use
 
 
 def _file(hosts: Hosts, folder: Path, names: Sequence[str]) -> File:

@@ -29,7 +29,7 @@ TABLE = Table(traffic=False, memory=False, extra={"others_s": "the others done, 
 OURS, THEIRS = "hostwright run", "Ansible raw"
 NONE, ONE = "none hangs", "one hangs"
 SIZE, AT_ONCE, WORK_S, PATIENCE_S = 100, 10, 2, 15
-#: seconds are totals with and without the hung host, scaled from 3 s of work per host
+#: estimated total seconds with and without the hung host, for 3 s of work per host
 COSTS = (Cost(OURS, SIZE, 45, rounds=1), Cost(THEIRS, SIZE, 53, rounds=1))
 REST_S = 13.0
 
@@ -51,7 +51,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
     place, folder = places.replaying(), places.folder(NAME)
     ends = folder / "ends"
     ends.touch()
-    ends.chmod(0o666)  # the user of the loopback hosts writes to it
+    ends.chmod(0o666)  # another user, under which the loopback hosts run, writes to this file
     yield Ready(place, max(wanted.sizes, default=SIZE), ends, places.hosts().environment, folder)
 
 

@@ -25,13 +25,13 @@ other, from the first packet to the last. pyinfra runs once."""
 BOUND_S = 300.0
 TABLE = Table(memory=False)
 SIZES = (1,)
-#: seconds are totals over all delays
+#: estimated total seconds over all delays of ``DELAYS_S``
 COSTS = (
     Cost(SSH, 1, 2, rounds=2), Cost(PROBES, 1, 2.8, rounds=2), Cost(PLAN, 1, 6.3, rounds=2),
     Cost(AUDIT, 1, 9, rounds=2), Cost(PYINFRA, 1, 47, rounds=1),
 )  # fmt: skip
 REST_S = 10.0
-#: variant → additional round-trip time in seconds
+#: name of the variant → additional round-trip time of the network in seconds
 DELAYS_S = {"0 ms": 0.0, "25 ms": 0.025, "80 ms": 0.08}
 
 

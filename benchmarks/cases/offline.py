@@ -30,7 +30,7 @@ BOUND_S = 300.0
 TABLE = Table(traffic=False)
 ALIKE, DIFFER = "alike", "all differ"
 MOST = 1000
-#: seconds are totals over both variants
+#: estimated total seconds over both variants of the case
 COSTS = (Cost(AUDIT, 1, 2.7), Cost(AUDIT, MOST, 6))
 REST_S = 70.0
 

@@ -12,7 +12,7 @@ from hostwright.common.quoting import sh
 
 PLAN, AUDIT = "hostwright plan", "hostwright audit"
 PROBES = "the probe program alone"
-#: verb → pattern of its output if all ``count`` hosts are as desired
+#: verb → pattern of the output of Hostwright if all ``count`` hosts are as desired
 GREEN = {PLAN: r"\b{count} hosts?: as desired, nothing to do", AUDIT: r"\b{count} as desired"}
 
 

@@ -39,14 +39,14 @@ COSTS = (
     Cost(OURS, 1, 48, rounds=2), Cost(SCRIPT, 1, 74, rounds=2), Cost(ANSIBLE, 1, 125, rounds=1),
     Cost(OURS, 4, 175, rounds=1), Cost(SCRIPT, 4, 168, rounds=1), Cost(PYINFRA, 4, 188, rounds=1),
 )  # fmt: skip
-REST_S = 130.0  #: seconds, including 10 s per command to boot and check hosts
-#: role → difference that a plan may show after another tool's work
+REST_S = 130.0  #: estimated seconds of the unmeasured steps, with 10 s per command to boot and check hosts
+#: name of a role → difference that a plan may show after another tool provisioned the host
 OWN_RECORDS = {
     "driver": "files not recorded",
     "cudnn": "no record of its files",
     "tensorflow": "a directory",
 }
-#: script that prints a host's state, the same for all hosts with the stack
+#: shell script that prints the state of a host. All hosts with the stack have the same state.
 SAME = """\
 cd /usr/local/cuda-11.2/targets/x86_64-linux
 sha256sum lib/libcudnn*.so.8.1.0 include/cudnn*.h

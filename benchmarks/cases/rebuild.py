@@ -28,7 +28,7 @@ TABLE = Table(extra={HOST_CPU: "CPU of the hosts, s"})
 SIZES = (1,)
 REBUILD = "hostwright rebuild"
 COSTS = (Cost(REBUILD, 1, 35, rounds=1),)
-REST_S = 5.0  #: seconds; the case ``plan`` has created the hosts
+REST_S = 5.0  #: estimated seconds of the unmeasured steps. The case ``plan`` has already created the hosts.
 BREAK = """\
 rm -rf "$(readlink -f /opt/tensorflow-2.9)"
 rm /etc/ssh/ssh_host_*
@@ -52,7 +52,7 @@ def setup(places: Places, wanted: Wanted) -> Iterator[Ready]:
     hosts, sizes = places.hosts(), wanted.of(SIZES)
     names = hosts.clones(max(sizes))
     yield Ready(hosts, names, sizes)
-    hosts.remove(names)  # a host that was not rebuilt has wrong known keys
+    hosts.remove(names)  # known_hosts has wrong keys for a host that was not rebuilt
 
 
 def check(ready: Ready) -> str:

@@ -32,7 +32,7 @@ COSTS = (
     Cost(PLAN, 1000, 42, rounds=1), Cost(AUDIT, 1000, 56, rounds=1),
 )  # fmt: skip
 REST_S = 85.0
-#: limits of goals, our choice: memory in MB, and the ratio of ``flatness``, which varies by 10 %
+#: goals: maximum memory in MB, and maximum ``flatness`` (our choice). The ratio ``flatness`` varies by 10 %.
 LIMIT_MB, FLAT = 250, 1.1
 
 

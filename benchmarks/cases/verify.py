@@ -28,7 +28,7 @@ TABLE = Table(extra={HOST_CPU: "CPU of the hosts, s"})
 SIZES = (1, 2)
 VERIFY, LONGEST = "hostwright verify", "the longest check alone"
 COSTS = (Cost(VERIFY, 1, 5, rounds=1), Cost(VERIFY, 2, 9, rounds=1), Cost(LONGEST, 1, 3, rounds=1))
-REST_S = 0.0  #: seconds; the case ``plan`` has created the hosts
+REST_S = 0.0  #: estimated seconds of the unmeasured steps. The case ``plan`` has already created the hosts.
 PYTHON = "/opt/tensorflow-2.9/bin/python"
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 from benchmarks.figures.statistics import Figures, NotMeasured, divided
 
 Verdict = Literal["reached", "not reached", "not measured"]
-_RATIOS = {" s": "×", " ms": "‰"}  #: unit of a time → unit of its ratio to the calibration
+_RATIOS = {" s": "×", " ms": "‰"}  #: unit of a time → unit of the ratio of the time to the calibration
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +18,9 @@ class Goal:
 
     what: str
     limit: float
-    value: Callable[[Figures], float]  #: computes the figure; raises ``NotMeasured``
-    unit: str = ""  #: unit after the value
-    at_least: bool = False  #: whether the limit is a minimum
+    value: Callable[[Figures], float]  #: function that computes the figure or raises ``NotMeasured``
+    unit: str = ""  #: unit text to print after the value
+    at_least: bool = False  #: whether the limit of the goal is a minimum
 
     @property
     def timed(self) -> bool:
@@ -48,9 +48,9 @@ class Judged:
     """A goal with its value and verdict."""
 
     goal: Goal
-    value: float | None  #: the value, or a time's ratio to the calibration
+    value: float | None  #: value of the figure; for a time: ratio of the time to the calibration
     verdict: Verdict
-    time: float | None = None  #: a time's seconds before the division
+    time: float | None = None  #: seconds of a time before the division by the calibration
 
     @property
     def shown(self) -> str:

@@ -19,11 +19,11 @@ class Conditions:
     """Machine, versions, time and load of a measurement."""
 
     at: str  #: start of the run in UTC (ISO 8601)
-    commit: str  #: commit of the checkout, with ``+`` for modified files
-    machine: dict[str, str]  #: kernel, distribution, processor, cores, memory, …
+    commit: str  #: hash of the commit in the checkout, with ``+`` if files were modified
+    machine: dict[str, str]  #: facts about the machine, such as kernel and processor
     versions: dict[str, str]
     load_before: tuple[float, float, float]  #: load averages over 1, 5 and 15 minutes before the run
-    quiet: bool  #: whether ``load_before`` allows comparable figures
+    quiet: bool  #: whether ``load_before`` is low enough for comparable figures
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Conditions:
@@ -37,13 +37,14 @@ class CaseRecord:
     """Measurement of one case."""
 
     conditions: Conditions
-    rounds: int  #: requested number of rounds
+    rounds: int  #: requested number of times to measure each contender
     took_s: float
     samples: tuple[Sample, ...]
-    facts: dict[str, str] = field(default_factory=dict)  #: facts for the page: name → sentence
-    failed: dict[str, str] = field(default_factory=dict)  #: contender → reason why it was not measured
-    cut: str = ""  #: reason why the case ended early; else empty
-    #: processor seconds of the calibration before the case; 0: not measured
+    facts: dict[str, str] = field(default_factory=dict)  #: facts about the case for the page: name → sentence
+    #: name of a contender → reason why the contender was not measured
+    failed: dict[str, str] = field(default_factory=dict)
+    cut: str = ""  #: reason why the case ended early; empty: all was measured
+    #: processor seconds that the calibration took before the case; 0: not measured
     calibration_s: float = 0.0
 
     @property

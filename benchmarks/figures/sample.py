@@ -10,19 +10,19 @@ from typing import Any
 class Sample:
     """Cost of one run. ``None``: not measured."""
 
-    contender: str  #: name on the page
-    size: int  #: number of hosts, or of other units of the case
-    variant: str  #: condition such as ``80 ms``; empty: the usual one
-    round: int  #: number of the round, from 0
+    contender: str  #: name of the contender on the page
+    size: int  #: number of hosts that were measured, or of another unit of the case
+    variant: str  #: condition of the measurement, such as ``80 ms``; empty: the usual condition
+    round: int  #: index of the repetition of the measurement, from 0
     wall_s: float
     cpu_s: float  #: user and system seconds of all processes of the controller
     rss_bytes: int | None = None  #: maximum total memory of the controller's processes, sampled every 50 ms
-    processes: int | None = None  #: number of processes at that maximum
-    sent_bytes: int | None = None  #: bytes of Ethernet frames sent by the controller
+    processes: int | None = None  #: number of the controller's processes at the time of ``rss_bytes``
+    sent_bytes: int | None = None  #: number of bytes in Ethernet frames that the controller sent
     received_bytes: int | None = None
     sent_packets: int | None = None
     received_packets: int | None = None
-    extra: dict[str, float] = field(default_factory=dict)  #: name → value that only this case has
+    extra: dict[str, float] = field(default_factory=dict)  #: name → additional value that only this case has
 
     def to_json(self) -> dict[str, Any]:
         """Return the sample as JSON values, with times rounded to 0.1 ms."""

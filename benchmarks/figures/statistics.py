@@ -37,7 +37,7 @@ class Figures:
     """The samples of one case, and values computed from them."""
 
     samples: tuple[Sample, ...]
-    #: processor seconds of the calibration before the case; 0: not measured
+    #: processor seconds that the calibration took before the case; 0: not measured
     calibration_s: float = 0.0
 
     def series(self) -> tuple[Series, ...]:

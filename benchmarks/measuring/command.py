@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.figures.sample import Sample
 
 PROJECT = Path(__file__).resolve().parents[2]
-LONG_S = 900.0  #: default time limit of a command in seconds; our choice
+LONG_S = 900.0  #: default time limit of a command in seconds (our choice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,15 @@ class Command:
     size: int
     words: tuple[str, ...]
     variant: str = ""
-    env: Mapping[str, str] = field(default_factory=dict)  #: additional environment variables
+    env: Mapping[str, str] = field(default_factory=dict)  #: additional environment variables of the command
     stdin: bytes = b""
     cwd: Path = PROJECT
-    netns: Path | None = None  #: file of the network namespace; ``None``: the machine's own
-    cable: str = ""  #: interface of the cable whose traffic is counted; empty: none
+    netns: Path | None = None  #: file of the command's network namespace; ``None``: the namespace of this machine
+    cable: str = ""  #: name of the network interface whose traffic is counted; empty: none
     timeout_s: float = LONG_S
-    before: Callable[[], None] = nothing  #: prepares the initial state; not measured
-    check: Callable[[Done], str] = ended_well  #: returns an error text, or empty
-    counted: Callable[[Done], Mapping[str, float]] | None = None  #: returns additional values for ``Sample.extra``
+    before: Callable[[], None] = nothing  #: function that prepares the initial state outside the measured time
+    check: Callable[[Done], str] = ended_well  #: function that returns an error text, or an empty text after success
+    #: function that returns additional values for ``Sample.extra``
+    counted: Callable[[Done], Mapping[str, float]] | None = None
     hosts: tuple[str, ...] = ()  #: control groups of hosts whose processor time is measured
-    rounds: int = 0  #: maximum number of rounds; 0: all
+    rounds: int = 0  #: maximum number of times to measure the command; 0: no maximum

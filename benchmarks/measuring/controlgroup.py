@@ -10,8 +10,8 @@ from pathlib import Path
 
 from lab import cgroups
 
-ALL = "hostwright-bench"  #: parent of the benchmark's control groups
-#: script that enters the groups, then executes the command; takes one millisecond
+ALL = "hostwright-bench"  #: name of the control group that contains all control groups of the benchmark
+#: shell script that moves itself into control groups, then executes the command
 _ENTER = 'count=$1; shift; while [ "$count" -gt 0 ]; do echo $$ >"$1"; shift; count=$((count - 1)); done; exec "$@"'
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -21,7 +21,7 @@ class ControlGroup:
     """A control group for one command."""
 
     name: str
-    entries: tuple[Path, ...]  #: files to which a process writes its id to enter the group
+    entries: tuple[Path, ...]  #: files to which a process writes the process id to enter the group
 
     @property
     def cpu_s(self) -> float:
@@ -41,7 +41,7 @@ class ControlGroup:
         """Total resident bytes and number of the processes; shared pages count for each."""
         pages, pids = 0, self.pids()
         for pid in pids:
-            with suppress(OSError):  # the process has ended
+            with suppress(OSError):  # the process may have ended meanwhile
                 pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         return pages * PAGE_BYTES, len(pids)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.figures.record import Conditions
 from benchmarks.measuring.command import PROJECT
 
-#: maximum load per core for comparable figures; our choice
+#: maximum load per core at which figures are comparable (our choice)
 QUIET = 0.25
 _LINE = re.compile(r"^(?P<name>[^:=]+?)\s*[:=]\s*\"?(?P<value>[^\"\n]*)", re.MULTILINE)
 

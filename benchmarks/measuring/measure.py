@@ -19,10 +19,10 @@ from benchmarks.measuring.traffic import through
 from lab import cgroups
 
 LOOK_S = 0.05  #: seconds between two samples of a command's memory
-OUTPUT_BYTES = 8 << 20  #: maximum number of stored bytes of each output
-REST_S = 2.0  #: maximum seconds to read remaining output
-HOST_CPU = "hosts_cpu_s"  #: processor seconds of all hosts, in ``Sample.extra``
-TIMED_OUT = -1  #: status of a command after its time limit
+OUTPUT_BYTES = 8 << 20  #: maximum number of stored bytes of each output stream of a command
+REST_S = 2.0  #: maximum seconds to read remaining output after the end of a command
+HOST_CPU = "hosts_cpu_s"  #: name in ``Sample.extra`` of the processor seconds of all hosts
+TIMED_OUT = -1  #: exit status that is recorded for a command after its time limit
 
 _numbers = itertools.count()
 
@@ -99,7 +99,7 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int:
 class _Most:
     """Maximum of the memory samples of a command."""
 
-    most = (0, 0)  #: bytes, and number of processes at that time
+    most = (0, 0)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ class Rounds:
     """Samples and errors of all rounds of one case."""
 
     samples: list[Sample] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)  #: command's key → its first error
+    failed: dict[str, str] = field(default_factory=dict)  #: key of a command → first error of the command
     cut: str = ""
 
 

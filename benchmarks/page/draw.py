@@ -12,15 +12,16 @@ import matplotlib
 
 matplotlib.use("svg")
 matplotlib.rcParams |= {
-    "svg.hashsalt": "hostwright",  # fixed, so that ids do not change
-    "svg.fonttype": "none",  # text is not converted to paths
+    "svg.hashsalt": "hostwright",  # a fixed salt keeps the ids in the SVG files unchanged between runs
+    "svg.fonttype": "none",  # "none" keeps text as text instead of converting the text to paths
     "font.family": "sans-serif",
     "font.size": 9,
 }
 from matplotlib import pyplot as plt  # noqa: E402 - the backend is chosen first
 from matplotlib.ticker import NullFormatter, ScalarFormatter  # noqa: E402
 
-BAR, GROUP_GAP, MARGIN = 0.24, 0.35, 1.0  #: height of a bar, space between groups, and margin, in inches
+#: height of a bar, space between groups of bars, and margin of the figure, in inches
+BAR, GROUP_GAP, MARGIN = 0.24, 0.35, 1.0
 WIDTH = 7.5
 LOGARITHMIC = 30  #: ratio of the longest to the shortest bar above which the axis is logarithmic
 

@@ -14,7 +14,7 @@ from benchmarks.page.document import FOLDER, PAGE, plot_of, render, replaced
 from benchmarks.peers.venvs import PLOTS, environment
 from hostwright.common.errors import LabError
 
-DRAW = Path(__file__).with_name("draw.py")  #: runs in an environment with Matplotlib
+DRAW = Path(__file__).with_name("draw.py")  #: path of the drawing program, which runs in an environment with Matplotlib
 
 
 def write(cases: Sequence[Case], records: Mapping[str, CaseRecord]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.places.hosts import STACK, Hosts
 from lab.machine import console
 
-#: name of an artifact → variable with its file
+#: name of an artifact → name of the variable with the artifact's file for other tools
 VENDOR = {
     "driver": "runfile",
     "cuda-repository": "deb",
@@ -18,7 +18,7 @@ VENDOR = {
     "cudnn": "cudnn",
     "wheelhouse-3.9": "wheels",
 }
-#: configuration files copied from a provisioned host, so that all tools install the same bytes
+#: paths of configuration files copied from a provisioned host, so that all tools install the same bytes
 TEXTS = (
     "/etc/apt/apt.conf.d/52hostwright",
     "/etc/apt/preferences.d/hostwright-no-other-driver",

@@ -14,9 +14,9 @@ _CONNECTED = re.compile(r"^\s*\[(\S+?)\] Connected\s*$", re.MULTILINE)
 class Result:
     """Result of one run of a tool."""
 
-    hosts: frozenset[str]  #: hosts on which the tool did its work
-    changed: int  #: number of changes over all hosts
-    failed: int  #: number of failed operations and unreachable hosts
+    hosts: frozenset[str]  #: names of the hosts on which the tool did the work
+    changed: int  #: total number of changes on all hosts
+    failed: int  #: total number of failed operations and unreachable hosts
 
 
 def of_ansible(text: str) -> Result:

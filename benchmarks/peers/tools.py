@@ -14,8 +14,8 @@ from benchmarks.places.hosts import Hosts
 
 HERE = Path(__file__).parent
 SSH, PYINFRA, ANSIBLE, MITOGEN = "ssh true", "pyinfra", "Ansible, pipelining", "Ansible, Mitogen"
-AT_ONCE = 32  #: maximum number of parallel ssh processes; more are not faster on two cores
-PARALLEL = 50  #: number of hosts in parallel, enough for all cases
+AT_ONCE = 32  #: maximum number of parallel ssh processes. More processes are not faster on two cores.
+PARALLEL = 50  #: number of hosts that a tool processes in parallel, enough for all cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Tools:
     hosts: Hosts
     names: tuple[str, ...]
     variables: dict[str, str]  #: variables of Ansible's playbook and pyinfra's deploy
-    folder: Path  #: directory for inventories
+    folder: Path  #: directory for the inventories of the tools
 
     @property
     def base(self) -> Command:

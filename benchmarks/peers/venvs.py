@@ -14,7 +14,7 @@ from hostwright.common.errors import LabError
 
 PINS = Path(__file__).with_name("requirements")
 PLACE = PROJECT / "build/benchmarks/environments"
-#: environment → packages whose versions are on the page
+#: name of a virtual environment → names of packages whose versions are on the page
 NAMED = {"ansible": ("ansible-core", "mitogen"), "pyinfra": ("pyinfra",)}
 PLOTS = "plots"
 

@@ -13,7 +13,8 @@ import re
 import sys
 import zlib
 
-TYPE_CHECKING = False  #: importing typing would take longer than everything else
+#: replacement for ``typing.TYPE_CHECKING``. Importing typing would take longer than this whole program.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

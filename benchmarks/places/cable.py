@@ -14,7 +14,7 @@ import sys
 import time
 from collections import deque
 
-TUNSETIFF = 0x400454CA  #: linux/if_tun.h
+TUNSETIFF = 0x400454CA  #: ioctl request that creates a network interface (linux/if_tun.h)
 IFF_TAP, IFF_NO_PI = 0x0002, 0x1000
 FRAME_BYTES = 65536
 
@@ -38,7 +38,7 @@ class Way:
         while True:
             try:
                 frame = os.read(self.source, FRAME_BYTES)
-            except OSError:  # no more frames, or the interface is down
+            except OSError:  # os.read fails if no frame is left or the interface is down
                 return
             self._held.append((now_s + self._delay_s, frame))
 

@@ -21,10 +21,10 @@ from lab import network
 from lab.config import LAB_PREFIX, MAX_HOSTS, Lab, Machine
 from lab.programs import attempt, run
 
-#: number of packets that netem can delay at a time; the default of 1000 is too low
+#: maximum number of packets that netem delays at a time. The default of 1000 is too low.
 NETEM_LIMIT = "100000"
 _TRIES = 5
-#: program that prints the seconds of the fastest of several TCP handshakes
+#: Python program that prints the seconds of the fastest of several TCP handshakes
 _CONNECT = """
 import socket, sys, time
 def shake():
@@ -123,7 +123,7 @@ def _held_back(desk: Desk, round_trip_s: float, group: ControlGroup) -> Iterator
     inside = ["nsenter", f"--net={place.netns}", "--", sys.executable, "-I", "-S", cable.__file__]
     words = [*group.entering, *inside, str(outer), network.INSIDE, str(round_trip_s / 2)]
     process = subprocess.Popen(words, pass_fds=[outer], cwd=PROJECT, stdout=subprocess.PIPE)
-    os.close(outer)  # the cable process owns it now
+    os.close(outer)
     try:
         assert process.stdout is not None  # noqa: S101 - it is a pipe
         if process.stdout.readline() != b"ready\n":

@@ -20,17 +20,17 @@ from tests.lab.ownlab import kept
 
 NAME = "bench"
 STACK = "lab"
-FIRST = "first"  #: name of the provisioned host, from which others are cloned
+FIRST = "first"  #: name of the provisioned lab host from which all other hosts are cloned
 SNAPSHOT = "green"
-#: options of hosts; the profile "small" has placeholders for large libraries, which saves minutes
+#: options of lab hosts. The profile "small" has placeholders for large libraries, which saves minutes.
 OPTIONS = HostOptions(profile="small")
-#: Options of bare hosts, with a separate disk: on a shared filesystem, ext4's search for free inodes takes seconds.
+#: options of bare lab hosts, with a separate disk. On a shared filesystem, ext4's search for free inodes takes seconds.
 BARE = replace(OPTIONS, disk_bytes=32 << 30)
 PROVISION_S = 1200.0
-#: Packages that other tools need on a host. Without python3-apt, Ansible would install it and change the host.
+#: packages that other tools need on a host. Without python3-apt, Ansible would install the package and change the host.
 OF_PEERS = "python3-apt rsync"
 
-#: command that waits for the end of the boot, so that hosts do no work in the background
+#: shell command that waits for the end of the boot. Hosts must not work in the background.
 SETTLE = "systemctl is-system-running --wait; sync"
 
 SSH_CONFIG = """\
@@ -138,7 +138,7 @@ def make(work: Path) -> Hosts:
     fleet.supply(lab, OPTIONS)
     frozen = SNAPSHOT in read_snapshots(lab)
     if not frozen:
-        fleet.up(lab, [FIRST], options=OPTIONS)  # also creates the lab's inventory
+        fleet.up(lab, [FIRST], options=OPTIONS)
     hosts = Hosts(lab, set_up(lab), work / "state", work)
     hosts.hostwright("mirror", "--stack", STACK)
     if not frozen:

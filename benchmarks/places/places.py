@@ -16,14 +16,14 @@ from benchmarks.places.replay import Replaying, replaying
 from lab.locking import locked
 from lab.mounts import unmount_below
 
-PREFIX = "hwbench-run-"  #: prefix of a run's directory
+PREFIX = "hwbench-run-"  #: prefix for the name of the directory of one benchmark run
 
 
 @dataclass(slots=True)
 class Places:
     """Hosts of a run, and directories for files."""
 
-    work: Path  #: directory for files of the run
+    work: Path  #: directory for the files of one benchmark run
     stack: ExitStack
     tell: Callable[[str], None]
     _hosts: list[Hosts] = field(default_factory=list)

@@ -26,18 +26,18 @@ from lab.programs import run
 from tests.lab.sshd import SSHD, make_key
 from tests.lab.sshd import running as running_sshd
 
-SERVERS = 4  #: number of sshds, because one process would not accept all connections
-#: first ports of replaying sshds, of real sshds, and of the hung listener
+SERVERS = 4  #: number of sshd processes. One process would not accept all connections.
+#: first TCP ports of the replaying sshds, of real sshds, and of the hung listener
 REPLAY_PORT, REAL_PORT, HUNG_PORT = 2201, 2301, 2401
 USER = "hwbench"
-PYTHON = "/usr/bin/python3"  #: the distribution's Python, which other users can run
+PYTHON = "/usr/bin/python3"  #: path of the distribution's Python, which other users can run
 _HUNG = """
 import signal, socket, sys
 server = socket.create_server(("0.0.0.0", int(sys.argv[1])), backlog=128)
 print(flush=True)
 signal.pause()
 """
-#: program that waits until a port accepts connections
+#: Python program that waits until a TCP port accepts connections
 _ASK = """
 import socket, sys, time
 end_s = time.monotonic() + 20
@@ -72,9 +72,9 @@ class Replaying:
     netns: Path
     key: Path
     host_key: str
-    stacks: Path  #: directory of the recorded host's stacks
+    stacks: Path  #: directory of the stacks that the recorded host uses
     recording: Path
-    group: ControlGroup  #: control group of the sshds
+    group: ControlGroup  #: control group of the sshd processes
 
     @staticmethod
     def address(number: int) -> str:
@@ -147,7 +147,7 @@ def replaying(hosts: Hosts) -> Iterator[Replaying]:
         kept = [file for verb in ("plan", "audit") for file in record(hosts, folder, verb)]
         unknown = Path(f"{recording}.unknown")
         unknown.touch()
-        unknown.chmod(0o666)  # the user of the loopback hosts writes to it
+        unknown.chmod(0o666)  # another user, under which the loopback hosts run, writes to this file
         recording.write_bytes(recorder.recording(kept, answer.masked))
         stack.enter_context(_login())
         netns = stack.enter_context(_network(folder))
@@ -156,7 +156,7 @@ def replaying(hosts: Hosts) -> Iterator[Replaying]:
         group = stack.enter_context(control_group("replay"))
         made = Replaying(folder, netns, key, public, hosts.inventory / "stacks", recording, group)
         (folder / "known_hosts").write_text("".join(made.known(1000)))
-        program = folder / "answer.py"  # the checkout may be readable only by its owner
+        program = folder / "answer.py"  # the checkout may be unreadable for the user of the loopback hosts
         shutil.copyfile(answer.__file__, program)
         forced = f"ForceCommand {PYTHON} -I -S {program} {recording}\n"
         for server in range(SERVERS):
@@ -211,11 +211,12 @@ def _network(folder: Path) -> Iterator[Path]:
 def _login() -> Iterator[None]:
     """Context manager for the user of the loopback hosts, with key logins and the cheapest shell."""
     with suppress(KeyError):
-        pwd.getpwnam(USER)  # left by an interrupted run
+        pwd.getpwnam(USER)  # an interrupted run may have left this user
         run(["userdel", "--force", USER])
     run(["useradd", "--system", "--no-create-home", "--home-dir", "/", "--shell", "/bin/sh", USER])
     try:
-        run(["usermod", "--password", "*", USER])  # not locked, because sshd refuses locked users
+        # unlike "!", the password "*" does not lock the user; sshd refuses locked users
+        run(["usermod", "--password", "*", USER])
         yield
     finally:
         run(["userdel", "--force", USER])

@@ -23,7 +23,7 @@ _IDLE_S = 30.0  # maximum number of seconds that an idle client can occupy a thr
 
 
 class _Handler(WSGIRequestHandler):
-    timeout = _IDLE_S  # seconds per read, also of the TLS handshake
+    timeout = _IDLE_S  # this time limit also applies to the TLS handshake
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:  # noqa: ARG002 (werkzeug's signature)
         """Log one line without colours and without unescaped input of the client."""

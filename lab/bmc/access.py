@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SERVICE = "/redfish/v1/SessionService"
 SESSIONS = f"{SERVICE}/Sessions"
-_OPEN = ("", "/redfish", "/redfish/v1")  # URL paths without authentication (DSP0266)
+_OPEN = ("", "/redfish", "/redfish/v1")  # URL paths that need no authentication (DSP0266)
 _MOST_SESSIONS = 64
 _MOST_BYTES = 1 << 16
 

@@ -17,7 +17,7 @@ from lab.config import Lab
 from lab.records import give_to_user, write_atomically
 
 USER = "operator"
-_VALID_FOR = datetime.timedelta(days=365)  # validity of certificates, longer than any lab exists
+_VALID_FOR = datetime.timedelta(days=365)  # validity period of the lab's certificates, longer than any lab exists
 _CLOCKS_DIFFER = datetime.timedelta(days=1)
 
 
@@ -38,7 +38,7 @@ class Credentials:
 
     def admit(self, user: str, password: str) -> bool:
         """Return whether user and password are those of the lab's BMCs."""
-        # in constant time, because the duration would reveal whether user or password is wrong
+        # Both comparisons take constant time, because the duration would reveal whether user or password is wrong.
         return (Secret(user) == Secret(self.user)) & (Secret(password) == self.password)
 
 

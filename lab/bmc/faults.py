@@ -17,9 +17,9 @@ from lab.records import write_atomically
 class Faults:
     """Faults to inject into one host's BMC or installer."""
 
-    lies_on: bool = False  #: the BMC always reports On, and ignores power-on requests
-    install_never_ends: bool = False  #: the installer fetches the seed and then hangs
-    reset_fails: bool = False  #: the BMC responds to every reset with status 500
+    lies_on: bool = False  #: whether the BMC always reports On and ignores power-on requests
+    install_never_ends: bool = False  #: whether the installer hangs after fetching the seed
+    reset_fails: bool = False  #: whether the BMC responds to every reset with HTTP status 500
     delay_s: float = 0.0  #: seconds of delay before each response about the host
 
 

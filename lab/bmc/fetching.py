@@ -11,8 +11,8 @@ from http import HTTPStatus
 from hostwright.common.errors import LabError
 from lab.config import CHECKOUT, Machine
 
-_TIMEOUT_S = 5.0  # seconds for each attempt
-_MOST_BYTES = 1 << 20  # maximum number of bytes in a response; a seed has a few KiB
+_TIMEOUT_S = 5.0  # time limit in seconds of each attempt to fetch a URL
+_MOST_BYTES = 1 << 20  # maximum number of bytes in a response. A seed has a few KiB.
 _ABSENT = 3
 _SEED_SCHEMES = ("http://", "https://")
 
@@ -46,7 +46,7 @@ def main(url: str) -> int:
     if not url.startswith(_SEED_SCHEMES):
         print("the seed's address is not an http or https URL", file=sys.stderr)
         return 1
-    # without this machine's proxies, which a host does not use
+    # An empty ProxyHandler ignores this machine's proxies, which a host does not use.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=_TIMEOUT_S) as answer:

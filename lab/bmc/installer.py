@@ -20,7 +20,7 @@ from lab.bmc.seeds import Seed, parse_autoinstall, parse_preseed
 from lab.config import Machine
 from lab.locking import locked
 
-# seconds to wait for the seed; a real installer waits about as long before it prompts
+# seconds to wait for the seed. A real installer waits about as long before a prompt.
 SEED_TIMEOUT_S = 60.0
 _POLL_S = 0.25
 

@@ -17,7 +17,7 @@ from lab.programs import attempt, run
 from lab.records import layers, read_record, write_record
 
 _TOOLS = Path(__file__).with_name("tools")
-#: nspawn's message at its end if /run is not a tmpfs; not part of the command's output
+#: message of systemd-nspawn at the end of a command if /run is not a tmpfs
 _NSPAWNS_OWN = "Attempted to remove disk file system"
 _MOST_LINES = 40  # maximum number of console lines for one command of a seed
 
@@ -30,7 +30,7 @@ def install(machine: Machine, seed: Seed, say: Callable[[str], None]) -> None:
     """
     record = read_record(machine.directory)
     power_off(machine)
-    network.unplug(machine)  # removes what the old system created
+    network.unplug(machine)  # the old system may have changed the link and the network namespace
     network.plug(machine)
     discard(machine)
     record = replace(record, snapshot=None, seeded=True)
@@ -41,7 +41,7 @@ def install(machine: Machine, seed: Seed, say: Callable[[str], None]) -> None:
         _run_late(machine, layers(machine.lab, record)[-1], command, say)
     write_record(machine.directory, replace(record, host_key=snapshots.keep_identity(machine)))
     say("the new system boots")
-    # the boot starts a new console log
+    # The next boot starts a new console log, so a copy keeps the output of the installer.
     shutil.copyfile(machine.console, machine.directory / "installer.log")
     start(machine)
 
@@ -52,7 +52,7 @@ def follow(root: Path, seed: Seed, address: str) -> None:
     (root / "etc/hosts").write_text(f"127.0.0.1 localhost\n{address} {seed.hostname}\n")
     if seed.host_key:
         key = root / "etc/ssh/ssh_host_ed25519_key"
-        key.write_text(seed.host_key.reveal())  # overwritten in place, to keep the file's mode
+        key.write_text(seed.host_key.reveal())  # `write_text` keeps the mode of an existing file
         key.with_suffix(".pub").write_text(f"{public_line(seed.host_key)} root@{seed.hostname}\n")
     shutil.rmtree(root / "home" / USER / ".ssh", ignore_errors=True)
     (root / "etc/sudoers.d/lab").unlink(missing_ok=True)
@@ -64,7 +64,7 @@ def _login(root: Path, seed: Seed) -> None:
     if attempt(["chroot", root, "getent", "passwd", seed.user]).returncode != 0:
         run(["chroot", root, "useradd", "--create-home", "--shell", "/bin/bash", seed.user])
     run(["chroot", root, "usermod", "--append", "--groups", "sudo", seed.user])
-    password = seed.password_hash.reveal() if seed.password_hash else "!"  # locked, see shadow(5)
+    password = seed.password_hash.reveal() if seed.password_hash else "!"  # "!" locks the password (shadow(5))
     run(["chroot", root, "chpasswd", "--encrypted"], stdin=f"{seed.user}:{password}\n")
     if seed.authorized_keys:
         home = Path(run(["chroot", root, "getent", "passwd", seed.user]).split(":")[5])
@@ -89,7 +89,7 @@ def _run_late(machine: Machine, base: Path, command: str, say: Callable[[str], N
     """
     done = attempt(
         [
-            # several hosts use this directory tree at the same time
+            # The lock of systemd-nspawn would fail, because several hosts use this directory tree at the same time.
             *("env", "SYSTEMD_NSPAWN_LOCK=0"),
             *("systemd-nspawn", "--quiet", "--settings=no", "--register=no", "--keep-unit", "--volatile=overlay"),
             *(f"--directory={base}", f"--machine={machine.lab.name}-{machine.name}-installer"),

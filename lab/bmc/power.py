@@ -32,7 +32,7 @@ class Hosts:
         self._seed_timeout_s = seed_timeout_s
         self._installs: dict[str, Installation] = {}
         self._locks: dict[str, threading.RLock] = {}
-        #: host → marker of a graceful restart that waits for the shutdown; a later request removes it
+        #: host → marker of a graceful restart that waits for the shutdown. A later request removes the marker.
         self._restarts: dict[str, object] = {}
         self._orders: dict[str, Callable[[Machine], None]] = {
             "On": self._turn_on,
@@ -45,7 +45,7 @@ class Hosts:
 
     def power(self, name: str) -> str:
         """Return ``On`` or ``Off``. Raises `LabError` if the host does not exist."""
-        time.sleep(read_faults(self.lab, name).delay_s)  # injected delay
+        time.sleep(read_faults(self.lab, name).delay_s)
         return "On" if self._says_on(find_machine(self.lab, name)) else "Off"
 
     def reset(self, name: str, order: str) -> None:
@@ -54,7 +54,7 @@ class Hosts:
         Raises `LabError`, `Broken` or `Impossible`, and `KeyError` for an unknown type.
         """
         faults = read_faults(self.lab, name)
-        time.sleep(faults.delay_s)  # injected delay
+        time.sleep(faults.delay_s)
         if faults.reset_fails:
             raise Broken("the power controller does not respond (injected fault)")
         machine, carry_out = find_machine(self.lab, name), self._orders[order]
@@ -97,7 +97,7 @@ class Hosts:
         if running(machine):
             exec_in(machine, ["systemctl", "--no-block", "poweroff"])
         else:
-            self._turn_off(machine)  # the installer needs no shutdown
+            self._turn_off(machine)  # the installer does not need an orderly shutdown
 
     def _ask_to_restart(self, machine: Machine) -> None:
         if not self._says_on(machine):
@@ -108,7 +108,7 @@ class Hosts:
     def _restart_gracefully(self, machine: Machine, this: object) -> None:
         try:
             shut_down(machine)
-        except LabError as error:  # the host keeps running, as real hardware does if its system ignores the button
+        except LabError as error:  # real hardware also keeps running if the operating system ignores the button
             print(f"bmc: {error}", flush=True)
             return
         with self._locks[machine.name]:

@@ -27,15 +27,15 @@ _PRESEED_LINE = re.compile(r"(?P<owner>\S+)\s+(?P<question>\S+)\s+(?P<type>\S+)(
 class Seed:
     """Values of a requested installation that the lab supports."""
 
-    kind: str  #: name of the installer
+    kind: str  #: name of the installer that reads the seed
     hostname: str
     user: str
     authorized_keys: tuple[str, ...] = ()
-    #: hash in the format of shadow(5); None: the password is locked
+    #: password hash of the user in the format of shadow(5); None: the password is locked
     password_hash: Secret | None = None
-    host_key: Secret | None = None  #: OpenSSH private key of the new system; None: the system generates one
-    late_commands: tuple[str, ...] = ()  #: shell commands, for which the new system is at /target
-    storage: str = ""  #: disk layout as text; the lab does not partition disks
+    host_key: Secret | None = None  #: OpenSSH private key of the new system; None: the system generates a key
+    late_commands: tuple[str, ...] = ()  #: shell commands to run after the installation, with the new system at /target
+    storage: str = ""  #: disk layout as text. The lab does not partition disks.
 
 
 def parse_autoinstall(text: str) -> Seed:

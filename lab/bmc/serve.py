@@ -16,10 +16,10 @@ from lab.config import BMC_PORT, CHECKOUT, Lab
 from lab.locking import locked
 from lab.waiting import await_that
 
-_START_TIMEOUT_S = 60.0  # seconds to wait for the endpoint, which starts in 1 s on an idle machine
-_LOOK_S = 0.05  # seconds between two checks, each of which opens a connection
+_START_TIMEOUT_S = 60.0  # seconds to wait for the Redfish endpoint, which starts in 1 s on an idle machine
+_LOOK_S = 0.05  # seconds between two checks of the Redfish endpoint, each of which opens a connection
 
-#: shell code that enters the control groups and detaches, so that the endpoint survives the command that started it
+#: shell code that enters control groups and detaches. The endpoint must survive the command that starts the endpoint.
 _LAUNCH = """
 count=$1; shift
 while [ "$count" -gt 0 ]; do echo $$ >"$1" || exit; shift; count=$((count - 1)); done
@@ -56,7 +56,7 @@ def ensure(lab: Lab) -> Credentials:
     log = lab.bmc / "log"
     with locked("machine"):
         entries = [str(entry) for entry in cgroups.create(group(lab))]
-    # -B: the user could not delete root's .pyc files in the checkout
+    # With -B, root writes no .pyc files into the checkout, which the user could not delete.
     serve = [sys.executable, "-B", "-m", "lab.bmc", lab.name]
     launch = ["sh", "-c", _LAUNCH, "hostwright-lab", str(len(entries)), *entries, *serve]
     with log.open("ab") as output:

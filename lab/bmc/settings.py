@@ -28,10 +28,10 @@ class Media:
 class Settings:
     """BMC settings of one host."""
 
-    target: str = "None"  #: boot target: one of `TARGETS`
-    enabled: str = "Disabled"  #: duration of the boot override: one of `ENABLED`
+    target: str = "None"  #: boot target, one of `TARGETS`
+    enabled: str = "Disabled"  #: duration of the boot override, one of `ENABLED`
     mode: str = "UEFI"
-    http_uri: str = ""  #: URL for UEFI's HTTP boot
+    http_uri: str = ""  #: URL from which UEFI boots over HTTP
     cd: Media = field(default_factory=Media)
 
     def boots_installer(self) -> bool:

@@ -37,7 +37,7 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
 
     def uuid(self, identity: str) -> str:
         """Return the identity, which the emulator accepts as a UUID. Raises the emulator's `NotFound`."""
-        # the name comes from a URL and must not be used as a path
+        # `identity` comes from a URL and must not be used as a path
         if identity not in self.systems:
             raise error.NotFound(f"there is no system {identity}; there are {', '.join(self.systems)}")
         return identity

@@ -14,7 +14,7 @@ from lab.locking import locked
 from lab.programs import run, run_logged
 from lab.stack import packages_of_debian
 
-#: program → package, to build and run virtual machines
+#: name of a program that builds or runs virtual machines → Debian package
 TOOLS = {
     "qemu-system-x86_64": "qemu-system-x86",
     "qemu-img": "qemu-utils",
@@ -29,8 +29,8 @@ PACKAGES = (
     *("linux-image-amd64", "initramfs-tools", "zstd"),
     *("grub2-common", "grub-efi-amd64-bin", "grub-efi-amd64-signed", "shim-signed", "mokutil"),
 )
-#: Release and package version of the newest kernel of Debian 13 on which Debian's R550 builds. The files come from the
-#: archive with their SHA-256, because indexes list only current kernels.
+#: release and package version of the newest Debian 13 kernel on which Debian's R550 builds. The files come from the
+#: archive by SHA-256, because indexes list only current kernels.
 KERNEL, _VERSION = "6.12.94+deb13", "6.12.94-1"
 KERNEL_FILES = {
     f"linux-signed-amd64/linux-image-{KERNEL}-amd64_{_VERSION}_amd64.deb": (

@@ -15,19 +15,19 @@ from dataclasses import dataclass, field
 
 from lab.hardware import T4, Card, display_config
 
-#: header of QEMU's messages (include/hw/remote/mpqemu-link.h): command, and number of data bytes
+#: layout of the header of QEMU's messages (include/hw/remote/mpqemu-link.h): command, number of data bytes
 _HEADER = struct.Struct("<i4xQ")
-_ACCESS = struct.Struct("<IIi")  # access to the configuration space: address, value, length
-_MEMORY = struct.Struct("<QQI")  # access to a register: address, value, length
+_ACCESS = struct.Struct("<IIi")  # layout of an access to the configuration space: address, value, length
+_MEMORY = struct.Struct("<QQI")  # layout of an access to a register: address, value, length
 _NUMBER = struct.Struct("<Q")
 _RETURN, _CONFIG_WRITE, _CONFIG_READ, _MEMORY_WRITE, _MEMORY_READ, _RESET = 1, 2, 3, 4, 5, 7
 _ANSWERED = (_CONFIG_READ, _CONFIG_WRITE, _MEMORY_WRITE, _MEMORY_READ, _RESET)
 
 _COMMAND, _BAR0, _LINE = 0x04, 0x10, 0x3C
-#: Sizes in bytes of the BARs for registers, memory and instances. A real card has 64-bit BARs, which QEMU's proxy does
-#: not support.
+#: sizes in bytes of the emulated card's BARs for registers, memory and instances. A real card has 64-bit BARs, which
+#: QEMU's proxy does not support.
 _WINDOWS_BYTES = (16 * 2**20, 64 * 2**20, 32 * 2**20)
-#: address of an unused configuration byte; the value 1 makes the chip's identity readable until power-off
+#: address of an unused configuration byte. The value 1 makes the chip's identity readable until power-off.
 _IDENTIFIES = 0xF0
 #: identity of a T4's chip, TU104 A1: register → value (NV_PMC_BOOT_0 and NV_PMC_BOOT_42)
 _IDENTITY = {0x0: 0x1640_00A1, 0xA00: 0x164A_1000}
@@ -43,7 +43,7 @@ class Function:
 
     def __post_init__(self) -> None:
         self.config = bytearray(display_config(self.card))
-        self.config[0x3D] = 1  # interrupt pin A
+        self.config[0x3D] = 1  # byte 0x3D is the interrupt pin, and 1 means pin A
         self.writable = bytearray(len(self.config))
         struct.pack_into("<H", self.writable, _COMMAND, 0x0407)
         masks = (0x1_0000_0000 - size for size in _WINDOWS_BYTES)

@@ -12,7 +12,7 @@ from lab.programs import run
 from lab.vm import qemu
 from lab.vm.system import ROOT_UUID
 
-SIZE_BYTES = 40 * 2**30  #: maximum size of a disk in bytes; the file is sparse
+SIZE_BYTES = 40 * 2**30  #: maximum size in bytes of a virtual machine's disk, whose file is sparse
 
 
 def make(machine: Machine, options: HostOptions) -> None:

@@ -12,18 +12,21 @@ from pathlib import Path
 
 from hostwright.common.errors import LabError
 
-_SHIM = uuid.UUID("605dab50-e046-4300-abb6-3dd810dd8b23")  # SHIM_LOCK_GUID
-_X509 = uuid.UUID("a5c059a1-94e4-4aa7-87b5-ab155c2bf072")  # EFI_CERT_X509_GUID
-_AUTHENTICATED = uuid.UUID("aaf32c78-947b-439a-a180-2e144ec37792")  # gEfiAuthenticatedVariableGuid
-_OWNER = uuid.UUID("4857a0c4-1ab0-4d1e-9f5b-6f2d7c0e3a12")  # our own GUID, as owner of the certificate
+_SHIM = uuid.UUID("605dab50-e046-4300-abb6-3dd810dd8b23")  # GUID of the variables of shim (SHIM_LOCK_GUID)
+# GUID of the type X.509 in a list of certificates (EFI_CERT_X509_GUID)
+_X509 = uuid.UUID("a5c059a1-94e4-4aa7-87b5-ab155c2bf072")
+# GUID of a variable store (gEfiAuthenticatedVariableGuid)
+_AUTHENTICATED = uuid.UUID("aaf32c78-947b-439a-a180-2e144ec37792")
+_OWNER = uuid.UUID("4857a0c4-1ab0-4d1e-9f5b-6f2d7c0e3a12")  # GUID of the lab as owner of the certificate (our choice)
 
-_VOLUME_LENGTH = struct.Struct("<H")  # length of the firmware volume's header, at offset 48
-#: variable store: GUID, size, format, state, two reserved fields
+_VOLUME_LENGTH = struct.Struct("<H")  # layout of the length of the firmware volume's header, at offset 48
+#: layout of a variable store's header: GUID, size, format, state, two reserved fields
 _STORE = struct.Struct("<16sIBBHI")
-#: variable: start, state, reserved, attributes, count, time, key's index, sizes of name and data, vendor
+#: layout of a variable's header: start, state, reserved, attributes, count, time, key's index, sizes of name and data,
+#: vendor
 _VARIABLE = struct.Struct("<HBBIQ16sIII16s")
 _START, _ADDED = 0x55AA, 0x3F
-# attributes non-volatile and boot services, which shim requires of a MokList
+# variable attributes "non-volatile" and "boot services", which shim requires of a MokList
 _KEPT_FOR_BOOT = 0x3
 
 

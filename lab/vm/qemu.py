@@ -11,9 +11,9 @@ from lab.config import Machine
 EMULATOR = "qemu-system-x86_64"
 OVMF = Path("/usr/share/OVMF")
 CODE = OVMF / "OVMF_CODE_4M.fd"
-#: files of firmware variables, without keys and with Microsoft's keys; keys enforce Secure Boot
+#: files of firmware variables, without keys and with Microsoft's keys. Keys enforce Secure Boot.
 VARIABLES, VARIABLES_SECURE = OVMF / "OVMF_VARS_4M.fd", OVMF / "OVMF_VARS_4M.ms.fd"
-# memory of a virtual machine; the stack requires 4 GB
+# memory of a virtual machine, as an option of QEMU. The stack requires 4 GB.
 MEMORY = "5G"
 PROCESSORS = 2
 
@@ -51,7 +51,7 @@ def command(machine: Machine, accelerate: str) -> list[str]:
     acceleration = "kvm" if accelerate == "kvm" else "tcg,thread=multi"
     return [
         *(EMULATOR, "-nodefaults", "-display", "none", "-name", f"{machine.lab.name}-{machine.name}"),
-        # in a file, for the process of the emulated card
+        # The memory is in a file, which the process of the emulated card also maps.
         *("-machine", "q35,memory-backend=ram", "-m", MEMORY, "-smp", str(PROCESSORS)),
         *("-object", f"memory-backend-memfd,id=ram,size={MEMORY},share=on"),
         *("-accel", acceleration, "-cpu", processor),

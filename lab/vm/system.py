@@ -19,26 +19,27 @@ MTUBytes={mtu}
 Address={address}
 Gateway={gateway}
 """
-#: GRUB configuration before the first `update-grub`
+#: GRUB configuration of a virtual machine before the first `update-grub`
 _GRUB = """\
 set timeout=0
 linux /vmlinuz root=UUID={uuid} ro {arguments}
 initrd /initrd.img
 boot
 """
-#: Kernel arguments. Without no_timer_check, an emulated timer may cause a kernel panic on a busy machine.
+#: kernel arguments of a virtual machine. Without no_timer_check, an emulated timer may cause a kernel panic on a busy
+#: machine.
 _ARGUMENTS = "console=tty0 console=ttyS0,115200 no_timer_check"
 _DEFAULTS = f'GRUB_DEFAULT=0\nGRUB_TIMEOUT=0\nGRUB_TERMINAL=console\nGRUB_CMDLINE_LINUX="{_ARGUMENTS}"\n'
-#: tmpfiles.d lines that link emulated hardware to the kernel's own directories
+#: tmpfiles.d lines that link the emulated hardware to the kernel's own directories
 _HARDWARE = """\
 d /run/hostwright-lab/hardware/persistence 0777
 L /run/hostwright-lab/hardware/module - - - - /sys/module
 L /run/hostwright-lab/hardware/pci - - - - /sys/bus/pci/devices
 L /run/hostwright-lab/hardware/proc - - - - /proc/driver
 """
-#: setting for an initramfs with only the needed drivers; one with all drivers takes ten minutes
+#: setting for an initramfs with only the needed drivers. An initramfs with all drivers takes ten minutes.
 _INITRAMFS = "MODULES=dep\n"
-#: units that configure the network; container hosts are configured from outside
+#: names of units that configure the network of a virtual machine. Container hosts are configured from outside.
 _UNMASKED = ("systemd-networkd.service", "systemd-networkd.socket")
 
 

@@ -14,13 +14,12 @@ from hostwright.roles import RoleContext, role, services_at_work
 class Base:
     """Variables of the role ``base``."""
 
-    #: packages to install: compilers, DKMS, download and key tools, and tools that list PCI devices, modules and
-    #: processes
+    #: packages that other roles need, such as compilers, DKMS and curl
     packages: tuple[str, ...] = (
         "build-essential", "dkms", "curl", "ca-certificates", "gnupg", "pciutils", "kmod", "procps",
     )  # fmt: skip
-    #: origin of the distribution's packages for all roles: sources (the host's apt sources) or mirror (files from the
-    #: controller only)
+    #: origin of the distribution's packages for all roles. ``sources``: the host's apt sources; ``mirror``: only files
+    #: that the controller sends
     packages_from: Literal["sources", "mirror"] = "sources"
     #: name prefixes of packages that unattended-upgrades must not upgrade, besides the packages of other roles
     never_unattended: tuple[str, ...] = (

@@ -54,7 +54,7 @@ class Container:
 
     default_runtime: bool = False  #: whether all containers get the nvidia runtime by default
     cgroup_driver: Literal["", "cgroupfs", "systemd"] = ""  #: Docker's cgroup driver; empty: Docker's default
-    smoke_image: str = ""  #: image for the smoke test; empty: an image that the host builds from its own C library
+    smoke_image: str = ""  #: image for the smoke test. If empty, the host builds an image from the host's C library
 
 
 @role(needs=["base", "driver"])
@@ -78,7 +78,6 @@ def container(v: Container, ctx: RoleContext) -> Iterator[Resource]:
     if not wanted.writes_cdi:
         yield NoRefresh()
     held = replace(toolkit, hold=True)
-    # reloads systemd, because the package contains units
     yield reloading(held) if wanted.writes_cdi else held
     programs = PackagedPrograms((*section.docker_packages, *program, *wanted.packages))
     yield programs

@@ -36,5 +36,5 @@ def audit_values(v: Container, ctx: RoleContext) -> Iterator[AuditValue]:
     yield AuditValue("nvidia runtime", SETTINGS.line("nvidia runtime"), "yes")
     yield AuditValue("default runtime", INFO.line("default runtime"), among=DISTRIBUTION)
     yield AuditValue("cgroup driver", INFO.line("cgroup driver"), among=DISTRIBUTION)
-    # a stopped Docker reports nothing
+    # A stopped Docker reports no firewall rules, so ``derive`` excludes an empty text from the comparison.
     yield AuditValue("firewall rules", INFO.line("firewall rules"), "there", derive=lambda text: text or None)

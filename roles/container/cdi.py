@@ -25,7 +25,7 @@ from hostwright.standard.roles.container.section import Mode
 
 TOOLKIT_CONFIG = "/etc/nvidia-container-runtime/config.toml"
 REFRESH, REFRESH_PATH = "nvidia-cdi-refresh.service", "nvidia-cdi-refresh.path"
-#: maximum number of missing libraries in a message about a specification; all have the previous driver's version
+#: maximum number of missing libraries in a message about a CDI specification
 MOST = 3
 UNLISTED = "unlisted"  #: output of ``_STATE`` if nvidia-smi lists no GPU
 CDI_SH = sh_file(__file__, "sh/cdi.sh", most=MOST)

@@ -44,7 +44,7 @@ from hostwright.standard.roles.container.running import DOCKER, DockerRuns
 DAEMON_JSON = "/etc/docker/daemon.json"
 LINKS_UNIT = "hostwright-nvidia-dev-char.service"
 
-#: packages of the toolkit before 2023
+#: names of the NVIDIA container toolkit's packages before 2023
 OLD_PACKAGES = ("nvidia-docker2", "nvidia-docker", "nvidia-container-runtime", "libnvidia-container0")
 OLD_SOURCES = (
     "nvidia.github.io/nvidia-docker",
@@ -54,27 +54,27 @@ OLD_SOURCES = (
 
 NAME_SERVERS_SH = sh_file(__file__, "sh/nameservers.sh")
 FIREWALL_SH = sh_file(__file__, "sh/firewall.sh")
-#: prints the name of each firewall table (``nat``, ``filter``) without Docker's rules
+#: probe that prints the name (``nat``, ``filter``) of each firewall table without Docker's rules
 FIREWALL = Probe(f"{FIREWALL_SH}lost_rules", root=True)
-#: firewall table → effect of missing Docker rules
+#: firewall table → effect of Docker rules that are missing in the table
 _WITHOUT = {
     "nat": "containers cannot reach other hosts, and their published ports may not respond",
     "filter": "packets between containers and other networks are dropped, or let through unchecked",
 }
 RESTARTS = "restarts Docker, which ends its containers"
 
-#: prints the revision of Docker's snap, in which Docker has no access to the toolkit's hook or the driver's libraries
-#: (NVIDIA/nvidia-docker#1034, #1243)
+#: probe that prints the revision of Docker's snap. The snap has no access to the driver's libraries
+#: (NVIDIA/nvidia-docker#1034, #1243).
 SNAP_DOCKER = Probe("test -e /snap/docker/current && readlink /snap/docker/current", shared=True)
 
 ENGINES = ("docker.io", "docker-ce", "moby-engine")  #: packages with a Docker daemon, of which a host can have only one
 
-PROGRAM = "docker-cli"  #: package with the command ``docker`` since Debian 13
+PROGRAM = "docker-cli"  #: package that contains the command ``docker`` since Debian 13
 
-#: package whose command ``docker`` runs podman, which ignores ``--gpus`` (podman-container-tools/podman#19330)
+#: package whose command ``docker`` runs podman. Podman ignores ``--gpus`` (podman-container-tools/podman#19330).
 SHIM = "podman-docker"
 
-#: Command that validates a daemon.json, and always succeeds with dockerd before 23.
+#: shell command that validates a daemon.json. The command succeeds without a check with dockerd before 23.
 VALIDATE = "{ ! dockerd --help | grep -q -e --validate || dockerd --validate --config-file=%s; }"
 
 
@@ -134,7 +134,7 @@ class DockerEngine(Resource):
     """
 
     packages: tuple[str, ...]
-    #: mirror with the packages; ``None``: the host's package sources
+    #: mirror that has the packages; ``None``: the host's apt sources have the packages
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -210,7 +210,7 @@ class FirewallRules(Resource):
     containers, this state alone is refused.
     """
 
-    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a restart of Docker may end containers
+    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a restart of Docker may end running containers
 
     def probes(self) -> tuple[Probe, ...]:
         return (FIREWALL, *DockerRuns(restarts=True).probes())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hostwright.roles import Pattern
 
-Numbers = tuple[int, ...]  #: version numbers without Debian's revision: (26, 1, 5)
+Numbers = tuple[int, ...]  #: version numbers without Debian's revision, such as (26, 1, 5)
 
 _NUMBERS = Pattern(r"(?:[0-9]{1,9}:)?([0-9]{1,9}(?:\.[0-9]{1,9}){0,4}).*")
 
@@ -43,16 +43,16 @@ ENGINE_ROWS = (
     ),
 )
 
-#: first Docker that reads CDI specifications by default; earlier ones need ``features.cdi`` (moby v28.2.0
-#: cmd/dockerd/daemon.go: cdiEnabled)
+#: first Docker version that reads CDI specifications by default (moby v28.2.0 cmd/dockerd/daemon.go: cdiEnabled)
 CDI_BY_DEFAULT: Numbers = (28, 2)
-#: first Docker whose ``--gpus`` can use a CDI specification (moby #50228). Earlier ones always use the toolkit's hook,
-#: which refuses the modes in ``ONLY_CDI`` (the toolkit's hook_config.go: assertModeIsLegacy).
+#: first Docker version whose ``--gpus`` can use a CDI specification (moby #50228)
 GPUS_BY_CDI: Numbers = (29, 2)
 GPUS_SOURCE = "moby#50228; container toolkit cmd/nvidia-container-runtime-hook/hook_config.go"
-ONLY_CDI = ("cdi", "jit-cdi")  #: toolkit modes in which the hook refuses ``--gpus``
+#: toolkit modes in which the toolkit's hook refuses ``--gpus`` (hook_config.go: assertModeIsLegacy)
+ONLY_CDI = ("cdi", "jit-cdi")
 
-#: (ID, VERSION_ID) of a distribution → version of its Docker (Debian's package lists). Ubuntu's changes with updates.
+#: (ID, VERSION_ID) of a distribution → version of the distribution's Docker package. Ubuntu changes the version with
+#: updates.
 DOCKER_OF = {
     ("debian", "11"): "20.10.5",
     ("debian", "12"): "20.10.24",

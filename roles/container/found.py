@@ -9,7 +9,7 @@ from hostwright.roles import OTHER, Adopted, Finder, FoundValues, OnHost, distan
 from hostwright.standard.roles.container.cdi import TOOLKIT_CONFIG
 from hostwright.standard.roles.container.section import ContainerSection, ContainerToolkit, Mode
 
-#: package of a container engine → the engine's program
+#: package of a container engine → file name of the engine's program
 _ENGINES = {"docker.io": "dockerd", "docker-ce": "dockerd", "podman": "podman", "nerdctl": "nerdctl"}
 _TOOLKIT = "nvidia-container-toolkit"
 

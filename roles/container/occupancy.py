@@ -11,6 +11,6 @@ OCCUPANCY = Occupancy(
     lambda _facts: (),
     ended_by_reboot,
     named_by_docker,
-    # docker.service stops with containerd.service (BindsTo=)
+    # A restart of containerd.service also stops docker.service (BindsTo=).
     services=(("docker", _RESTARTED), ("dockerd", _RESTARTED), ("containerd", _RESTARTED)),
 )

@@ -24,10 +24,10 @@ from hostwright.roles import sh, sh_file
 DOCKER_DATA, CONTAINERD_DATA = "/var/lib/docker", "/var/lib/containerd"
 CONTAINERD_PACKAGES = ("containerd", "containerd.io")
 
-#: Program with which a purge of Debian's docker.io deletes /var/lib/docker, and the copy that its postrm runs.
+#: paths of the program with which a purge of docker.io deletes /var/lib/docker
 _NUKE = ("/usr/share/docker.io/contrib/nuke-graph-directory.sh", f"{DOCKER_DATA}/nuke-graph-directory.sh")
 
-#: daemon's directory → patterns of paths with users' data
+#: daemon's directory → patterns of paths in the directory that contain users' data
 _CONTENT = {
     DOCKER_DATA: (
         f"{DOCKER_DATA}/containers/* {DOCKER_DATA}/volumes/*/ {DOCKER_DATA}/image/*/imagedb/content/sha256/* "
@@ -39,7 +39,7 @@ _CONTENT = {
     ),
 }
 
-#: daemon's directory → files that the daemon creates
+#: daemon's directory → names of files that the daemon creates in the directory
 _MADE = {
     DOCKER_DATA: tuple(
         f"{DOCKER_DATA}/{name}"
@@ -51,7 +51,7 @@ _MADE = {
     CONTAINERD_DATA: (f"{CONTAINERD_DATA}/io.containerd.*", f"{CONTAINERD_DATA}/tmpmounts"),  # noqa: S108 - no such place
 }  # fmt: skip
 
-_KEY = "/etc/docker/key.json"  #: file that Docker creates at its start until Docker 23
+_KEY = "/etc/docker/key.json"  #: file that Docker releases up to 23 create when Docker starts
 _TREES = ("/opt/containerd", f"{CONTAINERD_DATA}/opt", "/etc/cni")
 
 

@@ -10,7 +10,7 @@ from hostwright.roles import Match, Pattern, sh_file, whole
 
 DOCKER = "docker.service"
 LOCAL_DOCKER = "docker -H unix:///var/run/docker.sock"  #: Docker command for the host's own daemon
-#: ``curl`` for paths of the local daemon's API, in a quarter of the processor time of Docker's command
+#: ``curl`` command for the local daemon's API. Docker's own command needs four times the processor time.
 LOCAL_API = "curl -q -s -f -m 3 --noproxy '*' --unix-socket /var/run/docker.sock http://docker"
 
 
@@ -21,7 +21,7 @@ class ContainersPass(Pass):
     probe is needed.
     """
 
-    fails_with = 2  #: exit status of grep if a process ended during the search
+    fails_with = 2
 
     def script(self, asked: Sequence[str]) -> str:  # noqa: ARG002 - the same for all
         """Return the search script. Its standard input contains a process name, to test that ``grep`` works."""
@@ -37,12 +37,11 @@ class ContainersPass(Pass):
         return dict.fromkeys(asked, "none")
 
 
-#: result for probes whose output is empty if no container runs
+#: shared answer for probes whose output is empty if no container runs
 _OF_CONTAINERS = PassPart(ContainersPass(), ("running",), lambda _: Answer(0, ""))
 
-#: First lines: whether a restart of Docker spares the containers (``live-restore``), and whether Docker starts at boot.
-#: Then one line per container: first process, ID, name, restart policy. ``unlisted``: Docker did not list the
-#: containers in time. No output if Docker does not respond or no container runs.
+#: probe that prints the settings ``spared`` and ``boots``, and one line per running container. The line ``unlisted``
+#: means that Docker did not answer in time.
 CONTAINERS = Probe(
     f"all=$({LOCAL_API}/containers/json)"
     ' && [ "$all" = "[]" ] && exit 0\n'
@@ -57,20 +56,19 @@ CONTAINERS = Probe(
     root=True,
     part=_OF_CONTAINERS,
 )
-#: shell function ``children_of_all``: counts child processes of containers
+#: shell function ``children_of_all`` that counts the child processes of containers
 CHILDREN_SH = sh_file(__file__, "sh/children.sh")
-#: prints the first process of each container, and the number of its child processes
+#: probe that prints each container's first process and the number of child processes
 CHILDREN = Probe(
     f"{CHILDREN_SH}[ ! -e /var/run/docker.sock ] || children_of_all",
     root=True,
     cap_bytes=256 * 1024,
     part=_OF_CONTAINERS,
 )
-#: description of containers whose users are unknown and do not count as idle
+#: description of containers whose users are unknown, and which do not count as idle
 UNLISTED = "containers that Docker did not name in time"
 _CONTAINER = Pattern(r"([0-9]{1,10}) ([0-9a-f]{12})[0-9a-f]{52} /(\S+)(?: ([a-z-]*))?")
-#: restart policies of containers that Docker restarts at its own start. ``on-failure`` depends on how the host stopped
-#: (moby/moby#47846).
+#: restart policies of containers that Docker starts again at Docker's own start (moby/moby#47846)
 _COMES_BACK = {"always", "unless-stopped"}
 
 

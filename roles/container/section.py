@@ -8,7 +8,8 @@ from typing import ClassVar, Literal
 from hostwright.roles import AptRepository, DebianVersion, Name, Section, Share, Stack, StackPart, taken
 from hostwright.standard.roles.container.engines import ONLY_CDI, numbers
 
-CDI_SINCE = (1, 18)  #: first toolkit release with JIT-CDI and the units nvidia-cdi-refresh (its release notes)
+#: first toolkit release with JIT-CDI and the units nvidia-cdi-refresh (the toolkit's release notes)
+CDI_SINCE = (1, 18)
 
 Mode = Literal["auto", "legacy", "jit-cdi", "cdi"]
 

@@ -28,11 +28,10 @@ from hostwright.standard.roles.cuda.compilers import HostCompiler
 from hostwright.standard.roles.cuda.rules import newest_gcc
 from hostwright.standard.roles.cuda.section import CudaRelease, CudaSection
 
-#: Pattern of driver packages in apt's simulation. As dependencies of a toolkit they would overwrite the driver from the
-#: ``.run``.
+#: pattern of driver packages in apt's simulation. Such packages would overwrite the driver from NVIDIA's ``.run`` file.
 DRIVER = "^(nvidia-|cuda-drivers|libcuda1|libnvidia-([^c]|c[^o]|co[^n])|xserver-xorg-video-nvidia)"
 NETWORK = "developer.download.nvidia.com/compute/cuda/repos"
-FORMER = "/usr/share/keyrings/cuda-repo-"  #: prefix of keyring paths in source lists for other toolkits
+FORMER = "/usr/share/keyrings/cuda-repo-"  #: prefix of keyring paths in apt's source lists for other CUDA toolkits
 SIDE_BY_SIDE = "the former toolkit is kept, and no more packages come from its repository"
 FOREIGN = "only one source of CUDA: its key was changed in 2022, and apt would prefer its newer packages"
 
@@ -41,7 +40,7 @@ FOREIGN = "only one source of CUDA: its key was changed in 2022, and apt would p
 class Cuda:
     """Variables of the role ``cuda``; versions, packages and repository come from the stack."""
 
-    #: true: keep a repository in /var (2.5 GB); false: delete it once the toolkit is installed
+    #: true: keep the local repository in /var (2.5 GB); false: delete the repository after the toolkit's installation
     keep_repository: bool = True
     network_repository: bool = False  #: true: keep apt sources of NVIDIA's network repository unchanged
 
@@ -78,7 +77,7 @@ def _packages(toolkit: CudaRelease) -> tuple[Resource, ...]:
     prefix, source = toolkit.prefix, toolkit.source.list_file
     components = tuple(f"{name}={version}" for name, version in toolkit.components.items())
     libraries = (f"{prefix}/targets/x86_64-linux/lib", f"{prefix}/extras/CUPTI/lib64")
-    # the meta package `cuda-11-2` is never installed, because it depends on cuda-drivers
+    # The meta package `cuda-11-2` is never installed because the package depends on cuda-drivers.
     words = (f"{toolkit.package}={toolkit.package_version}", *components)
     files = PackagedTree(prefix, libraries, source)
     return (

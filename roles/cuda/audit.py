@@ -10,7 +10,7 @@ from hostwright.standard.roles.cuda.section import CudaSection
 
 TOOLKITS = Snippet.beside(__file__, "audit.sh", "cuda")
 
-#: name patterns of a toolkit's packages
+#: name patterns of a CUDA toolkit's packages
 FAMILIES = ("cuda*", "libcub*", "libcud*", "libcuf*", "libcura*", "libcus*", "libnccl*", "libnpp*", "libnv*")
 
 
@@ -25,6 +25,6 @@ def audit_values(v: Cuda, ctx: RoleContext) -> Iterator[AuditValue]:
             yield AuditValue(title, PackageVersion(name, FAMILIES), version)
             yield AuditValue(f"{title} hold", PackageHold(name, FAMILIES), "held")
     yield AuditValue("link", TOOLKITS.line("link"), wanted.prefix)
-    # no expected value, because the role does not change other toolkits
+    # The role does not change other toolkits, so the list has no expected value.
     yield AuditValue("toolkits", TOOLKITS.line("toolkits"), among=DISTRIBUTION)
     yield AuditValue("sources", TOOLKITS.line("sources"), among=DISTRIBUTION)

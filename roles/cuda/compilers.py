@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from hostwright.resources import Facts, Probe, Resource
 from hostwright.roles import sh_file, whole
 
-#: advice for a host with an older g++, installed or available from apt
+#: advice for a host with an older g++, depending on whether g++ is installed
 _OLDER = {
     "installed": "{0} is installed here; for nvcc to use it, set `compiler: {0}` in the stack's `cuda`, or make it "
     "the host's default (update-alternatives --set g++ /usr/bin/{0}, and gcc alike)",
     "offered": "apt offers {0}; to install it for nvcc, set `compiler: {0}` in the stack's `cuda`",
 }
 
-#: shell function ``older_gcc NEWEST``: prints the newest installed g++ that nvcc accepts
+#: shell function ``older_gcc NEWEST`` that prints the newest installed g++ that nvcc accepts
 OLDER_GCC = sh_file(__file__, "older_gcc.sh")
-REFUSED = 80  #: exit status for a host compiler that nvcc rejects: our choice
+REFUSED = 80  #: exit status for a host compiler that nvcc rejects (our choice)
 
 
 def compile_script(toolkit: str, compiler: str) -> str:
@@ -31,7 +31,7 @@ class HostCompiler(Resource):
 
     cuda: str
     newest: int  #: major version of the newest gcc that nvcc accepts
-    compiler: str = ""  #: package of the stack's compiler for nvcc; empty if the stack names none
+    compiler: str = ""  #: package of the compiler that the stack declares for nvcc; empty without a declaration
 
     def probes(self) -> tuple[Probe, ...]:
         script = sh_file(__file__, "compilers.sh", newest=self.newest, compiler=self.compiler)

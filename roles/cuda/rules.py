@@ -11,7 +11,7 @@ from hostwright.standard.roles.driver.chips import Architecture, chips
 
 CUDA_TABLE = "CUDA release notes, table of toolkits and drivers"
 
-#: toolkit release → oldest driver that supports the toolkit in full, including PTX
+#: toolkit release → oldest driver that supports all of the toolkit, including PTX
 DRIVER_FLOORS = {
     "11.2.0": "460.27.03",
     "11.2.1": "460.32.03",
@@ -37,21 +37,22 @@ DRIVER_FLOORS = {
     "13.3.0": "610.43.02",
 }
 
-#: Major version of a toolkit → oldest driver that runs compiled GPU code (cubins) from all its minor versions.
+#: major version of a toolkit → oldest driver that runs the toolkit's compiled GPU code (cubins)
 CUBIN_FLOORS = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
 CUBIN_TABLE = "CUDA compatibility guide, minor-version compatibility (docs.nvidia.com/deploy/cuda-compatibility)"
 
-#: Toolkit series → newest gcc that nvcc accepts. Source from 12.4, except 12.5 and 13.1: nvcc's crt/host_config.h.
-#: Source for the others: Spack's build_systems/cuda.py.
+#: toolkit series → newest gcc that nvcc accepts (nvcc's crt/host_config.h; Spack's build_systems/cuda.py)
 GCC_BY_SERIES = {
     "11.2": 10, "11.4": 11, "11.8": 11,
     "12.0": 12, "12.1": 12, "12.2": 12, "12.3": 12,
     "12.4": 13, "12.5": 13, "12.6": 13, "12.8": 14, "12.9": 14,
     "13.0": 15, "13.1": 15, "13.2": 15, "13.3": 15, "13.4": 16, "13.5": 16,
 }  # fmt: skip
-_GCC_OF_ONE = {"11.4.0": 10}  #: toolkit release whose newest gcc differs from its series'
+#: toolkit release → newest gcc that nvcc accepts, where the toolkit series has another limit
+_GCC_OF_ONE = {"11.4.0": 10}
 
-#: compute capability → first toolkit series with code for it, unless all of these tables have it
+#: compute capability → first toolkit series that compiles for the capability. Capabilities that all listed series
+#: support are omitted.
 TOOLKIT_FOR = {
     (8, 9): "11.8",
     (9, 0): "11.8",
@@ -60,7 +61,7 @@ TOOLKIT_FOR = {
     (12, 0): "12.8",
     (12, 1): "12.9",
 }
-#: GPU architecture → last toolkit series with code for it
+#: GPU architecture → last toolkit series that compiles for the architecture
 LAST_TOOLKIT = {
     Architecture.KEPLER: "11.8",
     Architecture.MAXWELL: "12.9",

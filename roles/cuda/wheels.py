@@ -12,13 +12,13 @@ from hostwright.roles import Misfit, Pattern, version
 from hostwright.standard.roles.cuda.rules import CUBIN_FLOORS, CUBIN_TABLE
 from hostwright.standard.roles.driver.chips import chips
 
-#: CUDA series → oldest driver that compiles its PTX: the driver of the series' first release (CUDA release notes)
+#: CUDA series → oldest driver that compiles PTX of the series (CUDA release notes)
 PTX_FLOORS = {"11.8": "520.61.05", "12.2": "535.54.03", "12.3": "545.23.06", "12.5": "555.42.02"}
 
-#: Shell command with two fields, an interpreter and a program's text. The program runs with a login shell's
-#: LD_LIBRARY_PATH.
+#: shell command that runs a program with a login shell's LD_LIBRARY_PATH. The two fields are an interpreter and the
+#: program's text.
 LOGIN_SHELL = 'env -i HOME="$HOME" USER="$(id -un)" TERM=dumb /bin/bash -l -c \'exec "$@"\' bash %s -c %s'
-#: Python code that sets ``opened`` to the program's open libraries.
+#: Python code that sets ``opened`` to the libraries that the program has open
 OPENED = """
 import os, sys
 with open("/proc/self/maps") as maps:
@@ -28,7 +28,7 @@ opened = {"opened": opened, "prefix": os.path.realpath(sys.prefix)}
 _LIBRARIES = ("libcublas", "libcudnn", "libcudart", "libnccl", "libnvJitLink", "libcusparse", "libcufft", "libcurand")
 
 _SUFFIXED = Pattern(r"nvidia-[a-z0-9-]+-cu([0-9]{2})|jax-cuda([0-9]{2})-(?:plugin|pjrt)|cupy-cuda([0-9]{2})x")
-#: wheels whose major version equals CUDA's
+#: wheels whose major version equals the major version of CUDA
 _VERSIONED = {"cuda-toolkit", "nvidia-cuda-runtime", "nvidia-cuda-nvrtc", "nvidia-cuda-cupti", "nvidia-nvjitlink"}
 
 
@@ -117,13 +117,12 @@ def cuda_of(pins: Mapping[str, str]) -> Mapping[str, str]:
         major = (match[1] or match[2] or match[3] or "") if match else ""
         if not major and name in _VERSIONED:
             major = release.partition(".")[0]
-        # versions 0.0.x are placeholders without files
         if major and not release.startswith("0.0."):
             found.setdefault(major, f"{name} {release}")
     return found
 
 
-# the search for fitting versions calls this hundreds of times
+# The search for versions that fit each other calls ``_pinned`` hundreds of times.
 @lru_cache(maxsize=64)
 def _pinned(constraints: str, python: str) -> Mapping[str, str]:
     if not _may_name_cuda(constraints):

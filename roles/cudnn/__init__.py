@@ -17,7 +17,7 @@ SECOND = "two cuDNN 8 in one process: libcudnn_ops_infer.so.8 not defined"
 class Cudnn:
     """Variables of the role ``cudnn``; version, archive and its layout come from the stack."""
 
-    #: default directories of the loader, in which a second cuDNN is moved aside
+    #: loader directories from which a second cuDNN is moved to /var/lib/hostwright/set-aside
     loader_directories: tuple[str, ...] = (
         "/usr/lib/x86_64-linux-gnu", "/usr/local/lib/x86_64-linux-gnu", "/usr/lib", "/usr/local/lib",
     )  # fmt: skip

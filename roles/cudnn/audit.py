@@ -11,7 +11,7 @@ from hostwright.standard.roles.cudnn.section import CudnnSection
 
 FILES = Snippet.beside(__file__, "audit.sh", "cudnn")
 
-#: major version of cuDNN → names of its libraries
+#: major version of cuDNN → file names of the libraries in that version
 LIBRARIES = {
     "8": (
         "libcudnn", "libcudnn_adv_infer", "libcudnn_adv_train", "libcudnn_cnn_infer", "libcudnn_cnn_train",

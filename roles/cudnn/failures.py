@@ -114,7 +114,7 @@ def _strays(ctx: AuditContext) -> list[str]:
 FAILURES = (
     FailureRule(
         "library-not-a-link",
-        "",  # ldconfig only warns and continues
+        "",
         "a library was copied in place of a link (cp without -P), which duplicates the file and hides later versions",
         "Provision again: the cudnn role restores the links",
         "tensorflow/tensorflow#2986",

@@ -26,8 +26,9 @@ UNIT = f"/etc/systemd/system/{PERSISTENCED}"
 class Driver:
     """Variables of the role ``driver``; version and files come from the stack."""
 
-    force: bool = False  #: true: replace a driver that is in use, and end the display and the processes that use it
-    flags: tuple[str, ...] = ()  #: additional options for the installer, such as --no-drm
+    #: true: replace a driver that is in use, and end the display and the processes that use the driver
+    force: bool = False
+    flags: tuple[str, ...] = ()  #: additional options for NVIDIA's installer, such as --no-drm
     #: addresses of all nodes of the rack, for IMEX; empty: the role does not write IMEX's configuration file
     imex_nodes: tuple[str, ...] = ()
 
@@ -40,7 +41,8 @@ def driver(v: Driver, ctx: RoleContext) -> Iterator[Resource]:
     yield GpuPresent()
     if ctx.gpus is not None:
         yield AllGpusPresent(ctx.gpus)
-    yield from sources(wanted, stack)  # first, so that an expired key stops the role before any change to the driver
+    # the sources come first, so that an expired key stops the role before any change to the driver
+    yield from sources(wanted, stack)
     yield from no_other_driver(ctx)
     yield File("/etc/modules-load.d/hostwright-nvidia.conf", ctx.render("driver/modules.conf.j2"))
     yield from before_the_driver(wanted)

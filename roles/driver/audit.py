@@ -43,7 +43,7 @@ def audit_values(v: Driver, ctx: RoleContext) -> Iterator[AuditValue]:
     yield AuditValue("driver pins", FileThere(PREFERENCES), "yes")
     yield AuditValue("nvidia-smi", FileThere("/usr/bin/nvidia-smi", executable=True), "yes")
     yield AuditValue("persistence daemon", UnitProperty(PERSISTENCED), "active")
-    # no expected value, because only hosts with switches have Fabric Manager
+    # No value is expected, because only hosts with switches have Fabric Manager.
     yield AuditValue(
         "fabric manager", PackageOf(("nvidia-fabricmanager", "nvidia-fabricmanager-[0-9]*")), among=PRODUCT
     )

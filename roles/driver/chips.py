@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 
-NVIDIA = 0x10DE  #: PCI vendor id
+NVIDIA = 0x10DE  #: PCI vendor id of NVIDIA
 
 
 class Architecture(IntEnum):
@@ -37,7 +37,7 @@ class Chip:
     last: int
     name: str
     architecture: Architecture
-    capability: tuple[int, int]  #: compute capability, major and minor
+    capability: tuple[int, int]  #: compute capability of the chip, as major and minor number
 
 
 _KEPLER, _MAXWELL, _PASCAL, _VOLTA, _TURING, _AMPERE, _ADA, _HOPPER, _BLACKWELL = Architecture
@@ -84,16 +84,16 @@ CHIPS = (
     Chip(0x2B80, 0x2BFF, "GB202", _BLACKWELL, (12, 0)),
     Chip(0x2C00, 0x2C7F, "GB203", _BLACKWELL, (12, 0)),
     Chip(0x2D00, 0x2DFF, "GB206", _BLACKWELL, (12, 0)),
-    # DGX Spark; from the list of supported chips in the README of 610.57.04 for aarch64
+    # This chip of the DGX Spark is from the list in the README of driver 610.57.04 for aarch64.
     Chip(0x2E12, 0x2E12, "GB10", _BLACKWELL, (12, 1)),
     Chip(0x2F00, 0x2F7F, "GB205", _BLACKWELL, (12, 0)),
     Chip(0x3180, 0x31FF, "GB110", _BLACKWELL, (10, 3)),
 )
 
 
-#: chips of boards with NVLink 5 switches behind ConnectX bridges
+#: names of chips on boards with NVLink 5 switches behind ConnectX bridges
 NVLINK5 = frozenset({"GB100", "GB110"})
-#: PCI ids of GPUs in GB200 and GB300 racks (list of supported chips in the README of open-gpu-kernel-modules)
+#: PCI ids of GPUs in GB200 and GB300 racks (list in the README of open-gpu-kernel-modules)
 RACK_CARDS = frozenset({0x2941, 0x31C2, 0x31C3})
 
 

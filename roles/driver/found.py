@@ -15,10 +15,10 @@ _PRECOMPILED = Pattern(r"(linux-modules-nvidia-[0-9]{3}(?:-server)?(?:-open)?)-[
 _FABRIC = ("nvidia-fabricmanager*",)
 _MANAGER, _IMEX = (Pattern(rf"{name}(?:-[0-9]{{3}})?") for name in ("nvidia-fabricmanager", "nvidia-imex"))
 _SUBNET = Pattern("nvlsm")
-_DEBIANS = "nvidia-alternative"  #: package that only Debian's own driver has
+_DEBIANS = "nvidia-alternative"  #: name of the package that only Debian's own driver has
 #: name patterns of packages that only Debian's driver needs
 _BESIDE = ("firmware-nvidia-*", "nvidia-support")
-#: addresses of NVIDIA's ``.run`` files, with fields for version and file name
+#: addresses of NVIDIA's ``.run`` files, with fields for the version and the file name
 _RUNFILES = (
     "https://us.download.nvidia.com/tesla/{version}/{file}",
     "https://us.download.nvidia.com/XFree86/Linux-x86_64/{version}/{file}",

@@ -46,7 +46,7 @@ def smi(ctx: AuditContext) -> GpuReport:
 @once
 def kernel_log(ctx: AuditContext) -> tuple[KernelLine, ...]:
     """Return the kernel's messages about GPUs in the last seven days. Raises ``Unread``."""
-    if ctx.answer(KERNEL_LOG).status == 1:  # neither the journal nor a file has kernel messages
+    if ctx.answer(KERNEL_LOG).status == 1:  # status 1 means that neither the journal nor a file has kernel messages
         raise Unread("no kernel messages are in the journal, /var/log/kern.log or its last rotated copy")
     return kernel_lines(ctx.text(KERNEL_LOG), ctx.minute)
 

@@ -12,18 +12,18 @@ from hostwright.roles import Misfit
 from hostwright.standard.roles.driver.chips import Architecture, chips
 
 Kind = Literal["open", "proprietary"]
-Gpus = tuple[tuple[int, int], ...]  #: PCI ids (vendor, device) of display controllers
+Gpus = tuple[tuple[int, int], ...]  #: PCI ids (vendor, device) of a host's display controllers
 
 FIRST_OPEN = 515  #: first driver branch with the open module
 OPEN_PREFERRED = 560  #: first driver branch whose installer prefers the open module
 ONLY_OPEN = 620  #: first driver branch that has only the open module
 TYPE_OPTION = 555  #: first driver branch whose installer has --kernel-module-type
-#: First driver release whose installer builds and tests the module itself, and then passes it to DKMS. In earlier
+#: first driver release whose installer builds and tests the module, and then passes the module to DKMS. In earlier
 #: releases, DKMS builds and signs the module.
 BUILDS_ITSELF = (520, 56, 6)
 SKIPS_LOAD = (550, 40, 7)  #: first driver release whose installer has --skip-module-load
 
-#: PCI ids of Grace Hopper, which needs the open module: GH200 96 GB, 144 GB and 480 GB
+#: PCI ids of Grace Hopper GPUs (GH200 96 GB, 144 GB and 480 GB), which need the open module
 GRACE_HOPPER = frozenset({0x2342, 0x2348})
 
 _SOURCE = "NVIDIA driver installation guide, kernel modules"

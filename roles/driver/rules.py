@@ -21,12 +21,12 @@ from hostwright.standard.roles.driver.chips import NVIDIA, NVLINK5, RACK_CARDS, 
 from hostwright.standard.roles.driver.modules import branch_of
 from hostwright.standard.roles.driver.section import PINNING, DriverSection
 
-#: first driver branch whose packages in NVIDIA's repository have no branch in their names
+#: first driver branch whose packages in NVIDIA's repository have no branch in the name
 FIRST_PINNED = 580
 #: name patterns of packages that install the newest branch in NVIDIA's repository
 _NEWEST = ("nvidia-open", "cuda-drivers", "nvidia-driver", "nvidia-driver-open", "nvidia-driver-cuda", "nvidia-*-dkms")
 
-#: part of a driver → name patterns of its packages: in Debian and in NVIDIA's repository for Debian, then in Ubuntu
+#: part of a driver → name patterns of packages with this part, first Debian's and then Ubuntu's
 _PARTS = {
     "kernel module": ("*-dkms", "nvidia-dkms-*", "linux-modules-nvidia-*"),
     "libcuda.so.1": ("libcuda1", "libnvidia-compute*"),
@@ -116,7 +116,7 @@ DRIVERS = (
     DriverRow("520.61.05", "<5.16", "CUDA 11.8 installation guide: Ubuntu 22.04, kernel 5.15"),
     DriverRow("530.30.02", "<6.3", "open-gpu-kernel-modules #497", offered=False),
     DriverRow("530.41.03", "<6.4", "open-gpu-kernel-modules #501: fixed in 525.116.04, and in no 530", offered=False),
-    # pfn_valid() became GPL-only in 6.1.76, 6.6.15 and 6.7.3; Debian's `uname -r` prints 6.1.0 for every 6.1
+    # pfn_valid() became GPL-only in 6.1.76, 6.6.15 and 6.7.3. Debian's `uname -r` prints 6.1.0 for every 6.1.
     DriverRow("535.154.05", "<6.6.15,!=6.1.*", "void-packages #48504, xanmod-linux #411", offered=False),
     DriverRow("535.309.01", "<7.3", "own build on 7.3.4: tests/fixtures/build/make-7.3-535.txt", offered=False),
     DriverRow("545.29.06", "<6.6.15,!=6.1.*", "xanmod-linux #411, #412", offered=False),
@@ -137,7 +137,7 @@ DRIVERS = (
     DriverRow("620.70.06", "", "NVIDIA driver documentation, R620"),
 )
 
-#: first driver branch with this GPU support → oldest and newest supported architecture
+#: first driver branch with a range of GPU architectures → oldest and newest supported architecture
 DRIVER_GPUS = {
     450: (Architecture.KEPLER, Architecture.AMPERE),
     510: (Architecture.MAXWELL, Architecture.AMPERE),
@@ -161,7 +161,7 @@ class FirstDriver:
     source: str
 
 
-BOARD = 8  #: number of cards on an HGX board
+BOARD = 8  #: number of GPUs on an HGX board
 
 FIRST_DRIVERS = (
     FirstDriver(0x2900, 0x29FF, "HGX B200", "570.133.20", "NVIDIA GPU Operator, platform support"),

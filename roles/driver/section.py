@@ -38,21 +38,21 @@ DRIVER_PACKAGES = (
     "linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*",
 )  # fmt: skip
 
-#: name patterns of container toolkit packages, which also match ``DRIVER_PACKAGES``
+#: name patterns of container toolkit packages, which are no driver packages but also match ``DRIVER_PACKAGES``
 NOT_DRIVER = ("libnvidia-container*",)
 
-#: name prefix of NVIDIA's packages with apt preferences, which select a driver version or branch
+#: name prefix of NVIDIA's packages that pin a driver version or branch in apt's preferences
 PINNING = "nvidia-driver-pinning-"
 
 #: name patterns of packages whose version may differ from the driver's
 _LOOSE = ("nvidia-modprobe", "nvidia-persistenced", "nvidia-settings", "nvidia-xconfig", f"{PINNING}*")
 #: name patterns of packages with the open kernel module
 OPEN_PACKAGES = ("nvidia-open*", "nvidia-kernel-open*", "nvidia-dkms-*-open", "linux-modules-nvidia-*-open*")
-#: pattern of the driver version in a Debian version
+#: pattern of a Debian package version, with the driver version as a group
 _UPSTREAM = Pattern(r"(?:[0-9]{1,4}:)?([0-9]{3}(?:\.[0-9]{1,9})+)(?:[-+~].{0,60})?")
 
 
-#: first branch whose other packages, such as Fabric Manager's, have no branch in their names
+#: first driver branch whose other packages, such as Fabric Manager's, have no branch in the name
 _PLAIN_NAMES = 580
 
 
@@ -91,7 +91,8 @@ class DriverSection(Section):
 
     version: ExactVersion
     module: Literal["auto", "open", "proprietary"] = "auto"
-    source: Literal["runfile", "packages"] | None = None  #: ``None``: the source for which the stack sets fields
+    #: source of the driver; ``None``: the source whose fields the stack sets
+    source: Literal["runfile", "packages"] | None = None
     artifact: Annotated[str, ArtifactName] | None = None
     packages: Annotated[Mapping[Name, DebianVersion], WithoutNulls] = {}
     precompiled: Name | None = None

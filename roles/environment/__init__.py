@@ -18,9 +18,9 @@ COMMAND = "/usr/local/lib/hostwright/cuda-command"
 class Environment:
     """Variables of the role ``environment``."""
 
-    #: tools that users can run without a login shell. TensorFlow's XLA runs ptxas and fatbinary.
+    #: CUDA tools that users can run without a login shell. TensorFlow's XLA runs ptxas and fatbinary.
     tools: tuple[str, ...] = ("nvcc", "ptxas", "fatbinary", "nvlink", "cuobjdump", "nvdisasm")
-    #: directory for links to the tools. No other one is on every user's PATH and cron's.
+    #: directory for links to the tools. Only /usr/bin is on every user's PATH and on cron's PATH.
     tools_directory: str = "/usr/bin"
 
 
@@ -47,7 +47,7 @@ def environment(v: Environment, ctx: RoleContext) -> Iterator[Resource]:
     conf = f"/etc/ld.so.conf.d/cuda-{series.replace('.', '-')}.conf"
 
     directories = (f"{prefix}/targets/x86_64-linux/lib", profiler)
-    # explicit, because no other state checks the cache for the profiler's library
+    # ``ldconfig`` must run here because no other state checks the loader's cache for the profiler's library.
     yield File(conf, ctx.render("environment/ld.conf.j2", libraries=directories), then=(LDCONFIG,), lock=DPKG_LOCK)
     yield OneToolkitLoaded(conf)
     yield LoaderCache(opened(ctx), prefix, conf)

@@ -9,7 +9,8 @@ from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.environment import Environment, opened
 
 PTXAS = Snippet("environment", 'say ptxas "$(command -v ptxas)"')
-OPENED = ("libcudart.", "libcudnn.")  #: name prefixes of two libraries, whose paths represent those of all others
+#: name prefixes of two libraries, whose paths represent those of all CUDA libraries
+OPENED = ("libcudart.", "libcudnn.")
 
 
 def audit_values(v: Environment, ctx: RoleContext) -> Iterator[AuditValue]:

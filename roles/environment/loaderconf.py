@@ -15,7 +15,7 @@ _NAME = Pattern(r"cuda-[0-9]{1,9}-[0-9]{1,9}[.]conf")
 
 DIRECTORY = "/etc/ld.so.conf.d"
 
-#: Prints the files in ``$folder`` except ``$keep`` with exactly the lines that the role environment writes.
+#: shell text that prints loader files with exactly the lines of the role ``environment``
 _OURS = """\
 for file in "$folder"/cuda-[0-9]*-[0-9]*.conf; do
   [ -f "$file" ] && [ ! -L "$file" ] && [ "$file" != "$keep" ] || continue

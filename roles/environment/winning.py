@@ -9,13 +9,12 @@ from pathlib import Path
 from hostwright.resources import Probe
 from hostwright.roles import Pattern, sh_file
 
-MOST_S = 5  #: maximum seconds for running all start files: our choice. A fresh Debian's take 10 ms.
-#: shell function ``has``: prints the stack's libraries in a directory
+MOST_S = 5  #: time limit in seconds for all start files of a login shell (our choice)
+#: shell function ``has`` that prints the stack's libraries in a directory
 HAS = (Path(__file__).parent / "has.sh").read_text(encoding="utf-8")
 _TRACE = (Path(__file__).parent / "trace.sh").read_text(encoding="utf-8")
 
-#: prints ``+hostwright FILE:LINE: NAME=VALUE`` for each assignment of a path, and ``has PATH`` for each library on the
-#: final paths
+#: probe that prints path assignments of a login shell, and libraries on the final paths
 LOGIN = Probe(HAS + sh_file(__file__, "login.sh", trace=_TRACE, most_s=MOST_S), cap_bytes=128 * 1024)
 
 _SET = Pattern(r"\++hostwright (/[^:]+:[0-9]+): (?:export |declare -x )?(PATH|LD_LIBRARY_PATH)='?([^']*)'?")
@@ -25,7 +24,7 @@ _SET = Pattern(r"\++hostwright (/[^:]+:[0-9]+): (?:export |declare -x )?(PATH|LD
 class PathSetting:
     """Assignment of a path in a start file."""
 
-    place: str  #: file and line number of the assignment
+    place: str  #: file and line number of the assignment, as ``FILE:LINE``
     name: str
     value: str
 

@@ -41,7 +41,6 @@ FAILURES = (
         " or install jax[cuda13] (drivers from R580 on) or jax[cuda12] in one command. GPUs and toolkit are not the"
         " cause",
         "jax-ml/jax jax/_src/xla_bridge.py",
-        # the plugin is installed, and its own message gives the reason
         narrower=r"jax_plugins/xla_cuda[0-9]{2}/",
         beside=r"CUDA Version: 1[0-9]\.[0-9]",
         names=(r"CUDA Version: (?P<release>1[0-9]\.[0-9])",),

@@ -27,7 +27,8 @@ class JaxRow:
 
 
 JAXES = (
-    JaxRow("0.4", "0.4.38", python_range(9, 13)),  # 0.4.30: 3.9 to 3.12, 0.4.38: 3.10 to 3.13
+    # JAX 0.4.30 supports Python 3.9 to 3.12, and 0.4.38 supports 3.10 to 3.13.
+    JaxRow("0.4", "0.4.38", python_range(9, 13)),
     JaxRow("0.5", "0.5.3", python_range(10, 13)),
     JaxRow("0.6", "0.6.2", python_range(10, 13)),
     JaxRow("0.7", "0.7.2", python_range(11, 14)),
@@ -36,14 +37,13 @@ JAXES = (
     JaxRow("0.11", "0.11.0", python_range(12, 14)),
     JaxRow("0.12", "0.12.0.1", python_range(12, 14)),
 )
-#: CUDA release of the plugin → its GPU code since JAX 0.7
+#: CUDA release of JAX's GPU plugin → GPU code in the plugin since JAX 0.7
 CODES = {
     "12": Codes(capabilities("5.0 6.0 7.0 8.0 9.0 10.0"), ptx=(12, 0)),
     "13": Codes(capabilities("7.5 8.0 9.0 10.0 11.0"), ptx=(12, 0)),
 }
 FIRST_CODES = "0.7"
-#: GPU code in earlier plugins for CUDA 12, and the first JAX release with other code. B200 reportedly runs the code
-#: (Proteina-Complexa #59).
+#: GPU code in JAX's earlier CUDA 12 plugins, and first JAX release with other code
 EARLY, EARLY_END = Codes(capabilities("5.0 6.0 7.0 8.0 9.0")), "0.4.38"
 READ = "cuobjdump of jaxlib 0.4.30 (HuRo #3)"
 

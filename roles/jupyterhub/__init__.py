@@ -17,7 +17,7 @@ from hostwright.standard.roles.workspaces.declared.promises import PortRange
 
 VERSION = "5.5.4"
 HOME = "/opt/hostwright-jupyterhub"
-STATE = "/var/lib/hostwright/jupyterhub"  #: directory of the cookie secret, the database and root's files for each user
+STATE = "/var/lib/hostwright/jupyterhub"  #: directory of the hub's cookie secret, database and files per user
 UNIT = "hostwright-jupyterhub.service"
 PATH = "/jupyterhub"  #: prefix of the hub's URL paths
 
@@ -38,27 +38,27 @@ def _network(text: str) -> str:
 class Jupyterhub:
     """Variables of the role ``jupyterhub``. The users are those in ``workspaces_users``."""
 
-    #: base image of users' Jupyter servers, to which the host adds JupyterHub's packages; empty: the workspaces'
-    #: default image
+    #: base image of users' Jupyter servers; empty: the default image of workspaces. The host adds JupyterHub's packages
+    #: to the image
     image: Image = ""
-    pull: bool = False  #: true: the host may pull a missing image from its registry
-    #: GPUs for users' Jupyter servers: indexes from ``nvidia-smi -L``, or UUIDs; workspaces cannot use them
+    pull: bool = False  #: true: the host may pull a missing image from a registry
+    #: GPUs for users' Jupyter servers, as indexes from ``nvidia-smi -L`` or as UUIDs. Workspaces cannot use these GPUs
     gpus: Gpus = ()
-    gpus_each: Annotated[int, Field(ge=1, le=64)] = 1  #: number of GPUs that one user can take at once
+    gpus_each: Annotated[int, Field(ge=1, le=64)] = 1  #: maximum number of GPUs that one user can use at once
     shared: bool = False  #: true: several users can share a GPU
-    cpus: Cpus | None = None  #: number of CPUs of each user's Jupyter server; empty: all
+    cpus: Cpus | None = None  #: number of CPUs of each user's Jupyter server; empty: all CPUs of the host
     memory: Size | None = None  #: memory limit of each user's Jupyter server; empty: all memory of the host
-    shm: Size = "1g"  #: size of shared memory (/dev/shm) in each server
-    pids: Pids = 4096  #: maximum number of processes and threads in each server
+    shm: Size = "1g"  #: size of shared memory (/dev/shm) in each user's Jupyter server
+    pids: Pids = 4096  #: maximum number of processes and threads in each user's Jupyter server
     admins: tuple[UserName, ...] = ()  #: users who can list and stop the servers of all users
     idle_minutes: Count = 0  #: minutes without activity after which a user's server is stopped; 0: never
-    #: range of loopback ports on the host for users' servers
+    #: range of loopback ports on the host for users' Jupyter servers
     ports: Annotated[str, AfterValidator(_range)] = "30000-32767"
     #: subnet for users' containers, used only inside the host
     network: Annotated[str, AfterValidator(_network)] = "172.30.250.0/24"
-    #: the hub's TCP port in the subnet ``network``
+    #: TCP port of the hub in the subnet ``network``
     port: Annotated[int, BeforeValidator(decimal), Field(ge=1024, le=65535)] = 8081
-    #: source of pip's wheels: index (the index configured on the host) or mirror (files from the controller only)
+    #: source of Python wheels. ``index``: the host's pip index; ``mirror``: only files that the controller sends
     wheels_from: Literal["index", "mirror"] = "index"
 
     def __post_init__(self) -> None:

@@ -37,5 +37,5 @@ def _known_as(facts: Facts) -> dict[str, str]:
     return {container: server for container, server, _ in _servers(facts)}
 
 
-#: no GPU users here, because the role ``driver`` finds the containers that use a GPU
+#: occupancy of the hub's containers. The role ``driver`` finds the containers that use a GPU.
 OCCUPANCY = Occupancy((CONTAINERS, CHILDREN), lambda _facts: (), _ended, _known_as)

@@ -11,7 +11,7 @@ from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, LIBRARY, PACKAGE, NcclSection
 
 SECOND = "two NCCLs in the loader's path: a program may load another NCCL than it was built with"
-#: the distribution's file that adds ``HOME`` to the loader's directories
+#: distribution's loader file that adds ``HOME`` to the loader's directories
 CONF = "/etc/ld.so.conf.d/x86_64-linux-gnu.conf"
 
 
@@ -19,7 +19,7 @@ CONF = "/etc/ld.so.conf.d/x86_64-linux-gnu.conf"
 class Nccl:
     """Variables of the role ``nccl``; version and packages come from the stack."""
 
-    #: directories of the loader, besides the toolkit's, in which an NCCL without a package is moved aside
+    #: loader directories from which an NCCL without a package is moved to /var/lib/hostwright/set-aside
     loader_directories: tuple[str, ...] = ("/usr/local/lib/x86_64-linux-gnu", "/usr/lib", "/usr/local/lib")
 
 

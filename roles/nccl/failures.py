@@ -12,7 +12,7 @@ from hostwright.standard.roles.nccl.section import DEVELOPMENT, HOME, PACKAGE, N
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Prints the paths of ``libnccl.so.2`` in the order of the loader's cache, with links resolved.
+#: probe that prints resolved paths of ``libnccl.so.2`` in the loader cache's order
 COPIES = Probe(
     r"""all=$(/sbin/ldconfig -p) || exit 1
 printf '%s\n' "$all" | sed -n 's/^[[:space:]]*libnccl\.so\.2 (libc6,x86-64[^)]*) => //p' | while read -r path; do

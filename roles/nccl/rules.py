@@ -5,7 +5,7 @@ from __future__ import annotations
 from hostwright.roles import Choice, Misfit, disk_is_enough, series
 from hostwright.standard.roles.nccl.section import NcclSection
 
-#: NCCL release → series of CUDA for which NVIDIA has packages
+#: NCCL release → CUDA series for which NVIDIA has packages of the release
 BUILT_FOR = {"2.8.4": ("11.1", "11.2"), "2.11.4": ("11.4",), "2.15.5": ("11.0", "11.8")}
 SOURCE = "versions of libnccl2 in NVIDIA's repository and images of CUDA; NVIDIA/nccl#889"
 

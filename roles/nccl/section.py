@@ -10,7 +10,7 @@ from pydantic import Field
 from hostwright.resources import CACHE
 from hostwright.roles import ArtifactName, ExactVersion, Section, Share, Stack, taken, version
 
-HOME = "/usr/lib/x86_64-linux-gnu"  #: directory of the library in NVIDIA's packages
+HOME = "/usr/lib/x86_64-linux-gnu"  #: directory of the library in NVIDIA's NCCL packages
 LIBRARY = "libnccl.so.2"  #: file name by which programs load NCCL
 PACKAGE, DEVELOPMENT = "libnccl2", "libnccl-dev"
 

@@ -16,7 +16,7 @@ from hostwright.standard.roles.workspaces.declared.workspace import Workspace, w
 
 UNIT = "nginx.service"
 CONF = "/etc/nginx/conf.d/hostwright-workspaces.conf"
-STATE = "/var/lib/hostwright/proxy"  #: directory of the proxy's certificate authority and its signed certificate
+STATE = "/var/lib/hostwright/proxy"  #: directory of the proxy's certificate authority and signed certificate
 TOKENS = f"{STATE}/tokens.conf"  #: file with access tokens for workspaces of the kinds in ``GATED``
 GATED = ("tensorboard",)  #: workspace kinds whose access tokens nginx checks
 SERVED = ("jupyter", *GATED)  #: workspace kinds with a web page
@@ -35,18 +35,18 @@ class Proxy:
     listen: tuple[Listen, ...] = ("443",)
     #: further names and addresses by which browsers reach the host
     names: tuple[Name, ...] = ()
-    #: domain whose subdomains serve users' pages, so that each user has a separate web origin. With gpu01.example.org,
-    #: alice has https://alice.gpu01.example.org, which DNS must resolve to the host. Empty: all pages share one name
+    #: domain whose subdomains serve users' pages, such as https://alice.gpu01.example.org; empty: all pages share one
+    #: name. DNS must resolve the subdomains to the host
     people_domain: Name | Annotated[str, Field(pattern="^$")] = ""
-    #: path on the host of a certificate with its chain; empty: the host creates a certificate
+    #: path on the host of a certificate with the certificate's chain; empty: the host creates a certificate
     certificate: HostPath | Annotated[str, Field(pattern="^$")] = ""
     key: HostPath | Annotated[str, Field(pattern="^$")] = ""  #: path on the host of the certificate's private key
-    #: URL of an ACME directory, such as https://acme-v02.api.letsencrypt.org/directory, whose terms you accept. The
-    #: authority must reach each of ``names`` on port 80
+    #: URL of an ACME directory whose terms you accept, such as https://acme-v02.api.letsencrypt.org/directory. The ACME
+    #: server must reach each of ``names`` on port 80
     acme: Annotated[str, Field(pattern=r"^(https://[A-Za-z0-9.:-]{1,253}(/[A-Za-z0-9._~/-]{0,500})?)?$")] = ""
-    #: email address for the authority's notices, such as of an expiring certificate
+    #: email address for the ACME server's notices, such as of an expiring certificate
     acme_contact: Annotated[str, Field(pattern=r"^([A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,253})?$")] = ""
-    #: path on the host of the CA certificate for the ACME server's own HTTPS; empty: the host's trust store
+    #: path on the host of the CA certificate for HTTPS to the ACME server; empty: the host's trust store
     acme_authority: HostPath | Annotated[str, Field(pattern="^$")] = ""
     #: maximum size of an upload through nginx; 0: no limit
     upload: Annotated[str, Field(pattern=r"^[0-9]{1,6}[kmg]?$")] = "1g"

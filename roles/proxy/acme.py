@@ -13,7 +13,7 @@ from hostwright.standard.roles.proxy.states.acme import AcmeCertificate
 if TYPE_CHECKING:
     from hostwright.standard.roles.proxy import Proxy
 
-#: directory of account, certificates and challenges, in dehydrated's layout
+#: directory of dehydrated's account, certificates and challenges
 DIRECTORY = "/var/lib/hostwright/proxy/acme"
 CERTIFICATE = f"{DIRECTORY}/acme.pem"
 CONF = "/etc/nginx/conf.d/hostwright-acme.conf"

@@ -14,5 +14,5 @@ class PytorchSection(EnvironmentSection):
     title: ClassVar = "PyTorch"
     package: ClassVar = "torch"
     stem: ClassVar = "pytorch"
-    compiles: ClassVar = True  # Triton uses the host's C compiler
+    compiles: ClassVar = True  # PyTorch's compiler Triton runs the host's C compiler.
     percents: ClassVar = {WORK: 15, HOMES: 35}

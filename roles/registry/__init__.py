@@ -15,14 +15,14 @@ from hostwright.standard.roles.driver.states.gpu_use import reloading
 from hostwright.standard.roles.registry.authority import authority_of
 
 UNIT = "docker-registry.service"
-#: path of the registry's configuration; the package's own requires passwords and has no TLS
+#: path of the registry's configuration. The package's own configuration requires passwords and has no TLS.
 CONF = "/etc/docker/registry/hostwright.yml"
 DROP_IN = f"/etc/systemd/system/{UNIT}.d/hostwright.conf"
-STATE = "/var/lib/hostwright/registry"  #: directory of the registry's certificate authority and its signed certificate
+STATE = "/var/lib/hostwright/registry"  #: directory of the registry's certificate authority and signed certificate
 IMAGES = "/var/lib/docker-registry"
 ACCOUNT = "docker-registry"
 
-#: host name or IPv4 address with a port. Without a dot or port, Docker reads it as part of an image's path.
+#: host name or IPv4 address with a port. Docker reads a name without a dot or port as part of an image's path.
 At = Annotated[str, Field(pattern=r"^([a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?:[1-9][0-9]{0,4})?$")]
 
 
@@ -38,15 +38,14 @@ class Registry:
     host.
     """
 
-    at: At = ""  #: name and port by which the hosts reach the registry: ``reg01:5000``
+    at: At = ""  #: host name and port by which hosts reach the registry, such as ``reg01:5000``
     serve: bool = False  #: true: the registry runs on this host
-    #: PEM text of the registry's CA certificate, as `invoke registry.trust` writes it; empty: the hosts already trust
-    #: this CA
+    #: PEM text of the CA certificate that `invoke registry.trust` writes; empty: the hosts already trust the CA
     authority: Annotated[str, AfterValidator(_authority)] = ""
     directory: HostPath = IMAGES  #: directory of the images on the registry's host
-    #: path of a certificate on the registry's host; empty: the host creates a CA and a certificate
+    #: path on the registry's host of a certificate; empty: the host creates a CA and a certificate
     certificate: HostPath | Annotated[str, Field(pattern="^$")] = ""
-    #: path of the certificate's private key on the registry's host
+    #: path on the registry's host of the certificate's private key
     key: HostPath | Annotated[str, Field(pattern="^$")] = ""
 
     def __post_init__(self) -> None:

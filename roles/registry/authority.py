@@ -16,7 +16,7 @@ class RegistryAuthority:
 
 def authority_of(text: str) -> RegistryAuthority:
     """Parse a text with exactly one CA certificate. Raises ``ValueError`` for any other text, such as a private key."""
-    from cryptography import x509  # slow to import, and only hosts with a registry need it
+    from cryptography import x509  # The import is slow, and only hosts with a registry need the module.
     from cryptography.hazmat.primitives.hashes import SHA256
 
     if "PRIVATE KEY" in text:

@@ -16,7 +16,7 @@ RESULT = "/var/lib/hostwright/selfaudit.json"
 METRICS = "hostwright.prom"
 SERVICE, TIMER = "hostwright-selfaudit.service", "hostwright-selfaudit.timer"
 UNITS = "/etc/systemd/system"
-STAMP = f"/var/lib/systemd/timers/stamp-{TIMER}"  #: file with the time of the timer's last run
+STAMP = f"/var/lib/systemd/timers/stamp-{TIMER}"  #: file whose modification time is the time of the timer's last run
 CALENDAR = "sed -n 's/^OnCalendar=//p' %s | xargs -d '\\n' env SYSTEMD_COLORS=0 systemd-analyze calendar"
 
 
@@ -24,8 +24,9 @@ CALENDAR = "sed -n 's/^OnCalendar=//p' %s | xargs -d '\\n' env SYSTEMD_COLORS=0 
 class Selfaudit:
     """Variables of the role ``selfaudit``."""
 
-    on_calendar: str = "daily"  #: schedule in systemd's calendar syntax: hourly, daily, "Mon *-*-* 04:00"
-    randomized_delay: str = "1h"  #: maximum random delay of the comparison, so that hosts do not all run it at once
+    on_calendar: str = "daily"  #: schedule in systemd's calendar syntax, such as hourly, daily or "Mon *-*-* 04:00"
+    #: maximum random delay of the comparison. Hosts then do not all run the comparison at once
+    randomized_delay: str = "1h"
     #: directory of node_exporter's textfile collector; empty: no metrics
     textfile_directory: str = "/var/lib/prometheus/node-exporter"
 
@@ -39,11 +40,11 @@ def selfaudit(v: Selfaudit, ctx: RoleContext) -> Iterator[Resource]:
         ctx.render, "selfaudit/selfaudit.sh.j2", stack=ctx.stack.name, checks=check_lines(values),
         questions=user_program(values), json=sh("%s", RESULT), metrics=sh("%s", metrics),
     )  # fmt: skip
-    # identifies the program version of a result
     edition = hashlib.sha256(program(edition="").encode()).hexdigest()[:12]
     yield File(PROGRAM, program(edition=edition), mode="755", check="sh -n %s")
 
-    if metrics:  # only if missing, because the collector's package changes the owner
+    # The directory is created only if missing because the collector's package changes the directory's owner.
+    if metrics:
         missing = Answers(Probe(sh("test ! -e %s", v.textfile_directory)))
         yield When(missing, Directory(v.textfile_directory))
     folders = (RESULT.rpartition("/")[0], *([v.textfile_directory] if metrics else []))

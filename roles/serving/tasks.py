@@ -13,7 +13,7 @@ _NAME = "the model's name"
 _ONLY_WRITE = f"write the inventory only; apply it later with {Command('provision', roles='workspaces,serving')}"
 
 
-#: task options that set the fields of a model server in the inventory
+#: task options that set fields of a model server's inventory entry
 _ENTRY = {
     "user": Option("owner: a name of workspaces_users (default: nobody)", ""),
     "gpus": Option("indexes from nvidia-smi -L, or UUIDs: 0,1", ""),

@@ -11,8 +11,8 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 _PRINT = "import json\nprint(json.dumps({**FOUND, **opened}), flush=True)\n"
 LOOK = (Path(__file__).parent / "programs/look.py").read_text("utf-8") + OPENED + _PRINT
 
-#: Code that prints the TensorRT versions that the wheel was linked with and that TensorFlow loads. It runs last,
-#: because a mismatched TensorRT may end the process.
+#: Python code that prints the wheel's and the loaded TensorRT version. A mismatched TensorRT may end the process, so
+#: this code runs last.
 _OPEN_TENSORRT = """\
 from tensorflow.compiler.tf2tensorrt import _pywrap_py_utils as trt
 print("tensorrt", *trt.get_linked_tensorrt_version(), *trt.get_loaded_tensorrt_version())

@@ -23,7 +23,8 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 TF_TABLE = "TensorFlow's tested build configurations (tensorflow.org/install/source)"
 FIRST_WITH_WHEELS = "2.14"
 BUILD_INFO = "the wheel's build_info"
-#: Sources of the wheels' limit on Blackwell: the driver compiles Hopper's PTX, and TensorFlow then fails.
+#: sources of the limit of TensorFlow's wheels on Blackwell GPUs. TensorFlow fails with the code that the driver
+#: compiles from Hopper's PTX.
 BLACKWELL = "the wheel's build_info; tensorflow/tensorflow#89272, #99592, #101746, #103531, #111958"
 
 
@@ -39,9 +40,9 @@ class TensorFlowRow:
     codes: Codes
 
 
-#: GPU code of the wheels, from the build_info of 2.9 to 2.12
+#: GPU code in the wheels of TensorFlow 2.5 to 2.12 (build_info of 2.9 to 2.12)
 KEPLER = Codes(capabilities("3.5 5.0 6.0 7.0 7.5"), (8, 0))
-#: GPU code of the wheels, from the build_info of the releases below
+#: GPU code in the wheels of TensorFlow 2.17 to 2.21 (build_info)
 TO_HOPPER = Codes(capabilities("6.0 7.0 8.0 8.9"), (9, 0), (9, 0))
 
 TENSORFLOWS = (
@@ -69,7 +70,7 @@ TENSORFLOWS = (
 )
 
 _NUMPY = "wheels built against numpy 1 do not import with numpy 2"
-#: package → first version that breaks the import of TensorFlow's wheels, the reason, and its source
+#: package → first version that breaks the import of TensorFlow, with reason and source
 IMPORT_LIMITS = {
     "numpy": ("2", _NUMPY, "measured with TensorFlow 2.9.0"),
     "protobuf": (
@@ -91,7 +92,7 @@ def _wants(release: str, **limits: str) -> dict[str, tuple[str, str, str]]:
     }
 
 
-#: TensorFlow series → limits of its wheels that replace ``IMPORT_LIMITS``; empty: no limit
+#: TensorFlow series → package limits that replace ``IMPORT_LIMITS``; empty: no limit
 LATER_LIMITS = {
     "2.12": _wants("2.12.1", protobuf="5"),
     "2.13": _wants("2.13.1", numpy="1.24.4", protobuf="5"),
@@ -237,7 +238,7 @@ def constraints_keep_its_import(tensorflow_section: TensorflowSection) -> Iterat
                 )
 
 
-@lru_cache(maxsize=32)  # runs for a stack and each of its hosts; parsing 180 pins takes 10 ms
+@lru_cache(maxsize=32)  # A plan calls this for each host, and parsing 180 pins takes 10 ms.
 def _pins(constraints: str) -> Mapping[str, Version]:
     """Return the packages that a constraints file pins with ``==``."""
     pins = {}

@@ -27,7 +27,7 @@ CONF = "/etc/ld.so.conf.d/tensorrt.conf"
 class Tensorrt:
     """Variables of the role ``tensorrt``; version and archive come from the stack."""
 
-    #: default directories of the loader, in which a second TensorRT is moved aside
+    #: loader directories from which a second TensorRT is moved to /var/lib/hostwright/set-aside
     loader_directories: tuple[str, ...] = (
         "/usr/lib/x86_64-linux-gnu", "/usr/local/lib/x86_64-linux-gnu", "/usr/lib", "/usr/local/lib",
     )  # fmt: skip
@@ -56,7 +56,6 @@ def tensorrt(v: Tensorrt, ctx: RoleContext) -> Iterator[Resource]:
         ),
         scratch=f"{wanted.prefix}.hostwright-new",
     )
-    # only the loader file below adds this directory to the loader's path
     compiler = f"{nvrtc.libraries}/{nvrtc.library}"
     yield DebFile(stack.artifact(nvrtc.artifact), nvrtc.package, nvrtc.version, file=compiler)
     yield File(CONF, f"{home}\n{nvrtc.libraries}\n", then=("/sbin/ldconfig",), lock=DPKG_LOCK)

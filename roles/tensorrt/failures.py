@@ -15,7 +15,7 @@ from hostwright.standard.roles.tensorrt.section import TensorrtSection
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Prints name and path of each TensorRT and NVRTC library in the order of the loader's cache, with links resolved.
+#: probe that prints TensorRT and NVRTC libraries in the loader cache's order
 LOADED = Probe(
     r"""all=$(/sbin/ldconfig -p) || exit 1
 name='lib(nvinfer|nvinfer_plugin|nvrtc)\.so\.[0-9.]+'

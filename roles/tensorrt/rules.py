@@ -19,8 +19,7 @@ class TensorrtRow:
 
 TENSORRTS = {"7.2.3.4": TensorrtRow(("11.1", "11.2"), "8.1")}
 
-#: TensorFlow series → TensorRT version with which its wheel was linked, measured with 2.9.0. 2.10 and 2.11 load the
-#: same file name.
+#: TensorFlow series → TensorRT version with which the wheel was linked (measured with 2.9.0)
 LINKED = dict.fromkeys(("2.9", "2.10", "2.11"), "7.2.2")
 
 

@@ -47,11 +47,10 @@ class Workspaces:
     #: date of the package updates in images of ssh workspaces, such as 2026-11-23; a new date rebuilds these images
     refreshed: Annotated[str, Field(pattern=r"^[0-9-]*$")] = ""
     #: image for the proofs of TensorFlow in a container; empty: the TensorFlow image that most workspaces of the host
-    #: use, else the default image if it has TensorFlow
+    #: use, else the default image if this image has TensorFlow
     proved_image: Image | None = None
-    per_user: WorkspaceLimits = field(
-        default_factory=WorkspaceLimits
-    )  #: limits of each user on a host: gpus, cpus, memory, shm, pids, disk, workspaces
+    #: limits of each user on a host: gpus, cpus, memory, shm, pids, disk, workspaces
+    per_user: WorkspaceLimits = field(default_factory=WorkspaceLimits)
     per_host: WorkspaceLimits = field(default_factory=WorkspaceLimits)  #: limits of all workspaces of a host together
     #: workspaces: ``alice-lab: {user: alice, kind: jupyter, gpus: [0], cpus: 8, memory: 64g}``
     containers: Annotated[

@@ -21,9 +21,9 @@ from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
 
 UNITS, BATCH_UNIT = "/etc/systemd/system", "hostwright-batch@.service"
-#: drop-in of docker.service that sets workspaces' firewall rules, which a reboot removes
+#: path of the drop-in of docker.service that sets workspaces' firewall rules again after a reboot
 AT_DOCKERS_START = f"{UNITS}/docker.service.d/hostwright-workspaces.conf"
-BOX = "/run/hostwright-box"  #: directory in an ssh workspace for files of its start, owned by the user
+BOX = "/run/hostwright-box"  #: directory in an ssh workspace for files of the workspace's start, owned by the user
 
 
 def states(v: Workspaces, ctx: RoleContext) -> Iterator[Resource]:

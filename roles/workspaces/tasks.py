@@ -8,13 +8,13 @@ from invoke import Collection
 
 from hostwright.cli.verb import CONNECTED, LISTED, OF_ONE, READ, Command, Option, Request, verb
 
-_QUIET = ("host", *READ, *CONNECTED)  #: options of tasks that print only the workspace's output
+_QUIET = ("host", *READ, *CONNECTED)  #: options with which a task prints only the workspace's output
 _FORCE = "end the work of the workspace's user"
 _NAME = "the workspace's name"
 _ONLY_WRITE = f"write the inventory only; apply it later with {Command('provision', roles='workspaces')}"
 
 
-#: task options for a workspace's fields; ``mount`` and ``env`` set ``mounts`` and ``environment``
+#: task options for the fields of a workspace. ``mount`` and ``env`` set ``mounts`` and ``environment``.
 _ENTRY = {
     "user": Option("owner: a name of workspaces_users", ""),
     "kind": Option("jupyter (the default), ssh, tensorboard or batch", ""),

@@ -28,7 +28,7 @@ TOOLKIT = [
     "libnvidia-container-tools=1.20.0-1",
     "libnvidia-container1=1.20.0-1",
 ]
-MODE = 'mode = "legacy"'  #: a line that only the section ``nvidia-container-runtime`` has
+MODE = 'mode = "legacy"'  #: line of the configuration that only the section ``nvidia-container-runtime`` has
 INSTALLER = (
     "--silent --dkms --no-cc-version-check --disable-nouveau --no-install-compat32-libs "
     "--no-check-for-alternate-installs --log-file-name=/var/log/nvidia-installer.log"
@@ -51,7 +51,6 @@ def named(packages):
     return [package.partition("=")[0] for package in packages]
 
 
-# base
 put("52hostwright", "/etc/apt/apt.conf.d/52hostwright")
 if not host.get_fact(Command, "ls /var/lib/apt/lists | grep -c _Packages || true").strip("0"):
     apt.update(name="lists of packages")
@@ -70,7 +69,6 @@ server.shell(
     _if=lambda: f"linux-headers-{kernel}" not in (host.get_fact(Command, "apt-mark showhold") or ""),
 )
 
-# driver
 put("hostwright-no-other-driver", "/etc/apt/preferences.d/hostwright-no-other-driver")
 put("hostwright-nouveau.conf", "/etc/modprobe.d/hostwright-nouveau.conf")
 put("hostwright-nvidia.conf", "/etc/modules-load.d/hostwright-nvidia.conf")
@@ -88,7 +86,6 @@ unit = put("nvidia-persistenced.service", "/etc/systemd/system/nvidia-persistenc
 systemd.daemon_reload(name="read units again", _if=unit.did_change)
 systemd.service(name="persistenced", service="nvidia-persistenced", enabled=True)
 
-# CUDA
 put(host.data.pin, "/etc/apt/preferences.d/cuda-repository-pin-600")
 KEY = "/usr/share/keyrings/cuda-repo-ubuntu2004-11-2-local-keyring.gpg"
 if "11.2.2-460.32.03-1" not in host.get_fact(DebPackages).get("cuda-repo-ubuntu2004-11-2-local", ()):
@@ -107,7 +104,6 @@ files.link(name="include", path=f"{PREFIX}/include", target="targets/x86_64-linu
 if not host.get_fact(File, "/etc/alternatives/cuda") and not host.get_fact(Command, "readlink /usr/local/cuda || true"):
     server.shell(name="alternative", commands=[f"update-alternatives --install /usr/local/cuda cuda {PREFIX} 112"])
 
-# cuDNN
 if not host.get_fact(File, f"{TREE}/lib/libcudnn.so.8.1.0"):
     put(host.data.cudnn, f"/tmp/{host.data.cudnn}")
     server.shell(
@@ -118,7 +114,6 @@ if not host.get_fact(File, f"{TREE}/lib/libcudnn.so.8.1.0"):
         ],
     )
 
-# environment
 loader = put("cuda-11-2.conf", "/etc/ld.so.conf.d/cuda-11-2.conf")
 server.shell(name="ldconfig", commands=["ldconfig"], _if=loader.did_change)
 put("cuda.sh", "/etc/profile.d/cuda.sh")
@@ -126,7 +121,6 @@ put("cuda-command", "/usr/local/lib/hostwright/cuda-command", mode="755")
 for tool in ("nvcc", "ptxas", "fatbinary", "nvlink", "cuobjdump", "nvdisasm"):
     files.link(name=tool, path=f"/usr/bin/{tool}", target="/usr/local/lib/hostwright/cuda-command")
 
-# TensorFlow
 apt.packages(name="venv", packages=["python3.9", "python3.9-venv"])
 if not host.get_fact(File, f"{VENV}/bin/tensorboard"):
     put(host.data.wheels, f"/tmp/{host.data.wheels}")
@@ -138,7 +132,6 @@ pip.packages(
     extra_install_args="--no-index --find-links /tmp/wheels -c /tmp/constraints.txt",
 )  # fmt: skip
 
-# containers
 apt.packages(name="Docker", packages=["docker.io"])
 put("nvidia-container-toolkit-keyring.gpg", "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg")
 source = put("nvidia-container-toolkit.list", "/etc/apt/sources.list.d/nvidia-container-toolkit.list")

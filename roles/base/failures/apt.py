@@ -16,18 +16,16 @@ if TYPE_CHECKING:
 
 DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
 LOCKS = (*DPKG_LOCKS, "/var/lib/apt/lists/lock", "/var/cache/apt/archives/lock")
-MOMENT_S = 10  #: minimum age in seconds of a process with a lock before it is reported: our estimate
-PATIENCE_S = 600  #: age in seconds from which a process with a lock counts as stuck. Hostwright itself waits as long.
+MOMENT_S = 10  #: minimum age in seconds of a process holding an apt lock, for a report (our choice)
+PATIENCE_S = 600  #: age in seconds from which a process holding an apt lock is reported as stuck
 
 IN_ORDER = DpkgInOrder()
 
-#: Prints ``FILE PID SECONDS NAME`` for each process with a lock of apt or dpkg. SECONDS is its age.
+#: probe that prints ``FILE PID AGE_S NAME`` per process holding an apt or dpkg lock
 HELD = Probe(sh_file(__file__, "sh/holders.sh", locks=LOCKS), root=True)
 
 
-#: Prints file conflicts and failed removal scripts (``script WORDS; LINES``) of apt's last run. Also prints ``dep
-#: FILE`` for files with MODULES=dep, and ``grub DISK`` for grub-pc's disks in debconf, followed by ``gone`` for a
-#: missing disk.
+#: probe for traces of failed package installations. The first lines of ``conflicts.sh`` describe the output.
 CONFLICTS = Probe(sh_file(__file__, "sh/conflicts.sh"), root=True)
 _OVERWRITES = Pattern(r".*?([^/\s]+\.deb) .*(trying to overwrite .*, which is also in package (\S+) (\S+))\s*")
 
@@ -176,7 +174,7 @@ def at_work(ctx: AuditContext) -> Iterator[str]:
 
 def conflicting(ctx: AuditContext) -> Iterator[str]:
     """apt reports that two entries for one repository name different keys (Signed-By)."""
-    for line in (line for line in _complaints(ctx) if _CONFLICT in line):  # a separate rule covers CUDA's repositories
+    for line in (line for line in _complaints(ctx) if _CONFLICT in line):
         address = _REGARDING.search(line)
         entries = [entry for entry in _complaints(ctx) if _ENTRY.match(entry)]
         yield line
@@ -238,7 +236,7 @@ APT_RULES = (
     ),
     FailureRule(
         "apt-pin-keeps",
-        # newer versions with a priority below 990, listed above the installed version
+        # This part skips newer versions with a priority below 990, which apt lists above the installed version.
         r"^[a-z0-9][\w.+:-]{1,80}:\n(?:  [^\n]*\n){3}"
         r"(?:     [0-9]\S* [1-9][0-9]{0,2}\n(?:        [^\n]*\n){0,8}?){1,20}?"
         r"(?:        [^\n]*)? \*\*\* \S{1,80} (?:99[1-9]|1[0-9]{3,4})$",

@@ -14,46 +14,47 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 GB, MB = 10**9, 10**6
-LEAST_BYTES = 500 * MB  #: free bytes below which a filesystem may count as full (limit of leptonai/gpud)
-LEAST_SHARE = 0.10  #: free share of its size below which a filesystem may count as full (limit of leptonai/gpud)
-LEAST_INODES = 0.01  #: minimum free share of a filesystem's inodes
-MOST_DIGITS = 18  #: maximum number of digits of a number in df's output. An exbibyte in KiB has 16.
-WORTH_NAMING_BYTES = 100 * MB  #: minimum size in bytes of a removable file that is listed as evidence
+LEAST_BYTES = 500 * MB  #: free bytes of a filesystem below which the filesystem may be reported as full (leptonai/gpud)
+#: free share of a filesystem's size below which the filesystem may be reported as full (leptonai/gpud)
+LEAST_SHARE = 0.10
+LEAST_INODES = 0.01  #: minimum share of a filesystem's inodes that must be free
+MOST_DIGITS = 18  #: maximum number of digits of a number in df's output. An exbibyte in KiB has 16 digits.
+WORTH_NAMING_BYTES = 100 * MB  #: minimum size in bytes of a removable file for a full disk's report
 
-#: Directories to which the stack, installers and containers write.
+#: directories to which the stack, installers and containers write
 UNPACKED = ("/tmp", "/var/tmp")  # noqa: S108 - where installers unpack
 PLACES = (
     "/", "/boot", "/etc", "/opt", "/run", "/usr", "/var", "/var/cache", "/var/lib", "/var/lib/docker", "/var/log",
     *UNPACKED,
 )  # fmt: skip
 
-#: Prints ``df`` twice, for blocks of 1 KiB and for inodes.
+#: probe that prints ``df`` of ``PLACES`` in KiB, and then in inodes
 FREE = Probe(sh_file(__file__, "sh/free.sh", places=PLACES))
 
-#: Prints ``df`` of /boot, and the size in bytes of the largest initramfs there, which only root may read on many hosts.
+#: probe that prints ``df`` of /boot and the byte size of the largest initramfs
 INITRAMFS = Probe(
     "timeout -k 1 3 df -Pk -- /boot; stat -L -c %s -- /boot/initrd.img-* | sort -n | tail -n 1", root=True
 )
 
-#: Prints size in KiB and path of each file left by an installer.
+#: probe that prints size in KiB and path of each file left by an installer
 LEFT_BEHIND = Probe(
     sh("for d in %s /var/cuda-repo-* /var/cache/apt/archives; do\n", CACHE)
     + '  [ -d "$d" ] && timeout -k 1 3 du -sk -- "$d"\ndone; exit 0'
 )
 
-#: Directories with programs and libraries, without /tmp, which hardened hosts mount noexec.
+#: directories that must allow running programs. Hardened hosts mount /tmp noexec, so /tmp is not listed.
 PROGRAMS = ("/", "/usr", "/usr/local", "/opt", "/var", "/var/lib", "/var/lib/dkms", "/var/lib/dpkg", "/var/lib/docker")
 SHARED = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - directories for all users
 EVERYBODY = "1777"  #: file mode of directories for all users (hier(7))
 
-#: Prints mounts that are read-only now, and mounts in fstab. The script's first lines describe the other rows.
+#: probe that prints mounts and fstab entries. The first lines of ``mounts.sh`` describe the output.
 MOUNTS = Probe(sh_file(__file__, "sh/mounts.sh", programs=PROGRAMS, shared=SHARED))
 
-#: Types of filesystems that turn read-only only after an error.
+#: filesystem types that the kernel mounts read-only only after an error
 _DISK_KINDS = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "vfat"}
 
 
-#: message about a full device that names a file of /boot, or a compressor of an initramfs
+#: message about a full /boot, which names a file there or an initramfs compressor
 BOOT_IS_FULL = (
     r"/boot/[^\n]{1,200}: [^\n]{0,80}no space left on device|no space left on device[^\n]{0,80}'?/boot/"
     r"|(?:gzip|zstd|lz4|xz|bzip2|lzma|lzop)\b[^\n]{0,80}no space left on device[^\n]{0,80}\n"
@@ -177,7 +178,8 @@ def _rooms(ctx: AuditContext, *, inodes: bool) -> tuple[Room, ...]:
     rooms = _by_mount((nodes if inodes else blocks).splitlines(), unit=1 if inodes else 1024)
     if not rooms:
         raise Unread("the command df printed nothing")
-    return tuple(room for room in rooms if room.size > 0)  # btrfs has no fixed number of inodes, and reports 0
+    # Btrfs reports 0 inodes because the number of inodes in btrfs is not fixed.
+    return tuple(room for room in rooms if room.size > 0)
 
 
 def _by_mount(lines: list[str], unit: int = 1024) -> tuple[Room, ...]:
@@ -327,15 +329,14 @@ DISK_RULES = (
         "Run lsattr -d on FILE and on its directory. If it prints i or a, find out who set it, run chattr -i (or "
         "-a), and repeat the failed command",
         "chattr(1); rename(2) and unlink(2), EPERM",
-        # some filesystems do not support the hard links of dpkg and update-initramfs
         unless=r"hard link|own(?:er|ership)\b|[('\" ](?:/proc|/sys|/dev)/|mount|insert|modprobe|nvidia-container-cli"
         r"|new backup file",
         transient=False,
-        weight="root cause",  # other errors may follow the line with the file
+        weight="root cause",
         names=(
             r" to ['\"]\.?(?P<file>/[^'\"\n]+)['\"]",
             r"['\"]\.?(?P<file>/[^'\"\n]+)['\"]",
-            r" (?P<file>/\S*/)sed\w{6}\b",  # temporary file of sed -i
+            r" (?P<file>/\S*/)sed\w{6}\b",
             r"[ (](?P<file>/[^\s:'\"()]+)",
         ),
     ),

@@ -8,7 +8,7 @@ from hostwright.failures import AuditContext, FailureRule, Sign
 from hostwright.resources import MEMORY, memory_bytes
 from hostwright.standard.roles.base.failures.journal import kernel_sign
 
-#: pattern of devices that report errors on healthy virtual machines too
+#: pattern of disk devices that report errors on healthy virtual machines too
 _NO_DISK = r"dev(?:ice)? (?:fd[0-9]|sr[0-9]|loop|nbd|mmcblk\w*(?:rpmb|boot))"
 
 _MACHINE_CHECK = (
@@ -95,7 +95,7 @@ HARDWARE = (
         "Linux drivers/edac, mm/memory-failure.c; mcelog; IPMI event log",
         unless=r"recovery action for (?:free|already)|corrected (?:DIMM )?memory errors:",
         transient=False,
-        # single corrected errors are normal
+        # The pattern omits corrected memory errors because single ones are normal.
         sign=kernel_sign(
             r"EDAC .{0,30}MC[0-9]{1,3}: [0-9]{1,9} UE |EDAC MC[0-9]{1,3}: UE |Memory failure: "
             r"|(?i:uncorrected.{0,40}memory error)",
@@ -139,7 +139,7 @@ HARDWARE = (
         "Search dmesg before this message for errors of the disk, and replace the disk if it has any; then unmount "
         "the filesystem and repair it (fsck, xfs_repair, btrfs check)",
         "Linux fs/ext4/super.c, fs/xfs/xfs_error.c, fs/btrfs/messages.c",
-        unless=r"aborted \(error -28",  # error -28: no space left on the device
+        unless=r"aborted \(error -28",  # The kernel reports "error -28" if no space is left on the device.
         transient=False,
         sign=kernel_sign(_FILESYSTEM, r"aborted \(error -28"),
     ),

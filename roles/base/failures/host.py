@@ -16,18 +16,17 @@ if TYPE_CHECKING:
 CLOCK = Probe("date +%s")
 PRELOAD = "/etc/ld.so.preload"  #: file with the libraries that the loader loads into every program
 PRELOADED = Probe(sh_file(__file__, "sh/preloaded.sh", file=PRELOAD))
-#: prints facts about the next boot, logins and the last job, as the script's first lines describe
+#: probe for facts about the next boot. The first lines of ``nextboot.sh`` describe the output.
 NEXT_BOOT = Probe(sh_file(__file__, "sh/nextboot.sh"), root=True)
-AHEAD_S = 60  #: maximum seconds that a host's clock may be ahead of the controller's
+AHEAD_S = 60  #: maximum seconds that a host's clock may be ahead of the controller's clock
 OFF_TARGETS = ("rescue.target", "emergency.target", "poweroff.target", "halt.target", "reboot.target", "kexec.target")
 AWAKE = ("ignore", "lock")  #: values of logind's IdleAction with which an idle host keeps running
-#: minimum number of processes, and of open files, per user: as many as the threads of a training job with sixteen data
-#: loaders
+#: minimum limit of processes, and of open files, per user. A training job with sixteen data loaders reaches as many
+#: threads.
 LEAST_OF_USER = 1024
-LEAST_OF_HOST = 8192  #: minimum number of processes of all users together
-MOST_IN_HUGE_PAGES = 0.8  #: maximum share of the host's memory that huge pages may take: our choice
-#: names of the address-space limit in limits.conf and in ulimit. CUDA needs address space for the memory of the host
-#: and all GPUs.
+LEAST_OF_HOST = 8192  #: minimum limit of processes of all users together
+MOST_IN_HUGE_PAGES = 0.8  #: maximum share of the host's memory that huge pages may take (our choice)
+#: names of the address-space limit in limits.conf and in ulimit
 _SPACE = ("as", "v")
 _NEVER = (("vm.overcommit_memory", 2), ("kernel.modules_disabled", 1))
 _ELSEWHERE = Pattern(
@@ -40,7 +39,7 @@ CYCLE = (
     r"Found ordering cycle on [^\n]*(?:\n[^\n]*(?:Found dependency on|ordering cycle|break cycle)[^\n]*){0,9}"
     r"|[^\n]*(?:to break ordering cycle|Unable to break cycle|Breaking ordering cycle)"
 )
-#: maximum seconds that a host's clock may be behind the controller's. The clock may be read up to 75 s before
+#: maximum seconds that a host's clock may be behind the controller's clock. The clock may be read up to 75 s before
 #: ``AuditContext.now``.
 BEHIND_S = 150
 
@@ -233,7 +232,7 @@ HOST_RULES = (
     ),
     FailureRule(
         "own-name-unresolved",
-        "",  # sudo only warns and continues
+        "",
         "the host does not resolve its own name: sudo warns or waits at each call, and jobs of several processes or "
         "hosts (torchrun, MPI, NCCL's bootstrap, Slurm) do not find this host by name",
         "Add a line ADDRESS NAME to /etc/hosts, with the address at which other hosts reach this one and the output "

@@ -12,9 +12,9 @@ from hostwright.roles import Pattern, sh_file
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-LINES = 20  #: maximum number of journal lines read per failed unit, and of the kernel
+LINES = 20  #: maximum number of journal lines to read, per failed unit and for the kernel
 MOST_UNITS = 12  #: maximum number of failed units whose journals are read
-#: words that preselect kernel messages for the rules' patterns
+#: words that preselect kernel messages before the failure rules' patterns run
 WORDS = (
     r"EDAC|Memory failure|[Mm]achine [Cc]heck|Hardware [Ee]rror|event severity|AER:|severity=Uncorrect|DPC:"
     r"|I/O error|medium error|target error|lost (async )?page write|offline device|Disk failure|failed command"
@@ -26,7 +26,7 @@ JOURNAL = Probe(sh_file(__file__, "sh/journal.sh", lines=LINES, most=MOST_UNITS,
 _FAILED = Pattern(r"failed (\S{1,200}) ?([\w-]{0,40})")
 _NEEDS = Pattern(r"needs (\S{1,200}): (.{1,200})")
 _UNIT = Pattern(r"unit (\S{1,200}): (.*)")
-_NO_WORDS = ("start-limit-hit", "success")  #: results of failed units that contain no reason
+_NO_WORDS = ("start-limit-hit", "success")  #: results of failed systemd units that contain no reason for the failure
 
 
 @once
@@ -75,7 +75,7 @@ def kernel_sign(pattern: str, unless: str = "") -> Sign:
     return Sign("base", in_kernel_log(pattern, unless), (JOURNAL,), grave=False)
 
 
-#: Rules for messages about units and limits that no layer covers more specifically.
+#: failure rules about systemd units and limits, for messages that no other role's rule matches
 UNIT_TEXTS = (
     FailureRule(
         "unit-masked",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hostwright.failures import FailureRule
 from hostwright.standard.roles.base.failures.journal import kernel_sign
 
-#: kernel messages only: "out of memory" alone is also CUDA's message about a GPU
+#: pattern of kernel messages about lack of memory. CUDA also prints "out of memory", about a GPU.
 _KERNEL_OOM = (
     r"invoked oom-killer|oom-kill:constraint=|oom_reaper: reaped process"
     r"|[Oo]ut of memory(?: \([a-z_]{1,40}\))?: (?:Kill|OOM victim)|[Oo]ut of memory and no killable processes"
@@ -35,10 +35,9 @@ KERNEL = (
         "names the limit that was reached), then run fewer processes at once, raise that limit, or give the host "
         "more memory or swap",
         "Linux mm/oom_kill.c and mm/memcontrol.c; systemd, slurmd, glibc",
-        # messages about a running container, or about GPU memory
         unless=r"OOMKilled\\{0,8}\"?: ?false|bad_alloc: (?:out_of_memory|CUDA|RMM)",
         transient=False,
-        # a container that reaches its own limit is not a fault of the host
+        # The second pattern excludes control groups, because a container at a memory limit is not a host fault.
         sign=kernel_sign(r"[Oo]ut of memory: Kill|constraint=CONSTRAINT_(?:NONE|MEMORY_POLICY)", r"[Mm]emory cgroup"),
     ),
     FailureRule(
@@ -82,7 +81,7 @@ KERNEL = (
     ),
 )
 
-#: Faults that stop the kernel or one of its processes. Drivers' own earlier messages are more specific.
+#: failure rules for errors that stop the kernel or one of the kernel's processes
 KERNEL_FAULTS = (
     FailureRule(
         "kernel-panic",
@@ -122,7 +121,7 @@ KERNEL_FAULTS = (
     ),
 )
 
-#: Messages of a compiler that the kernel killed for lack of memory; DKMS and pip only report a failed build.
+#: failure rule for a compiler that the kernel killed for lack of memory
 BUILD_KILLED = FailureRule(
     "build-out-of-memory",
     r"Killed signal terminated program|\*\*\* \[[^\]\n]+\] Killed|internal compiler error: Killed"

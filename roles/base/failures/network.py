@@ -5,14 +5,14 @@ from __future__ import annotations
 from hostwright.failures import FailureRule, ForPeople, Variant
 from hostwright.standard.roles.base.failures.trust import PROXY_REFUSES
 
-#: pattern of the server in a URL; a login before the server is skipped
+#: pattern of the server in a URL, which skips a login before the server
 SERVER = r"https?://(?:[^/\s@'\"]{1,200}@)?(?P<server>[\w.-]{1,200})"
 #: pattern of a line in a web server's request log
 _SERVED = r"\"(?:GET|POST|PUT|HEAD|DELETE|OPTIONS|PATCH) /[^\n]{0,300} HTTP/"
 _AWAY = "(?:408|429|5[0-9]{2})"  #: pattern of HTTP statuses for temporary errors (RFC 9110, RFC 6585)
 _ERRNO = r"(?:Network is unreachable|No route to host|[Cc]onnection (?:refused|timed out|reset))"
 
-#: Rules in order of precedence: after certificate, proxy and name errors, every tool also reports no answer.
+#: failure rules about network connections, where an earlier rule takes precedence over a later rule
 WAY = (
     FailureRule(
         "ca-bundle-missing",
@@ -31,7 +31,6 @@ WAY = (
         "tls-certificate",
         r"CERTIFICATE_VERIFY_FAILED"
         r"|[Cc]ertificate verif(?:y|ication) failed|SSLCertVerificationError"
-        # pip prints this for every failed https connection, followed by the reason
         r"|problem confirming the ssl certificate(?:: HTTPSConnectionPool\([^)\n]*\))?(?: - skipping)?\s*$"
         r"|x509: |failed to verify certificate|SSL certificate problem"
         r"|curl: \((?:51|58|60|77)\) |unable to get (?:local )?issuer certificate|certificate is NOT trusted"
@@ -98,7 +97,7 @@ WAY = (
         "the host cannot resolve {the name QUESTION|names}",
         "Repair DNS on the host, or set a reachable mirror for apt and pip",
         "apt, pip, curl",
-        unless=r"(?:^| )sudo: ",  # sudo only warns about its own host's name
+        unless=r"(?:^| )sudo: ",
         names=(
             r"(?:resolv(?:e|ing)(?: host(?: address)?:?)?|lookup|ENOTFOUND|EAI_AGAIN|bad address) ['\"‘`]?"
             r"(?P<question>[A-Za-z0-9][\w-]{0,62}(?:\.[\w-]{1,62}){1,8})",
@@ -109,7 +108,8 @@ WAY = (
     ),
 )
 
-#: Precedes the rules for missing Release files, which apt also reports after an answer without TLS.
+#: failure rule for a server without TLS. apt also reports missing Release files then, and the rules for missing Release
+#: files follow.
 PLAIN = FailureRule(
     "tls-answered-plainly",
     r"An unexpected TLS packet was received|SSL routines[^\n]{0,60}wrong version number"

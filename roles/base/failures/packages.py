@@ -28,7 +28,7 @@ from hostwright.standard.roles.base.failures.network import HANDSHAKE, NETWORK, 
 from hostwright.standard.roles.base.failures.rpm import RPM_RULES
 from hostwright.standard.roles.base.failures.trust.signatures import SIGNATURES
 
-#: pattern of a line with the reason why a package script failed
+#: pattern of an output line with the reason why a package script failed
 WHY = (
     r"[^\n]*(?:[Ee]rror(?: |:)|ERROR|FATAL|[Ff]ailed|not found|No such |[Cc]annot|[Uu]nable to|denied|[Yy]ou must "
     r"|invalid (?:spec|user|group)|ungültige|"
@@ -50,10 +50,11 @@ SCRIPT_ENDED = (
 
 _DRIVER = r"(?:lib)?(?:nvidia|cuda-drivers|xserver-xorg-video-nvidia)[\w.+-]{0,60}(?::\w{1,10})?"
 
-#: messages that report a full device for other reasons: inotify, /dev/shm, control groups
+#: pattern of messages about lack of space that are not about a full disk
 _NOT_FULL = r"directory watch|inotify|failed to watch|watcher|posix_fallocate failed|/dev/shm|</torch_|/sys/fs/cgroup"
 
-#: Precedes all others, because a full disk makes every tool fail with its own message.
+#: failure rules for a full disk, which precede all other rules. With a full disk, every tool also prints another
+#: message.
 DISK = (
     FailureRule(
         "no-space",
@@ -299,7 +300,7 @@ PACKAGES = (
                 "name in this release of the distribution",
             ),
         ),
-        weight="consequence",  # apt also prints this after an update that reached no mirror
+        weight="consequence",
     ),
     FailureRule(
         "apt-default-release",
@@ -314,7 +315,6 @@ PACKAGES = (
     ),
     FailureRule(
         "packages-on-hold",
-        # with ``--allow-change-held-packages``, apt prints only the list
         r"(?:The following held packages will be changed:\s+[^\n]+(?:\n[^\n]*){0,20}?\n[^\n]*)?"
         r"Held packages were changed and",
         "PACKAGES: on hold on this host (apt-mark hold), so apt does not change them without permission",
@@ -541,7 +541,6 @@ PACKAGES = (
     ),
     FailureRule(
         "initramfs-build-failed",
-        # starts at the line with the reason, if within six lines before
         rf"(?:^{WHY}\n(?:[^\n]*\n){{0,5}}?)?[^\n]*"
         r"(?:update-initramfs: failed for |Failed to create initrd image|mkinitramfs: [^\n]*: not found"
         r"|mkinitramfs failure|dracut(?:\[[0-9]{1,9}\])?: FAILED)",
@@ -620,7 +619,6 @@ PACKAGES = (
         "release of PACKAGE with a fixed script. Then repeat the failed command (provision, apt-get remove), and "
         "undo by hand what the script would have undone",
         "dpkg src/main/remove.c; dpkg(1); NVIDIA/nvidia-docker#272; ntop/n2disk#8",
-        # a package script that cleans up after another failure
         unless=r"error while cleaning up|\bnew \S{2,100} (?:package )?(?:pre|post)-removal",
         names=(
             r"error processing (?:package )?(?P<package>[a-z0-9][\w.+-]{1,100})",
@@ -650,7 +648,6 @@ PACKAGES = (
     ),
     FailureRule(
         "package-script-failed",
-        # starts at the line with the reason, if within six lines before
         rf"(?:^{WHY}\n(?:[^\n]*\n){{0,5}}?)?(?:^dpkg: error processing [^\n]*\n)?"
         rf"[^\n]*(?:{SCRIPT_ENDED}"
         r"|脚本 ?(?:子进程 ?)?返回"

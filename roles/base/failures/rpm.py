@@ -160,7 +160,6 @@ RPM_RULES = (
             r"dependencies:\n\s*(?P<needed>[^\n]{1,100}?) is needed by (?:\(installed\) )?(?P<package>\S{1,120})",
         ),
         beside=r"nothing provides |, but none of the providers can be installed",
-        # conda and mamba print the same messages as dnf
         narrower=r"\b(?:conda|mamba|micromamba|LibMamba\w*|environment\.yml)\b",
         variants=(
             Variant(

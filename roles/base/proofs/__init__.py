@@ -10,12 +10,12 @@ from hostwright.standard.roles.base import Base
 from hostwright.standard.roles.base.proofs import judges
 from hostwright.standard.roles.base.proofs.sources import source
 
-DISK_BYTES = 4 * 1024**3  #: Size in bytes of the disk test's file. Most disk controllers cache less (1 to 4 GiB).
-#: Size in bytes of each of the memory test's three arrays. STREAM requires four times the last-level cache.
+DISK_BYTES = 4 * 1024**3  #: size in bytes of the disk test's file. Most disk controllers cache less (1 to 4 GiB).
+#: size in bytes of each of the memory test's three arrays. STREAM requires four times the last-level cache.
 MEMORY_BYTES = 512 * 1024**2
 
-MEMORY_S = 2.5  #: Duration in seconds of a memory test: our choice.
-NETWORK_PORT = 29472  #: TCP port of the proof `network`, unassigned in IANA's registry.
+MEMORY_S = 2.5  #: duration in seconds of a memory test (our choice)
+NETWORK_PORT = 29472  #: TCP port of the proof ``network``, which is unassigned in IANA's registry
 
 _COMPILER = ("g++", "-std=c++14", "-O2", "-pthread", "-o", "{program}", "{source}")
 

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from hostwright.proofs import Expected, Measurement, Measurements, ProofFinding, Severity
 from hostwright.roles import whole
 
-#: Minimum disk throughput in MB/s for large blocks: our choice. A single hard disk reaches 150 to 250.
+#: minimum disk throughput in MB/s for large blocks (our choice). A single hard disk reaches 150 to 250 MB/s.
 SLOW_DISK = 100.0
-SOLID_STATE = 540.0  #: Minimum throughput of a solid-state disk in MB/s: SATA's data rate less a tenth.
+SOLID_STATE = 540.0  #: minimum throughput of a solid-state disk in MB/s, nine tenths of SATA's data rate
 
-#: Minimum share of a network link's rate: our choice. Between idle hosts, four TCP connections reach nine tenths.
+#: minimum share of a network link's rate (our choice). Between idle hosts, four TCP connections reach nine tenths.
 LEAST_OF_LINK = 0.5
 
-#: Frequency-scaling drivers whose governor ``powersave`` raises the frequency under load (kernel, intel_pstate.rst and
-#: amd-pstate.rst, "active mode"). With other drivers it never does (cpufreq.rst).
+#: CPU frequency drivers whose governor ``powersave`` raises the frequency under load (intel_pstate.rst, amd-pstate.rst,
+#: cpufreq.rst)
 _FOLLOWS_LOAD = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")
 
 
@@ -104,7 +104,7 @@ def network(least: float) -> Callable[[Measurements, Expected], tuple[ProofFindi
 def _sent(measured: Measurements, name: str, other: str, least: float) -> Iterator[ProofFinding]:
     way = {"sent": f"sending to {other}", "received": f"receiving from {other}"}[name]
     for one in measured.named(name):
-        carries = (whole(one.model.removesuffix(" Mb/s")) or 0) / 8  # 0 if the kernel does not report the link rate
+        carries = (whole(one.model.removesuffix(" Mb/s")) or 0) / 8
         if one.number is None:
             yield ProofFinding(f"{way}: no data rate was measured", one.device)
         elif one.number < least:

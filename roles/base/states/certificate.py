@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from hostwright.resources import NO_IDENTITY, Absent, Change, Facts, Probe, Resource, Step
 from hostwright.roles import sh_file
 
-AUTHORITY = "authority.crt"  #: file name of the certificate authority, which users import into their browsers
+#: file name of the certificate of the certificate authority, which users import into browsers
+AUTHORITY = "authority.crt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class OwnCertificate(Resource):
     """
 
     directory: str
-    names: tuple[str, ...]  #: host names for the certificate besides the host's own
+    names: tuple[str, ...]  #: host names in the certificate besides the host's own name
     purpose: str = field(metadata=NO_IDENTITY)  #: name of the role that owns the certificate
 
     @property

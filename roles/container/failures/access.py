@@ -14,7 +14,7 @@ ACCESS = Probe(sh_file(__file__, "access.sh"), root=True)
 _SOCKET = Pattern(r"socket (?P<mode>[0-7]{3,4}) (?P<owner>\S{1,64}):(?P<group>\S{1,64})")
 _PROXY = Pattern(r"proxy (?P<name>[A-Za-z_]{10,11}) (?P<at>[A-Za-z0-9.:_-]{1,255}) (?P<why>[a-z ]{1,60})")
 _HELPER = Pattern(r"helper (?P<name>[A-Za-z0-9._-]{1,60}) (?P<file>/.{1,200})")
-#: write bits of a file mode, for everybody and for the group. A client of a socket needs one of them.
+#: write bits of a socket's mode, for everybody and for the group. A client needs one of the two bits.
 _EVERYBODY, _GROUP = 0o002, 0o020
 
 

@@ -14,8 +14,8 @@ from hostwright.standard.roles.container.engines import ENGINE_ROWS, dotted, num
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-CDI = Probe(f"{CDI_SH}cdi_all", root=True)  # some sites restrict the files to root
-NEW = (0, 7)  #: first version of CDI specifications that some engines cannot read
+CDI = Probe(f"{CDI_SH}cdi_all", root=True)  # Root is needed because some sites restrict the CDI files to root.
+NEW = (0, 7)  #: first version of CDI specifications that some container engines cannot read
 _SPEC = r"(/(?:etc|var/run)/cdi/[^ ]+)"
 _MISSING = Pattern(rf"missing {_SPEC} (/.+)")
 _NUMBER = Pattern(rf"number {_SPEC} (/dev/[^ ]+) ([0-9]{{1,9}}) ([0-9]{{1,9}})")
@@ -110,7 +110,6 @@ CDI_RULES = (
     ),
     FailureRule(
         "cdi-unresolvable",
-        # optional list of existing devices before the error
         r"(?:Found [1-9][0-9]{0,3} CDI devices[^\n]*\n(?:[^\n]*\n){0,40}?[^\n]*)?unresolvable CDI devices?"
         r" [\w.]{0,20}nvidia"
         r"|could not select device driver \W{0,3}cdi\b|conflicting device \W{0,2}[\w.]{0,20}nvidia\.com/"
@@ -128,7 +127,7 @@ CDI_RULES = (
         names=(r"stat CDI host device \\?\"(?P<file>/[^\s\"\\]{1,120})",),
         sign=Sign("container", too_new, (DPKG, CDI), grave=False),
         treatment=ForPeople(),
-        narrower=r"failed to initialize NVML: ",  # a more specific line of the same program gives the reason
+        narrower=r"failed to initialize NVML: ",
         variants=(
             Variant(
                 r"CDI devices? runtime\.nvidia\.com",

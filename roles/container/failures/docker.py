@@ -34,12 +34,13 @@ if TYPE_CHECKING:
 
 LINKS = DeviceLinks()
 RUNTIME = "nvidia"
-HOOK = "nvidia-container-runtime-hook"  #: program that Docker searches at its start, and needs for ``--gpus``
+#: program that dockerd searches at the start of dockerd, and needs for ``--gpus``
+HOOK = "nvidia-container-runtime-hook"
 #: packages of other container runtimes that may replace Docker
 OTHER_RUNTIMES = ("containerd.io", "cri-o", "podman-docker")
-#: Docker template that prints ``NAME POLICY EXIT ERROR`` for a container whose start failed
+#: template for ``docker inspect`` that prints ``NAME POLICY EXIT ERROR`` for containers that failed to start
 _START = "{{if .State.Error}}{{.Name}} {{.HostConfig.RestartPolicy.Name}} {{.State.ExitCode}} {{.State.Error}}{{end}}"
-#: filter of the API for ended and created containers: ``{"status":["exited","created"]}``
+#: filter ``{"status":["exited","created"]}`` of Docker's API, as URL text
 _ENDED = "%7B%22status%22%3A%5B%22exited%22%2C%22created%22%5D%7D"
 NOT_STARTED = Probe(
     f"{ACTIVE} || exit 0\n"
@@ -49,8 +50,7 @@ NOT_STARTED = Probe(
     + "  grep -E '^/[^ ]+ (always|unless-stopped) ' | cut -c 1-500; exit 0",
     root=True,
 )
-#: prints the path of ``HOOK``, ``gone PATH`` for each missing runtime in daemon.json, and ``group NAME`` for a missing
-#: group of docker.socket
+#: probe for the hook, missing runtimes and a missing group. The first lines of ``hook.sh`` describe the output.
 HOOK_THERE = Probe(sh_file(__file__, "hook.sh", hook=HOOK, settings=DAEMON_JSON, socket=SOCKET))
 
 
@@ -222,7 +222,8 @@ def flushed(ctx: AuditContext) -> Iterator[str]:
     yield from without(ctx.text(FIREWALL))
 
 
-#: precedes the rule daemon-json, which covers the same file
+#: failure rule for an option in both daemon.json and dockerd's command line. The rule daemon-json also matches such a
+#: message, so this rule precedes that rule.
 TWICE = FailureRule(
     "daemon-json-twice",
     r"directives are specified both as a flag and in the",

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 UNIT = "docker.service"
 
-#: condition whether the daemon runs. It is read without a process, since each audit asks for it several times
+#: shell condition that is true if the Docker daemon runs. Each audit evaluates this several times, so the condition
+#: starts no process.
 ACTIVE = (
     '{ pid=; read -r pid; [ -n "$pid" ] && [ -d "/proc/$pid" ]; } 2>/dev/null </run/docker.pid'
     f" || systemctl is-active --quiet {UNIT}"
 )
-#: prints ``runtime NAME`` and ``cgroup DRIVER`` if the daemon runs. Connecting to the socket of a stopped daemon would
-#: start it.
+#: probe that prints ``runtime NAME`` and ``cgroup DRIVER``. Connecting to a stopped daemon's socket would start the
+#: daemon.
 INFO = Probe(
     f"{ACTIVE} || exit 3\n"
     f"{{ {LOCAL_API}/info || timeout -k 1 5 {LOCAL_DOCKER} info --format '{{{{json .}}}}'; }} |\n"
@@ -34,13 +35,13 @@ INFO = Probe(
     root=True,
 )
 
-#: prints dockerd's command line, with the options from Debian's file
+#: probe that prints dockerd's command line with the options from Debian's file
 COMMAND = Probe(
     f"systemctl show -p ExecStart -p FragmentPath -p DropInPaths -- {UNIT} &&"
     " { grep -s '^DOCKER_OPTS=' /etc/default/docker; exit 0; }"
 )
 
-#: prints ``FILE:WORDS`` for each file that makes root's ``docker`` use another daemon than the local one
+#: probe that prints ``FILE:WORDS`` for files that point root's ``docker`` to another daemon
 CONTEXT = Probe(
     """grep -HosE '"currentContext"[[:space:]]*:[[:space:]]*"[^"]{1,200}"' /root/.docker/config.json\n"""
     "grep -HosE '^[[:space:]]*(export )?DOCKER_(HOST|CONTEXT)=[^[:space:];]{1,200}' /etc/environment"
@@ -51,7 +52,7 @@ _OWN = Pattern(r".*(?:\"default\"|=['\"]?(?:default|unix:///(?:var/)?run/docker\
 
 SETTINGS = JsonMerged(DAEMON_JSON, "{}").probes()[:2]  #: probes for metadata and text of daemon.json
 
-#: option of dockerd → its key in daemon.json, if the names differ (moby: NamedOption)
+#: dockerd option → key in daemon.json, where the two names differ (moby: NamedOption)
 _KEYS = {
     "host": "hosts", "H": "hosts", "label": "labels", "log-opt": "log-opts", "exec-opt": "exec-opts",
     "storage-opt": "storage-opts", "insecure-registry": "insecure-registries", "registry-mirror": "registry-mirrors",
@@ -60,7 +61,7 @@ _KEYS = {
     "p": "pidfile", "g": "graph",
 }  # fmt: skip
 
-_MERGED = {"runtimes"}  #: options that both daemon.json and the command line may set (moby/moby#37871)
+_MERGED = {"runtimes"}  #: options that both daemon.json and dockerd's command line may set (moby/moby#37871)
 
 _STARTED = Pattern(r"argv\[\]=(.*?) ; ignore_errors=")
 _FILES = Pattern(r"(?m)^(?:FragmentPath|DropInPaths)=(.*)$")
@@ -149,7 +150,7 @@ def _no_constant(name: str) -> None:
 def _split(value: str) -> str:
     try:
         return " ".join(shlex.split(value))
-    except ValueError:  # systemd also ignores a line with an open quote
+    except ValueError:  # systemd also ignores a value with an open quote.
         return ""
 
 

@@ -16,12 +16,11 @@ from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: prints the result of ``nvidia-container-cli info``, which without -k changes nothing on the host
+#: probe that runs ``nvidia-container-cli info``, which without -k changes nothing on the host
 REACHES_DRIVER = Probe(
     "command -v nvidia-container-cli >/dev/null || exit 3\ntimeout -k 1 5 nvidia-container-cli info 2>&1", root=True
 )
-#: prints ``LINE:no-cgroups = true`` if the toolkit's configuration has it, and ``gone KEY PATH`` for each missing path
-#: there
+#: probe for ``no-cgroups`` and missing paths in the toolkit's configuration
 NO_CGROUPS = Probe(
     f"grep -nE '^[[:space:]]*no-cgroups[[:space:]]*=[[:space:]]*true' {TOOLKIT_CONFIG} 2>/dev/null\n"
     r"""sed -nE 's/^[[:space:]]*(ldconfig|path|root)[[:space:]]*=[[:space:]]*"@?(\/[^"]+)".*/\1 \2/p' """

@@ -13,7 +13,7 @@ from hostwright.roles import json_object, sh_file, whole
 
 _IMAGE = {"id": ".Id", "created": ".Created", "size": ".Size", "tags": ".RepoTags", "digests": ".RepoDigests"}
 _CONTAINER = {"name": ".Name", "image": ".Image", "state": ".State.Status", "created": ".Created"}
-#: earliest plausible build date. Reproducible builds set the year 0 or 1970.
+#: earliest plausible build date of an image. Reproducible builds set the year 0 or 1970.
 _UNKNOWN_BEFORE = datetime(1990, 1, 1, tzinfo=UTC)
 
 
@@ -21,14 +21,14 @@ def _format(word: str, fields: dict[str, str]) -> str:
     return f"{word} {{" + ",".join(f'"{name}":{{{{json {place}}}}}' for name, place in fields.items()) + "}"
 
 
-#: directory on a host with a list of images for each loaded archive. The archive's checksum is the list's file name.
+#: directory on a host with a list of images for each archive's checksum
 LOADS = "/var/lib/hostwright/images"
 IMAGES_PROBE = Probe(
     sh_file(
         __file__, "sh/facts.sh", image=_format("image", _IMAGE), container=_format("container", _CONTAINER), loads=LOADS
     ),
     root=True,
-    cap_bytes=1024 * 1024,  # enough for 1,000 images and 1,000 containers
+    cap_bytes=1024 * 1024,  # The limit suffices for 1,000 images and 1,000 containers.
 )
 
 
@@ -57,7 +57,7 @@ class HostContainer:
 
     name: Annotated[str, Field(max_length=512)]
     image: str
-    state: str  #: Docker's state of the container: ``running``, ``exited``, …
+    state: str  #: Docker's state of the container, such as ``running`` or ``exited``
     created: str
 
 
@@ -69,9 +69,9 @@ class ImageFacts:
     containers: tuple[HostContainer, ...] = ()
     free: int = 0  #: free bytes in Docker's data directory
     trouble: str = ""
-    store: str = ""  #: name of Docker's image store if its image IDs differ from those in archives; else empty
+    store: str = ""  #: name of Docker's image store if the store's image IDs differ from those in archives
     tags: dict[str, str] = field(default_factory=dict)  #: image name → image ID
-    cut: tuple[str, ...] = ()  #: checksums of archives whose load was killed before their images' names were checked
+    cut: tuple[str, ...] = ()  #: checksums of archives whose load was killed before a check of the image names
 
 
 _HOST_IMAGE, _HOST_CONTAINER = TypeAdapter(HostImage), TypeAdapter(HostContainer)

@@ -26,11 +26,11 @@ from hostwright.roles import Artifact, InputError, Pattern, sh, sh_file, shown_b
 from hostwright.standard.roles.container.images.facts import CONTAINERD, IMAGES_PROBE, LOADS, read_images
 from hostwright.standard.roles.container.images.reference import is_tagged
 
-LOAD_TIMEOUT_S = 2 * 3600.0  #: maximum seconds for loading an archive: 20 GB on a slow disk
+LOAD_TIMEOUT_S = 2 * 3600.0  #: time limit in seconds for loading an archive. 20 GB on a slow disk take two hours.
 UNKNOWN = "unknown"
 _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9._+-]+")
 _ID = Pattern("sha256:[0-9a-f]{64}")
-#: disk space for loading an archive, as a multiple of its size: the unpacked archive, then its layers
+#: disk space for loading an archive, as a multiple of the archive's size
 _OF_UNPACKING = 2
 
 
@@ -123,4 +123,4 @@ class ImagesLoaded(Resource):
         return Change(what, have, want, (step,), artifacts=(self.artifact.name,), warnings=moved)
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # images may be in use; `docker image prune` removes unused ones
+        return ()  # Containers may use the images, so removing the resource deletes no image.

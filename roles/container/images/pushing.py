@@ -66,7 +66,7 @@ class _Push:
     request: Request
     archive: Path
     loaded: ImagesLoaded
-    again: Command  #: command line as the operator typed it
+    again: Command  #: invoke command with which the operator started the push
 
     def reach(self, targets: Targets, state: Resource, at: str = "") -> int:
         """Apply the state to hosts, and return the exit status."""

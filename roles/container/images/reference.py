@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from hostwright.roles import Command, Pattern
 
-HUB = "docker.io"  #: registry of an image name without a registry
+HUB = "docker.io"  #: registry that Docker uses for an image name without a registry
 _OLD_HUB = "index.docker.io"
 _OFFICIAL = "library/"  #: path prefix of Docker Hub's own images, such as ``debian``
-_MOST_PATH = 255  #: maximum number of characters in a path; Docker's own limit
-#: maximum number of characters in a registry: our choice, from the limit of DNS names
+_MOST_PATH = 255  #: maximum number of characters in an image name's path, which is Docker's own limit
+#: maximum number of characters in a registry's address (our choice). DNS limits a name to 255 characters.
 _MOST_REGISTRY = 255 + len(":65535")
 _ID = Pattern(r"[0-9a-f]{64}")
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
@@ -64,7 +64,7 @@ def read_image_name(text: str) -> ImageName:
     if len(registry) > _MOST_REGISTRY or len(path) > _MOST_PATH:
         raise ValueError(f"the name is longer than {_MOST_PATH} characters")
     if registry and not _REGISTRY.fullmatch(registry) and ":" not in registry:
-        registry, path = "", f"{registry}/{path}"  # the directory a_b.c has a dot but is not a registry
+        registry, path = "", f"{registry}/{path}"
     if registry and not _REGISTRY.fullmatch(registry):
         raise ValueError("the part before the first / is not a registry's address")
     if not _PATH.fullmatch(path):

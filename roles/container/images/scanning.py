@@ -17,13 +17,13 @@ from hostwright.resources import Facts, Probe
 from hostwright.roles import sh, sh_file, short
 from hostwright.standard.roles.container.running import LOCAL_DOCKER
 
-SCANNERS = ("trivy", "grype")  #: supported scanners, in order of preference
+SCANNERS = ("trivy", "grype")  #: supported image scanners, in order of preference
 HERE = ""  #: value of ``Scan.place`` for a scan on the controller
 NO_SCANNER = "no scanner"
-SCAN_TIMEOUT_S = 2400.0  #: maximum seconds of a scan: our choice. Trivy itself stops after 30 minutes.
+SCAN_TIMEOUT_S = 2400.0  #: time limit in seconds of a scan (our choice). Trivy itself stops after 30 minutes.
 MOST_BYTES = 16 << 20  #: maximum number of bytes in a scanner's table, whose rows have up to 1 kB
-_ROOM = 2.2  #: disk space for a scan, as a multiple of the image's size: the archive and its unpacked layers
-_ALONE = threading.Lock()  #: held during a scan on the controller
+_ROOM = 2.2  #: disk space for a scan, as a multiple of the image's size
+_ALONE = threading.Lock()  #: lock that is held during a scan on the controller
 
 SCANNERS_THERE = Probe(
     sh('PATH=$PATH:/usr/local/bin:/snap/bin; for name in %s; do command -v "$name" || :; done', SCANNERS), root=True
@@ -35,7 +35,7 @@ class Scan:
     """Output of a scanner for an image. ``problem`` is the reason for missing output or an exit status other than 0."""
 
     scanner: str = ""
-    place: str = HERE  #: host of the scan
+    place: str = HERE  #: host on which the image was scanned
     report: str = ""
     problem: str = ""
 
@@ -168,7 +168,9 @@ def _scan_here(shell: RootShell, image: Scannable, scanner: str) -> Scan:
                 return Scan(scanner, problem=f"Docker on {shell.host} failed to save the image")
             done = subprocess.run(
                 ["/bin/sh", "-euc", scan_script(scanner, image, str(archive))],
-                cwd=folder,  # scanners read settings from the working directory (trivy.yaml, .grype.yaml)
+                # Scanners read trivy.yaml and .grype.yaml from the working directory, so this directory must have
+                # neither file.
+                cwd=folder,
                 capture_output=True,
                 stdin=subprocess.DEVNULL,
                 timeout=SCAN_TIMEOUT_S,

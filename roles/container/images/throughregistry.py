@@ -31,7 +31,7 @@ class PushedImage:
 
     id: str
     name: str
-    reference: str  #: image name with its digest: ``reg01:5000/tensorflow/tensorflow@sha256:…``
+    reference: str  #: image name with a digest, such as ``reg01:5000/tensorflow/tensorflow@sha256:…``
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class ImagesPushed(Resource):
         return Change(what, "without these images from here", want, (Step(script, timeout_s=LOAD_TIMEOUT_S),))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # hosts may still pull the images
+        return ()  # Hosts may still pull the images from the registry.
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class ImagesPulled(Resource):
         return Change(what, have, want, (Step(script, timeout_s=LOAD_TIMEOUT_S),), warnings=moved)
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # images may be in use; `docker image prune` removes unused ones
+        return ()  # Containers may use the images, so removing the resource deletes no image.
 
 
 def _words(rows: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class FoundImage:
     tags: tuple[str, ...]
     digests: tuple[str, ...]
     created: str
-    days: int | None  #: days since the image was built; ``None`` without a build date
+    days: int | None  #: days since the image was built; ``None`` if the image has no build date
     size: int
     hosts: dict[str, tuple[str, ...]]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 META_PACKAGES = Pattern(r"cuda|cuda-\d+-\d+|cuda-(runtime|demo-suite)-\d+-\d+|cuda-drivers(-\d+)?")
-#: version number of nvcc → update of 11.2, from public build logs
+#: version number that nvcc prints → update release of CUDA 11.2, from public build logs
 UPDATES = {"V11.2.67": "11.2.0", "V11.2.142": "11.2.1", "V11.2.152": "11.2.2"}
 
 

@@ -27,7 +27,7 @@ def compiler_too_new(ctx: AuditContext) -> Iterator[str]:
             yield from state.notes(ctx.facts)
 
 
-#: variants of messages from programs built for other GPUs
+#: variants of the failure rules for programs that were built for other GPUs
 CODE_VARIANTS = (
     Variant(
         r"[Mm]inimum required Cuda",
@@ -202,7 +202,7 @@ PROGRAM_RULES = (
         beside=r"supports CUDA capabilities|with CUDA capability sm_|which is of (?:cuda|compute) capability"
         r"|which is of compute capability|get_arch_list|not include kernels for"
         r"|^ {0,8}\([0-9.]{3,4}\) - \([0-9.]{3,4}\)",
-        # code of the same major version runs, although PyTorch warns
+        # GPU code of the same major version runs, although PyTorch prints a warning.
         unless=r"capability 12\.1(?s:.)*- \(12\.0\)|\(CC\) 12\.1\.?\s[^\n]*\+cu1(?:29|3[0-9])"
         r"|capability 7\.5(?s:.)*\(7\.5\) -|capability 8\.0(?s:.)*\(8\.0\) -|capability 8\.6(?s:.)*\(8\.6\) -"
         r"|capability 8\.9(?s:.)*\(8\.9\) -|capability 9\.0(?s:.)*\(9\.0\) -",
@@ -309,7 +309,7 @@ PROGRAM_RULES = (
         "only one GPU, check its Xids and memory errors",
         "NVIDIA CUDA Runtime API, cudaErrorIllegalAddress",
         weight="consequence",
-        unless="NCCL",  # NCCL only forwards an error of another rank or of the network
+        unless="NCCL",
         variants=(
             Variant(
                 r"unspecified launch failure|\b719\b|LAUNCH_FAILED",
@@ -351,7 +351,7 @@ PROGRAM_RULES = (
         "Disable it: NCCL_P2P_DISABLE=1 for NCCL (accelerate launch sets it by itself); nvidia-smi topo -p2p r shows "
         "which pairs support it. No part is defective",
         "NVIDIA CUDA Runtime API, cudaErrorTooManyPeers, cudaErrorPeerAccessUnsupported; ggml-org/llama.cpp#21883",
-        unless=r"transport/shm\.cc",  # host memory needs no peer access between GPUs
+        unless=r"transport/shm\.cc",
         variants=(
             Variant(
                 r"resources exhausted|TooManyPeers|TOO_MANY_PEERS",

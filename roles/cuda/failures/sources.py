@@ -32,12 +32,11 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 
-OLD_KEY = "F60F4B3D7FA2AF80"  #: id of NVIDIA's key until April 2022, and of the key of 11.2's local repositories
-NEW_KEY = "A4B469963BF863CC"  #: id of NVIDIA's key for its network repository since April 2022
-TRUSTED = "/etc/apt/trusted.gpg"  #: apt-key's keyring, which apt uses for sources without signed-by
+OLD_KEY = "F60F4B3D7FA2AF80"  #: ID of the key with which NVIDIA signed repositories until April 2022
+NEW_KEY = "A4B469963BF863CC"  #: ID of the key with which NVIDIA has signed the network repository since April 2022
+TRUSTED = "/etc/apt/trusted.gpg"  #: apt-key's keyring, which apt uses for source lines without signed-by
 
-#: Prints ``source FILE NUMBER LINE`` for each source line that mentions CUDA, and ``key FILE old|new|ID`` for each key
-#: in a keyring.
+#: probe that prints source lines that mention CUDA, and keys in apt's keyrings
 SOURCES = Probe(f"{DEARMOR}\n" + sh_file(__file__, "apt_sources.sh"), root=True)
 
 _KEY_ID = Pattern(r"[0-9A-F]{16}")
@@ -79,8 +78,8 @@ def _rows(ctx: AuditContext, kind: str, length: int) -> list[list[str]]:
 
 
 NETWORK = "developer.download.nvidia.com/compute/cuda/repos"  #: part of the URLs of NVIDIA's network repositories
-MAIN_LIST = "/etc/apt/sources.list"  #: source list that apt reads first
-LOCAL = "/cuda-repo-"  #: part of the path of a local repository
+MAIN_LIST = "/etc/apt/sources.list"  #: file of apt sources that apt reads first
+LOCAL = "/cuda-repo-"  #: part of the path of a local CUDA repository
 
 
 def retired_key(ctx: AuditContext) -> Iterator[str]:

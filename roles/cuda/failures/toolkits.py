@@ -16,13 +16,13 @@ from hostwright.standard.roles.cuda.section import CudaSection
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-LINK = "/usr/local/cuda"  #: path without a version, usually a link
-LIBRARIES = "targets/x86_64-linux/lib"  #: directory of the libraries within a toolkit
+LINK = "/usr/local/cuda"  #: path of a CUDA toolkit without a version, usually a link
+LIBRARIES = "targets/x86_64-linux/lib"  #: directory of the libraries, relative to the toolkit's directory
 CUDNN_HEADER = "include/cudnn_version.h"
 NVCC, RUNTIME, UNINSTALLER = "bin/nvcc", "libcudart", "bin/cuda-uninstaller"
-MAX_LINKS = 8  #: maximum number of links in a chain; a longer chain counts as a loop
+MAX_LINKS = 8  #: maximum number of links in a chain. A longer chain is reported as a loop.
 
-#: Prints for each toolkit: path, path with links resolved, its existing files, and cuDNN's version from its header.
+#: probe that prints path, resolved path, files and cuDNN version of each CUDA toolkit
 TOOLKITS = Probe(
     sh_file(
         __file__,

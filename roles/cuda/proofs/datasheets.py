@@ -13,9 +13,8 @@ from dataclasses import dataclass
 FORMATS = ("fp32", "tf32", "bf16", "fp16", "fp8")  #: number formats of matrix products, in the order of measurement
 MEMORY = "memory copy"
 
-#: Measurement → minimum percentage of a data sheet's figure: our choice. A GPU at half of its clock or power must fail.
-#: Public measurements of products reach 73 to 83 % (stas00/ml-engineering; GOATnote-Inc/periodicdent42), of memory 84 %
-#: (mikamirai.com).
+#: measurement → minimum percentage of the data sheet's figure (our choice). Public measurements reach 73 to 84 %
+#: (stas00/ml-engineering, GOATnote-Inc/periodicdent42, mikamirai.com).
 LEAST = {**dict.fromkeys(FORMATS, 50.0), MEMORY: 70.0}
 
 

@@ -16,9 +16,9 @@ from hostwright.standard.roles.cuda.wheels import Codes
 from hostwright.standard.roles.driver.chips import chip
 from hostwright.standard.roles.driver.gpus import same_model
 
-SAME = 1e-4  #: tolerance for a computation in float32 whose sums are in another order
-CONVOLVED = 1e-3  #: tolerance for a convolution by any of cuDNN's algorithms
-LEARNED = 1e-3  #: tolerance for a model's weights after some training steps on several GPUs
+SAME = 1e-4  #: relative tolerance for a float32 computation whose sums are added in another order
+CONVOLVED = 1e-3  #: relative tolerance for a convolution by any of cuDNN's algorithms
+LEARNED = 1e-3  #: relative tolerance for a model's weights after training on several GPUs
 
 NO_NUMBERS = {"not a number", "infinite"}  #: words in a program's output for differences that JSON cannot represent
 
@@ -33,7 +33,7 @@ class DevicesJudge:
     """
 
     title: str
-    #: measurement name → subject of a finding's sentence, and the stack's value
+    #: measurement name → subject of a finding's sentence, and the value that the stack declares
     wanted: Mapping[str, tuple[str, str | bool]]
 
     def judge(self, measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:

@@ -18,7 +18,7 @@ from statistics import median
 
 from hostwright.proofs import Expected, Measurement, Measurements, ProofFinding
 
-#: PCI id → minimum GB/s between the host and the GPU, in each direction (Azure)
+#: PCI ID → minimum GB/s between host and GPU, in each direction (Azure)
 HOST = {
     "1db4": 10.0,  # V100-PCIE-16GB, nc6s_v3
     "1db5": 9.0,  # V100-SXM2-32GB, nd40rs_v2
@@ -30,10 +30,10 @@ HOST = {
     "2335": 48.0,  # H200, nd96isr_h200_v5
 }
 
-#: Minimum share of the PCIe link's bandwidth for models outside the table: our choice. Azure requires 57 to 76 %.
+#: minimum share of the PCIe link's bandwidth for GPUs outside ``HOST`` (our choice). Azure requires 57 to 76 %.
 LEAST_OF_LINK = 0.55
 
-#: PCI id → minimum GB/s between two GPUs that can access each other's memory (Azure)
+#: PCI ID → minimum GB/s between two GPUs that can access each other's memory (Azure)
 PEER = {
     "20b0": 235.0,  # A100-SXM4-40GB, nd96asr_v4
     "20b2": 238.0,  # A100-SXM4-80GB, nd96amsr_a100_v4
@@ -41,7 +41,7 @@ PEER = {
     "2335": 335.0,  # H200, nd96isr_h200_v5
 }
 
-#: PCI id → minimum GB/s within the GPU's memory, where both read and written bytes count (DCGM)
+#: PCI ID → minimum GB/s of read plus written bytes within the GPU's memory (DCGM)
 WITHIN = {
     "1bb3": 123.75,  # Tesla P4
     "1bb4": 114.263,  # Tesla P6
@@ -68,10 +68,10 @@ WITHIN = {
     "2330": 1905.0,  # H100 80GB HBM3
 }
 
-#: Maximum deviation from the median of the host's other GPUs of the same model: our choice.
+#: maximum deviation from the median of the host's GPUs of the same model (our choice)
 SLOWER_THAN_NEIGHBOURS = 0.15
 
-#: Maximum loss of throughput from the first to the last third of a burn-in: our choice. Warm GPUs clock some 5 % lower.
+#: maximum share of throughput lost during a burn-in (our choice). Warm GPUs clock some 5 % lower.
 LOST_UNDER_LOAD = 0.10
 
 

@@ -33,7 +33,7 @@ BUILD_TOOLS = Probe(
     "[ -e /usr/include/stdio.h ] || echo 'the headers of the C library'; exit 0"
 )
 
-#: Prints the kernel's text about its compiler, and the host's compiler version.
+#: Prints the text of the kernel about the kernel's compiler, and the version of the host's compiler.
 COMPILERS = Probe("head -c 500 /proc/version; timeout 5 cc -dumpfullversion -dumpversion; exit 0")
 
 REMOVED, UNSUPPORTED, NO_HEADERS, NO_COMPILER, MISSING = (
@@ -41,12 +41,12 @@ REMOVED, UNSUPPORTED, NO_HEADERS, NO_COMPILER, MISSING = (
 )  # fmt: skip
 BUILD_PROBES = (KERNEL_GONE, HEADERS, BUILD_TOOLS, DKMS_TREE, DPKG, UNAME, *HOST_PROBES)
 
-#: pattern of the kernel's gcc version: ``gcc-12 (Ubuntu 12.3.0-…) 12.3.0``, before kernel 5.8 ``gcc version 9.4.0
-#: (Ubuntu …)``
+#: pattern of the kernel's gcc version: ``gcc-12 (Ubuntu 12.3.0-…) 12.3.0``. Kernels before 5.8 print ``gcc version
+#: 9.4.0 (Ubuntu …)``.
 _KERNELS_GCC = Pattern(r"gcc(?:-[0-9.]{1,8})? (?:\([^()]+\)|version) ([0-9]{1,2}(?:\.[0-9]{1,2}){1,2})")
 _HOSTS_GCC = Pattern(r"([0-9]{1,2})(?:\.[0-9]{1,3}){0,2}")
 
-#: names of rules for messages in logs
+#: names of rules for messages in build logs
 LOGGED = frozenset((
     "module-in-use", "compiler-too-old", "compiler-mismatch", "gpl-only-symbol", "stale-dkms", "flag-unknown",
     "module-loading-off", BUILD_FAILED,
@@ -72,7 +72,7 @@ def _why_failed(ctx: AuditContext, errors: tuple[str, ...]) -> str:
     failure = ctx.named("\n".join(errors))
     if errors and failure is None:
         return BUILD_FAILED
-    # other failures in the log, such as a full disk, may be over
+    # Other failures in the log, such as a full disk, may be over.
     return failure[0] if failure and failure[0] in LOGGED else MISSING
 
 
@@ -236,10 +236,11 @@ MISSING_SIGN = Sign("driver", module_missing, (*BUILD_PROBES, *LOG_PROBES), prov
 NO_HEADERS_SIGN = Sign("base", no_headers, (*BUILD_PROBES, *LOG_PROBES), provision=True)
 NO_COMPILER_SIGN = Sign("base", no_compiler, BUILD_PROBES, provision=True)
 
-#: pattern of the driver's modules in DKMS's tree and of their packages, without nvidia-fs
+#: pattern of the driver's modules in DKMS's tree and of packages with these modules, without nvidia-fs
 _OURS = r"nvidia(?:-(?:current|open|srv|server|legacy|tesla|kernel|dkms|driver|[0-9])[\w.+-]*)?(?:[/(:' ]|$)"
 
-#: precedes the rule for the driver's own module, because DKMS's message names the module on another line
+#: rule for a module of another vendor. This rule precedes the rule for the driver's own module, because DKMS's message
+#: names the module on another line.
 OTHER_MODULE = FailureRule(
     "dkms-other-module",
     r"[Cc]onsult [^\n]*/dkms/[\w.+-]+/[^\n]*make\.log"

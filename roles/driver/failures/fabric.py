@@ -55,7 +55,7 @@ def nothing_to_do(ctx: AuditContext) -> Iterator[str]:
 def not_joined(ctx: AuditContext) -> Iterator[str]:
     """A card reports its fabric as incomplete or failed, although Fabric Manager runs or the host needs none."""
     if _switches(ctx) and UNITS.unit(ctx, FABRIC_MANAGER).active != "active":
-        return  # Fabric Manager is still starting, or another rule reports its failure
+        return  # Fabric Manager is still starting, or another rule reports that the service failed
     outside = [gpu for gpu in smi(ctx).gpus if gpu.fabric is False]
     yield from (f"{card(gpu)}: fabric {gpu.fabric_state}" for gpu in outside)
     if outside and (lacking := modules_lacking(ctx.facts)):

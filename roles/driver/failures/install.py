@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 MARKER = "/usr/lib/nvidia/alternate-install-present"
-MARKED = Absent(MARKER).probes()[0]  #: probe for the file that marks a distribution's driver
+MARKED = Absent(MARKER).probes()[0]  #: probe for the file that marks a driver from the distribution's packages
 _CLIENT = Pattern(r"NVRM: API mismatch: .*version ([0-9]{2,4}(?:\.[0-9]{1,3}){1,2})")
 
 _PROGRAMS = (
@@ -111,10 +111,10 @@ def mixed(ctx: AuditContext) -> Iterator[str]:
     state = ours(ctx)
     if state is None or state.lost or state.cut or _agree(state) or why_unbuilt(ctx) not in {"", MISSING}:
         return
-    # other rules report these failures
+    # Other rules report other libraries or modules that take precedence over the driver's.
     if state.shadows or any((*compat_first(ctx), *module_of_package(ctx))):
         return
-    if state.module or not all(state.libraries):  # another rule reports these failures
+    if state.module or not all(state.libraries):  # another rule reports that only the module is missing
         yield str(state)
         winning = (*state.winning(wanted_version(ctx)), *state.strays)
         yield from (f"{path} belongs to no package, and wins" for path in winning)

@@ -58,12 +58,10 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 #: Prints rows about bootable kernels, about DKMS's boot service, and about empty or outdated initramfs files (format:
-#: kernels.sh).
-KERNELS = Probe(
-    sh_file(__file__, "kernels.sh", blacklist=NOUVEAU_OFF), root=True
-)  # only root can read an initramfs on many hosts
+#: kernels.sh). Only root can read an initramfs on many hosts.
+KERNELS = Probe(sh_file(__file__, "kernels.sh", blacklist=NOUVEAU_OFF), root=True)
 
-#: Prints the kernel's open-source drivers, and those that are blocked.
+#: Prints the kernel's open-source drivers for NVIDIA's cards, and which of these drivers are blocked.
 OPEN_DRIVERS = Probe(
     """c=$(timeout 10 modprobe -c) || exit 1
 off=$(printf '%s\\n' "$c" |
@@ -74,8 +72,8 @@ for m in nouveau nova_core nova_drm; do
 done; exit 0"""
 )
 
-#: Prints lines that give NVIDIA's cards to vfio-pci or load it before the driver, and ``built-in NAME`` if vfio-pci or
-#: pci-stub is already in the kernel.
+#: Prints lines of files that give NVIDIA's cards to vfio-pci or load vfio-pci before the driver. The line ``built-in
+#: NAME`` means that vfio-pci or pci-stub is part of the kernel.
 VFIO = Probe(
     sh(
         "grep -anHsE -m 20 %s /etc/modprobe.d/*.conf /run/modprobe.d/*.conf /usr/lib/modprobe.d/*.conf /etc/modules"
@@ -86,7 +84,7 @@ VFIO = Probe(
     )
 )
 
-#: Prints ``FILE:NUMBER:TEXT`` for each udev rule that removes an NVIDIA device from its bus.
+#: Prints ``FILE:NUMBER:TEXT`` for each udev rule that removes an NVIDIA device from the bus.
 UDEV = Probe(UNMASKED + sh_file(__file__, "udev.sh"))
 
 UNATTENDED = Probe(
@@ -104,13 +102,13 @@ _KERNEL = Pattern(r"(kernel|modules) ([\w.+~-]{1,100}) (yes|no) ([\w.+~-]{0,60})
 _STUB = Pattern(r"(vfio[-_]pci|pci[-_]stub)\.ids=")
 _GIVEN = Pattern(r"(?i)10de:([0-9a-fA-F]{4})")
 _SETTING = Pattern(r'([\w:-]{1,100}) "([^"]*)";')
-#: pattern of a udev assignment that takes a card from the driver (udev(7))
+#: pattern of a udev assignment that takes a card away from the driver (udev(7))
 _TAKES = Pattern(
     r'(?:ATTRS?|SYSFS)\{vendor\}=="0x10de".*\{(?:remove|driver_override)\}="[^"]'
     r"|options[ \t]+bbswitch[ \t].*load_state=0"
 )
 _SLOT = Pattern(r"\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b")
-#: pattern of udev lines that give a card to the NVIDIA driver
+#: pattern of udev lines that bind a card to the NVIDIA driver
 _FOR_US = Pattern(
     r"set-override \S+ nvidia\s*$|[\s\"'=]nvidia[\s\"'>].*driver_override|driver_override.*\bnvidia\b"
     r"|/drivers/nvidia/bind"
@@ -141,7 +139,7 @@ class Kernel:
     version: str
     image: bool  #: whether /boot has an image of the kernel
     headers: bool = False
-    module: str = ""  #: version of the kernel's nvidia module
+    module: str = ""  #: version of the nvidia module for this kernel; empty: none
     service: bool = False  #: whether DKMS builds the kernel's modules at boot
 
 
@@ -258,7 +256,7 @@ def for_vfio(text: str, cards: Collection[int], boot: NextBoot) -> tuple[str, ..
     lines = [line for line in text.splitlines() if line[:1] == "/"]
     given = [line for line in lines if _gives(line, cards)]
     loads = [line for line in lines if not _GIVEN.search(line)]
-    # modprobe.d does not apply to built-in drivers
+    # modprobe.d does not apply to drivers that are built into the kernel.
     stubs = {line.removeprefix("built-in ") for line in text.splitlines()}
     words = [
         f"{boot.where}: {word}"

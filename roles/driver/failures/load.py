@@ -41,21 +41,21 @@ if TYPE_CHECKING:
 
 FIRMWARE = Probe(sh_file(__file__, "firmware.sh"))
 
-NO_PROGRAM = 127  #: exit status of a probe without its program
+NO_PROGRAM = 127  #: exit status of a probe's shell if the program of the probe is missing
 
-#: pattern of the kernel's message about an untrusted module signature (kernel/module/signing.c, security/lockdown)
+#: pattern of the kernel's message about an untrusted signature of a module (kernel/module/signing.c, security/lockdown)
 _REFUSED = (
     r"Loading of unsigned module is rejected|Loading of module with (unavailable key|unsupported crypto) is rejected"
     r"|unsigned module loading is restricted|PKCS#7 signature not signed with a trusted key"
 )
-#: pattern of nvidia.ko's message when it found no card (nv.c)
+#: pattern of the message of nvidia.ko if the host has no supported card (nv.c)
 _NO_DEVICE = (
     r"NVRM: No NVIDIA (graphics adapter|GPU|devices?) (found|probed)|NVRM: The NVIDIA probe routine (failed|was not"
     r" called)|NVRM: None of the NVIDIA (devices|graphics adapters) were"
 )
 _ADDRESS = r"([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)"
 _UNSUPPORTED_CARD = Pattern(f"NVRM: The NVIDIA GPU {_ADDRESS}")
-#: pattern of the line that names the driver branch or kind of module for an unsupported card
+#: pattern of the kernel log line that names the driver branch or kind of module for an unsupported card
 _NEEDS_ANOTHER = Pattern(
     r"NVRM: {1,4}((?:installed in this system )?(?:is not supported by|requires use of|is supported through).*)"
 )
@@ -309,7 +309,8 @@ LOAD_RULES = (
         r"|WPR2 already up|Cannot initialize GSP|GSP task exception|GSP_INIT_DONE|RmInitAdapter failed! \(",
         names=(r"GPU (?:at )?(?:PCI:)?(?P<card>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)",),
         variants=(
-            # RM_INIT_FIRMWARE_FETCH_FAILED is 0x61; RM_INIT_FIRMWARE_INIT_FAILED is 0x62 or 0x63, by branch
+            # RM_INIT_FIRMWARE_FETCH_FAILED is 0x61. RM_INIT_FIRMWARE_INIT_FAILED is 0x62 or 0x63, depending on the
+            # driver branch.
             Variant(
                 r"RmInitAdapter failed! \(0x61:",
                 "the driver cannot start {the card CARD|a card}: the firmware of its own release for the card's "

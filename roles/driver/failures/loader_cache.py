@@ -12,13 +12,13 @@ from hostwright.roles import Pattern, sh, sh_file
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: Prints the cache entries for this architecture in order, then their directories with links resolved. Fails if the
-#: cache cannot be read, which must not count as empty.
+#: Prints the loader cache's entries for this architecture in order, then the directories of the entries with links
+#: resolved. Fails if the cache cannot be read, which must not count as empty.
 LOADER = Probe(sh_file(__file__, "loader.sh"))
 
 
 PRELOAD = "/etc/ld.so.preload"
-#: Prints the directories that files name to ldconfig, and the libraries in ``PRELOAD``, each with its file.
+#: Prints ``FILE:TEXT`` for each line that names a directory to ldconfig or a library to preload.
 CONF = Probe(sh("grep -aHsE '^[[:space:]]*/' /etc/ld.so.conf /etc/ld.so.conf.d/*.conf %s", PRELOAD))
 _PRELOADED = Pattern(r"/\S*/lib(?:cuda|nvidia-ml)\.so[.0-9]*")
 

@@ -16,7 +16,7 @@ from hostwright.standard.roles.driver.states.steps import LOG
 
 LAYER = "driver"
 
-#: Prints the installer's version and the end of its log, unless a job of the driver role ended later.
+#: Prints the installer's version and the end of the installer's log, unless a job of the driver role ended later.
 INSTALLER_LOG = Probe(
     sh('f=%s; [ -s "$f" ] || exit 0\nfor s in %s/*/status; do\n', LOG, jobs.JOBS_DIR)
     + """  if [ "$s" -nt "$f" ] && grep -qs '"role": "driver"' "${s%status}job.json"; then exit 0; fi
@@ -28,8 +28,8 @@ tail -n 80 "$f" | tail -c 16000; exit 0""",
 LOG_PROBES = (INSTALLER_LOG, LAST_JOBS, jobs.RUNNING)
 
 _VERSION = "installer version: "
-_COMPLETE = "is now complete"  #: in the last line of the log after success
-BUILD_FAILED = "dkms-build"  #: rule for compiler messages without a rule of their own
+_COMPLETE = "is now complete"  #: text in the last line of the installer's log after success
+BUILD_FAILED = "dkms-build"  #: name of the rule for compiler messages that no other rule covers
 
 When = Callable[[AuditContext], bool]
 

@@ -17,12 +17,13 @@ from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaR
 from hostwright.standard.roles.driver.xids.events import loaded_at
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
-#: Prints added versions, builds and failed builds in DKMS's tree, for nvidia and other modules (format: dkms_tree.sh).
+#: Prints added versions, builds and failed builds of nvidia and other modules in DKMS's tree (format: dkms_tree.sh).
 DKMS_TREE = Probe(sh_file(__file__, "dkms_tree.sh"), root=True)
 
 #: Prints the time of the last boot in seconds since 1970.
 BOOTED = Probe("sed -n 's/^btime //p' /proc/stat")
-#: tolerance for log lines from the boot, because a clock that was set later changes the computed boot time
+#: maximum time by which a log line of a boot may precede the computed time of this boot. A clock that was set later
+#: changes the computed time.
 BOOT_SLACK = timedelta(seconds=30)
 
 _TREE = Pattern(r"tree ([\w.+~-]{1,60})")
@@ -40,14 +41,14 @@ class DkmsTree:
 
     versions: tuple[str, ...]
     built: frozenset[tuple[str, str]]
-    failed: frozenset[tuple[str, str]]  #: version and kernel of each failed build
-    errors: tuple[tuple[str, str], ...]  #: version and compiler messages of each failed build
-    #: ``MODULE/VERSION`` of each module that lacks its source
+    failed: frozenset[tuple[str, str]]  #: version of nvidia's module and kernel of each failed build
+    errors: tuple[tuple[str, str], ...]  #: version of nvidia's module and compiler messages of each failed build
+    #: ``MODULE/VERSION`` of each module whose source is missing
     broken: tuple[str, ...] = ()
-    #: ``MODULE/VERSION`` and kernel of failed builds of other modules
+    #: ``MODULE/VERSION`` and kernel of each failed build of another module
     others: tuple[tuple[str, str], ...] = ()
-    hindered: tuple[str, ...] = ()  #: obstacles to a build of nvidia's module for the next kernel
-    unlisted: tuple[str, ...] = ()  #: files of nvidia's module that depmod's index lacks
+    hindered: tuple[str, ...] = ()  #: texts about obstacles to a build of nvidia's module for the next kernel
+    unlisted: tuple[str, ...] = ()  #: files of nvidia's module that are missing in depmod's index
 
 
 @once
@@ -135,7 +136,7 @@ def unfit(ctx: AuditContext, rule: str) -> tuple[str, ...]:
     """Return why the compatibility rule ``rule`` refuses the host; empty if it does not."""
     for probe in HOST_PROBES:
         ctx.require(probe)
-    running_kernel(ctx)  # raises Unread if the kernel is unknown
+    running_kernel(ctx)  # `running_kernel` raises Unread if the kernel is unknown
     stack, rules = ctx.stack, ctx.desired.rules
     fits = ctx.settled(("misfits", Same(stack), Same(rules)), partial(_misfits, stack, rules))
     misfits = (misfit for misfit in fits if misfit.rule == rule)

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-MAX_CHARACTERS = 200  #: maximum number of characters of a text value; the longest are command lines of processes
-MAX_COUNT = 2**63 - 1  #: maximum of a count. NVML reports 2**64 - 1 for a missing value.
-MAX_SMALL_COUNT = 2**31 - 1  #: maximum of NVML's 32-bit counters: pages, rows, replays
+#: maximum number of characters of a text value. The longest values are command lines of processes.
+MAX_CHARACTERS = 200
+MAX_COUNT = 2**63 - 1  #: maximum value of a count. NVML reports 2**64 - 1 for a missing value.
+MAX_SMALL_COUNT = 2**31 - 1  #: maximum value of NVML's 32-bit counters for pages, rows and replays
 
 LOST, NEEDS_RESET, UNKNOWN_ERROR = "GPU is lost", "GPU requires reset", "Unknown Error"
 
-#: texts in place of a missing value, in lowercase (``nvmlErrorString``, and nvidia-smi's own)
+#: lowercase texts that nvidia-smi prints for a missing value (partly from ``nvmlErrorString``)
 NO_VALUES = frozenset({
     "", "n/a", "none", "unknown", "err!", "not supported", "not found", "not available", "no data", "timeout",
     "uninitialized", "invalid argument", "insufficient permissions", "insufficient size", "insufficient memory",

@@ -101,7 +101,7 @@ def read_gpu(index: int, gpu: Element) -> Gpu:
     )
 
 
-#: names of nvidia-smi for the states in ``nvmlGpuFabricState_t``
+#: texts that nvidia-smi prints for the states in ``nvmlGpuFabricState_t``
 _FABRIC_STATES = {"Not Started", "In Progress", "Completed"}
 
 
@@ -225,7 +225,7 @@ def _fault(gpu: Element) -> str:
     for fault in (LOST, NEEDS_RESET):
         if fault.lower() in words:
             return fault
-    # a healthy GPU may report "Unknown Error" for single values, but not for its memory
+    # A healthy GPU may report "Unknown Error" for single values, but not for the memory usage.
     return UNKNOWN_ERROR if raw(gpu, "fb_memory_usage/total").lower() == UNKNOWN_ERROR.lower() else ""
 
 

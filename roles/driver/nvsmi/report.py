@@ -28,8 +28,8 @@ from dataclasses import replace
 
 from hostwright.roles import GpuLink
 
-MAX_LINKS = 64  #: maximum number of links per GPU; Blackwell has 18
-_MAX_LINES = 16_384  #: maximum number of status lines: 64 GPUs with all links, and as many other lines
+MAX_LINKS = 64  #: maximum number of NVLinks per GPU in a report. Blackwell has 18.
+_MAX_LINES = 16_384  #: maximum number of lines of the NVLink status, twice the lines of 64 GPUs with all links
 _CARD = re.compile(r"GPU ([0-9]{1,3}):(.*)")
 _UUID = re.compile(r"\(UUID: (GPU-[0-9A-Za-z-]{1,64})\)")
 _ALL_DOWN = re.compile(r"(?:NVML: ?)?Unable to retrieve NVLink information as all links are inactive", re.IGNORECASE)
@@ -73,8 +73,8 @@ def _read(status: str) -> tuple[Mapping[str, tuple[GpuLink, ...]], frozenset[str
     return by_card, frozenset(down)
 
 
-MAX_GPUS = 64  #: maximum number of GPUs in a report; real hosts have at most 16
-#: maximum size of a report in bytes; a GPU takes about 15 KB without supported clocks
+MAX_GPUS = 64  #: maximum number of GPUs in a report. Real hosts have at most 16.
+#: maximum size of a report in bytes. A GPU takes about 15 KB without supported clocks.
 MAX_REPORT_BYTES = 4 * 1024 * 1024
 _MAX_NOTICES = 8
 
@@ -88,7 +88,7 @@ NVLINKS = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 1
 _ROOT = "nvidia_smi_log"
 _BEGIN = re.compile(rf"<\?xml\b|<!DOCTYPE\b|<{_ROOT}\b")
 _END = f"</{_ROOT}>"
-#: characters that XML must not contain; a process name may have any bytes
+#: pattern of characters that XML must not contain. A process name in the report may have any bytes.
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _PROCESS_NAME = re.compile(r"^([ \t]*<process_name>)(.*)(</process_name>[ \t\r]*)$", re.MULTILINE)
 _BARE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")
@@ -101,8 +101,8 @@ class GpuReport:
     driver: str = ""
     cuda: str = ""  #: newest CUDA version that the driver supports
     gpus: tuple[Gpu, ...] = ()
-    attached: int | None = None  #: number of GPUs that the driver uses; the report may describe fewer
-    #: lines outside the report, such as ``WARNING: infoROM is corrupted at gpu …``
+    attached: int | None = None  #: number of GPUs that the driver uses. The report may describe fewer GPUs.
+    #: lines of nvidia-smi's output outside the report, such as ``WARNING: infoROM is corrupted at gpu …``
     notices: tuple[str, ...] = ()
 
 
@@ -111,7 +111,7 @@ def read_report(xml: str, links: str = "") -> GpuReport:
     root, notices = _open(xml)
     gpus = [read_gpu(index, gpu) for index, gpu in enumerate(root.findall("gpu")[:MAX_GPUS])]
     return GpuReport(
-        # the second name since CUDA 14
+        # Since CUDA 14, the element is called "kmd_version".
         driver=text_of(root, "driver_version") or text_of(root, "kmd_version"),
         cuda=text_of(root, "cuda_version") or text_of(root, "cuda_umd_version"),
         gpus=with_links(gpus, links),
@@ -133,7 +133,7 @@ def _open(text: str) -> tuple[Element, tuple[str, ...]]:
     end += len(_END)
     around = (text[: begin.start()] + "\n" + text[end:]).replace("\ufeff", "").splitlines()
     notices = [" ".join(line[: 10 * MAX_CHARACTERS].split())[:MAX_CHARACTERS] for line in around if line.strip()]
-    # otherwise the document's last end tag would not be the root's
+    # In such a text, the last end tag need not be the end of the report.
     if any(line.startswith("<") for line in notices):
         raise ValueError("the report is inside another XML element")
     return _parsed(text[begin.start() : end]), tuple(notices[:_MAX_NOTICES])

@@ -9,11 +9,11 @@ from hostwright.roles import RoleContext, sh_file
 from hostwright.standard.roles.driver import Driver
 from hostwright.standard.roles.driver.proofs import judges
 
-#: distance in degrees Celsius from a GPU's slowdown temperature at which a running proof is stopped: our choice
+#: degrees Celsius below a GPU's slowdown temperature at which a running proof is stopped (our choice)
 MARGIN = 5
-#: temperature in degrees Celsius at which a running proof is stopped if the GPU reports no limit: our choice
+#: temperature in degrees Celsius at which a running proof is stopped if the GPU reports no limit (our choice)
 OTHERWISE = 85
-#: level of `dcgmi diag`; level 2 takes about two minutes (DCGM user guide), level 3 a quarter of an hour
+#: level of `dcgmi diag`. Level 2 takes about two minutes (DCGM user guide), and level 3 a quarter of an hour.
 LEVEL = 2
 
 WATCH = Watch(sh_file(__file__, "watch.sh", margin=MARGIN, otherwise=OTHERWISE))

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from hostwright.resources import Change, Facts, Probe, Resource, Step, few
 from hostwright.roles import Pattern, sh_file
 
-#: Prints the driver's device files and links, and the module settings for them (format: devices.sh).
+#: Prints the driver's device files and links, and the module settings for device files (format: devices.sh).
 DEVICES = Probe(sh_file(__file__, "devices.sh"), shared=True)
 
 MAKE_DEVICES = sh_file(__file__, "make_devices.sh")
 
-#: pattern of a line of ``find -ls`` below /dev: mode, owner, group, device numbers, path
+#: pattern of a line of ``find -ls``: mode, owner, group, device numbers and path of a device file
 _LISTED = Pattern(
     r" *[0-9]+ +[0-9]+ (?P<mode>[-bcdlps][-rwxsStT]{9})[.+]? +[0-9]+ +\S+ +\S+"
     r" +(?:(?P<major>[0-9]{1,7}), *(?P<minor>[0-9]{1,7})|[0-9]+)"
@@ -22,7 +22,7 @@ _LISTED = Pattern(
 )
 _NUMBER = Pattern(r"[0-9]{1,7}")
 _EVERYBODY = 0o666  #: default mode of the driver's device files (NVreg_DeviceFileMode)
-#: minor numbers of the control file and of nvidia-modeset's file (nvidia-modprobe-utils.h)
+#: minor device numbers of the control file and of nvidia-modeset's file (nvidia-modprobe-utils.h)
 _CONTROL, _MODESET = 255, 254
 _ACCESS = "/dev/nvidia-caps/nvidia-cap"
 
@@ -34,7 +34,7 @@ class _File:
     path: str
     major: str
     minor: int
-    mode: int | None = None  #: required mode; ``None``: any
+    mode: int | None = None  #: required mode of the device file; ``None``: any mode
 
     def flaw(self, listed: dict[str, tuple[str, str, str]]) -> str:
         """Return what is wrong with this file; else empty. ``listed``: the files found below /dev."""
@@ -70,10 +70,10 @@ class DeviceFiles(Resource):
         return Change("device files of the driver", few([*flaws]), "as the driver has them", (Step(script),))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # unloading the module removes the files
+        return ()  # unloading the driver's module removes the device files
 
 
-#: creates links in /dev/char for new device files, on hosts with nvidia-ctk
+#: shell code that creates links in /dev/char to new device files on hosts with nvidia-ctk
 _LINKED = """\
 if command -v nvidia-ctk >/dev/null; then nvidia-ctk system create-dev-char-symlinks --create-all >/dev/null; fi
 """
@@ -135,4 +135,4 @@ class DeviceLinks(Resource):
         return Change("links in /dev/char", f"none to {', '.join(missing)}", "one to each NVIDIA device", (step,))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # running containers may need the links; a boot removes them
+        return ()  # running containers may need the links in /dev/char, which a reboot removes

@@ -43,7 +43,7 @@ IMEX = "nvidia-imex.service"
 
 _FIRST_BLACKWELL = "0x2900"
 
-#: Kernel modules for the ConnectX bridges of an NVLink 5 board. The subnet manager sends through ``ib_umad``.
+#: names of kernel modules for the ConnectX bridges of an NVLink 5 board. The subnet manager sends through ``ib_umad``.
 BRIDGE_MODULES = ("mlx5_core", "mlx5_ib", "ib_umad")
 BRIDGES_AT_BOOT = "/etc/modules-load.d/hostwright-fabric.conf"
 CHANNEL_OPTION = "/etc/modprobe.d/hostwright-imex.conf"
@@ -59,13 +59,13 @@ _ROW = Pattern(r"(?:nvswitch|bridge) [0-9A-Za-z:.]{1,16}")
 class Fabric(StrEnum):
     """Kind of connection between the GPUs of a host."""
 
-    NONE = "none"  #: no connection, or bridges between pairs of GPUs
+    NONE = "none"  #: no NVLink connection, or only bridges between pairs of GPUs
     SWITCHES = "switches"  #: NVSwitches on the host's PCI bus
     NVLINK5 = "nvlink5"  #: NVLink 5 switches behind ConnectX bridges
-    RACK = "rack"  #: switches of a rack, managed outside the host
+    RACK = "rack"  #: NVLink switches of a rack, which are managed outside the host
 
 
-#: kinds of connection that Fabric Manager configures
+#: kinds of GPU connection that Fabric Manager configures
 MANAGED = (Fabric.SWITCHES, Fabric.NVLINK5)
 
 
@@ -143,7 +143,7 @@ class BridgeModules(Resource):
         return Change(what, have, "loaded", (load,))
 
     def removal(self) -> tuple[Resource, ...]:
-        # other programs may use the ConnectX devices
+        # Other programs may use the ConnectX devices, so the modules stay loaded.
         return ()
 
 
@@ -185,7 +185,7 @@ class ImexChannel(Resource):
         return Change("IMEX channel", "no channel0", CHANNEL, (step,))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # unloading the module removes the file
+        return ()  # unloading the driver's module removes the device file
 
 
 def before_the_driver(wanted: DriverSection) -> Iterator[Resource]:
@@ -202,7 +202,7 @@ def fabric_states(ctx: RoleContext, wanted: DriverSection, nodes: tuple[str, ...
     """
     if wanted.fabric_manager:  # without Fabric Manager, CUDA fails on an HGX board (error 802)
         yield from (When(JoinedBy(Fabric.NVLINK5), one) for one in _bridged(ctx, wanted, wanted.fabric_manager))
-        # A restart ends jobs, but happens only with a new driver, which ends jobs in any case.
+        # A restart of Fabric Manager ends jobs, but happens only with a new driver, which also ends jobs.
         package = _package(ctx.stack, wanted, wanted.fabric_manager, wanted.fabric_manager_package, FABRIC_MANAGER)
         managed = (*package, WithDriver(driver, Service(FABRIC_MANAGER)))
         yield from (When(HasNvSwitch(), one) for one in managed)

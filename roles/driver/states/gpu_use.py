@@ -20,10 +20,10 @@ from hostwright.resources import (
 from hostwright.roles import Command, Match, Pattern, sh_file
 from hostwright.standard.roles.driver.states.device_files import DeviceLinks
 
-NVIDIA = 0x10DE  #: PCI vendor id
+NVIDIA = 0x10DE  #: PCI vendor id of NVIDIA
 
 _DKMS = "/var/lib/dkms/mok.pub"
-#: certificate → private key with which DKMS signs modules: Ubuntu's pair, then that of dkms 3
+#: path of a certificate → path of the private key with which DKMS signs modules. Ubuntu's pair precedes DKMS's own.
 _KEYS = {"/var/lib/shim-signed/mok/MOK.der": "/var/lib/shim-signed/mok/MOK.priv", _DKMS: "/var/lib/dkms/mok.key"}
 SECURE_BOOT = Probe(
     sh_file(
@@ -46,17 +46,17 @@ DISPLAY = Probe(sh_file(__file__, "display.sh"), root=True, shared=True)
 #: name of the persistence daemon's service, which runs on every healthy host
 PERSISTENCE = "nvidia-persistenced"
 
-#: services that hold the driver's device files, in the order in which they are stopped
+#: names of services that hold the driver's device files, in the order of stopping
 OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-imex", "nvidia-fabricmanager", PERSISTENCE)
 _ASKED_ABOUT = "|".join(f"{name}.service" for name in OUR_SERVICES if name != PERSISTENCE)
 
-#: Prints ``pid unit name`` for each process that has an NVIDIA device file open; the unit is ``-`` outside a service,
-#: and ``ops/jupyter.service`` for a process of user ``ops``. Then follow services that systemd stops together with one
-#: of the driver's services.
+#: Prints ``pid unit name`` for each process that has an NVIDIA device file open. The unit is ``-`` outside a service,
+#: and ``ops/jupyter.service`` for a process of user ``ops``. Then follow services that systemd stops together with a
+#: service of the driver.
 HOLDERS = Probe(
     sh_file(__file__, "sh/holders.sh")
     + sh_file(__file__, "sh/bound.sh")
-    # inline, because a call of `holders` would cost another process
+    # The code of `holders` is inline, because a call would cost another process.
     + "ours= last=\nfor link in $(find /proc/[0-9]*/fd -lname '/dev/nvidia*' 2>/dev/null); do\n"
     + 'p=${link#/proc/} p=${p%%/*}; [ "$p" != "$last" ] || continue; last=$p\n'
     'read -r n <"/proc/$p/comm" || continue\nservice "$p"\n'
@@ -69,15 +69,15 @@ HOLDERS = Probe(
     shared=True,
 )
 
-#: Prints containers with the GPUs' device files, one per line.
+#: Prints containers that have device files of GPUs, one container per line.
 GPU_CONTAINERS = Probe(
     sh_file(__file__, "sh/containers.sh"),
     root=True,
-    cap_bytes=512 * 1024,  # for 60,000 processes in containers
+    cap_bytes=512 * 1024,  # this limit suffices for 60,000 processes in containers
     shared=True,
 )
 
-#: probes for users of the GPUs
+#: probes that find users of the GPUs
 BUSY_PROBES = (HOLDERS, GPU_CONTAINERS)
 
 _UNIT = Pattern(r"[A-Za-z0-9:_.@\\-]{1,255}\.service")
@@ -191,7 +191,7 @@ class GpuPresent(Resource):
 class AllGpusPresent(Resource):
     """All NVIDIA GPUs that the inventory counts, on the PCI bus. Missing GPUs are only reported."""
 
-    number: int  #: number of GPUs from the inventory (``hostwright_gpus``)
+    number: int  #: number of the host's GPUs in the inventory (``hostwright_gpus``)
 
     def probes(self) -> tuple[Probe, ...]:
         return (PCI,)

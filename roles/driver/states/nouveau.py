@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hostwright.resources import KERNEL_GONE, Facts, Probe, Reboot, Resource
 
-#: Prints NVIDIA devices bound to nouveau or its successor nova: ``0000:3b:00.0 nouveau``.
+#: Prints NVIDIA devices bound to the driver nouveau or nova: ``0000:3b:00.0 nouveau``.
 NOUVEAU = Probe(
     'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; [ "$v" != 0x10de ] || '
     "for n in /sys/bus/pci/drivers/nouveau /sys/bus/pci/drivers/nova*; do "

@@ -31,7 +31,7 @@ DRIVER_LOADED = Probe(sh("test -d %s", _MODULE), part=passes.directory(_MODULE))
 def no_other_driver(ctx: RoleContext) -> Iterator[Resource]:
     """Yield the states that keep other drivers away: apt pins, removed packages, nouveau and blocked modules."""
     section = ctx.section(DriverSection)
-    # "libnvidia-*" would match the container toolkit's library
+    # The pattern "libnvidia-*" would also match the container toolkit's library.
     pinned = [name for name in DRIVER_PACKAGES if name != "libnvidia-*"]
     text = ctx.render(
         "driver/no-other-driver.pref.j2", packages=pinned, pins=section.packages, precompiled=section.precompiled_names

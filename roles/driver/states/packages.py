@@ -65,14 +65,14 @@ class NvidiaPackages(Resource):
     loaded module must be unloaded.
     """
 
-    packages: tuple[str, ...]  #: each as ``name=version``
+    packages: tuple[str, ...]  #: packages to install, each as ``name=version``
     version: str
     source: str = ""  #: path of the source list for the packages; empty: the host's own sources
     force: bool = field(default=False, metadata=NO_IDENTITY)
     allowed: bool = field(default=False, metadata=NO_IDENTITY)
     #: package mirror to install from; ``None``: the host's apt sources
     mirror: PackageMirror | None = field(default=None, repr=False, metadata=NO_IDENTITY)
-    #: names of the precompiled module's packages, without the kernel at their end
+    #: names of the precompiled module's packages, without the kernel version at the end
     precompiled: tuple[str, ...] = ()
 
     @property
@@ -125,7 +125,7 @@ class NvidiaPackages(Resource):
         if sentence := _shown(facts, "replaced") if state.loaded and not self.force else "":
             return Refusal(what, have, want, "display", sentence)
         unload = (Step(steps.unload(force=self.force, build=False), timeout_s=300),) if state.loaded else ()
-        # rehearse first, so that the module stays loaded if apt cannot install the packages
+        # The rehearsal comes first, so that the module stays loaded if apt cannot install the packages.
         *rehearsal, install = change.steps
         todo = (*rehearsal, *unload, install, Step(steps.LOAD, timeout_s=300))
         return replace(

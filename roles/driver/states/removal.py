@@ -38,7 +38,7 @@ _FUNCTIONS = sh_file(
     programs=tuple(f"/usr/bin/{name}" for name in steps.PROGRAMS),
 )
 
-#: Prints ``key=value`` lines about the loaded module, DKMS, and the driver's files. ``Remains`` parses them.
+#: Prints ``key=value`` lines about the loaded module, DKMS, and the driver's files, for ``Remains``.
 STATE = Probe(
     _FUNCTIONS
     + """\
@@ -62,10 +62,10 @@ def provisioned(facts: Facts) -> bool:
 class Remains:
     """Remains of a driver from a ``.run`` on a host."""
 
-    loaded: str  #: version of the loaded module; ``unknown`` if it reports none, empty if none is loaded
+    loaded: str  #: version of the loaded module; ``unknown`` if the module reports none, empty if none is loaded
     dkms: tuple[str, ...]  #: driver versions that DKMS would build for the next kernel
     files: tuple[str, ...]
-    marks: tuple[str, ...]  #: paths of Hostwright's records
+    marks: tuple[str, ...]  #: paths of Hostwright's records about the driver
 
     @classmethod
     def read(cls, text: str) -> Remains:

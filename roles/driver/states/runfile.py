@@ -50,20 +50,21 @@ from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, boots_first
 from hostwright.standard.roles.driver.states.removal import DriverGone, provisioned
 
-#: pattern of libraries that may be moved aside: driver libraries in a directory of the loader
+#: pattern of paths of driver libraries that the role may rename, in a directory of the loader
 _OTHER = Pattern(r"/(?:[^/]+/)+lib(?:cuda|nvidia-[a-z0-9-]+)\.so\.[0-9.]+")
-#: pattern of modules that may be moved aside: driver modules of any kernel
+#: pattern of paths of driver modules that the role may rename, for any kernel
 _STRAY = Pattern(
     r"(?:/usr)?/lib/modules/(?:[^/.][^/]*/)+nvidia(?:-uvm|-modeset|-drm|-peermem)?\.ko(?:\.(?:gz|xz|zst))?"
 )
 _VERSION = Pattern(r"[0-9]{1,9}(?:\.[0-9]{1,9})+")
 
-#: System library directories, in which the advice for a wrong library is to remove the file, not the ld.so.conf line.
+#: pattern of system library directories. For a wrong library there, the advice is to remove the file, not the
+#: ld.so.conf line.
 _SYSTEM = Pattern(r"(?:/usr(?:/local)?)?/lib(?:64)?(?:/x86_64-linux-gnu)?")
 
 REPLACES = "replaces the driver"
 
-#: kind of the loaded module in the state probe's output → ``Kind``
+#: text in the state probe's output for the kind of the loaded module → ``Kind``
 _KINDS: Mapping[str, Kind] = {"open": "open", "proprietary": "proprietary"}
 
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
@@ -75,9 +76,9 @@ class Shadow:
     """A library that the loader opens in place of the driver's, even after ldconfig."""
 
     path: str
-    file: str  #: file to which ``path`` leads
-    package: str  #: package that contains the file; else empty
-    named_by: str  #: ``FILE:LINE`` that names the library's directory to ldconfig; else empty
+    file: str  #: path of the file to which ``path`` leads
+    package: str  #: name of the package that contains the file; empty: none
+    named_by: str  #: ``FILE:LINE`` that names the library's directory to ldconfig; empty: none
 
     @classmethod
     def read(cls, text: str) -> Shadow:
@@ -115,27 +116,27 @@ class Shadow:
 class DriverState:
     """The driver on a host. Fields are empty for missing parts."""
 
-    module: str  #: version of the module on disk
-    loaded: str  #: version of the loaded module
-    libraries: tuple[str, ...]  #: file that the loader would open for each library of ``LIBRARIES``
+    module: str  #: version of the driver's module on disk
+    loaded: str  #: version of the driver's loaded module
+    libraries: tuple[str, ...]  #: path of the file that the loader would open for each library of ``LIBRARIES``
     lost: tuple[str, ...]  #: driver files that are missing or differ from the installer's record
-    dkms: bool  #: whether DKMS has built this version for the running kernel
-    source: bool  #: whether DKMS can build this version for the next kernel
+    dkms: bool  #: whether DKMS has built the driver's module for the running kernel
+    source: bool  #: whether DKMS can build the driver's module for the next kernel
     uvm: bool
-    cut: bool  #: whether an installation was interrupted
+    cut: bool  #: whether an installation of the driver was interrupted
     record: bool
-    ours: str = ""  #: driver version that Hostwright recorded as installed
-    theirs: bool = False  #: whether the recorded version was installed by somebody else
-    #: driver libraries of other versions that belong to no package, in the loader's directories
+    ours: str = ""  #: driver version that Hostwright recorded as installed; empty: none
+    theirs: bool = False  #: whether somebody else installed the driver version of ``ours``
+    #: paths of driver libraries of other versions that belong to no package, in the loader's directories
     others: tuple[str, ...] = ()
-    #: modules that belong to no package and that modprobe prefers to DKMS's
+    #: paths of modules that belong to no package and that modprobe prefers to DKMS's
     strays: tuple[str, ...] = ()
-    #: modules of packages that modprobe prefers to DKMS's: ``PATH, of the package NAME``
+    #: modules of packages that modprobe prefers to DKMS's modules: ``PATH, of the package NAME``
     packaged: tuple[str, ...] = ()
-    #: lines of ``depmod.d`` that prefer another directory to DKMS's: ``FILE:LINE``
+    #: lines of ``depmod.d`` that prefer another directory to DKMS's directory: ``FILE:LINE``
     preferred: tuple[str, ...] = ()
     holders: tuple[str, ...] = ()  #: other modules that use the driver's module and must be unloaded first
-    shadows: tuple[Shadow, ...] = ()  #: libraries that precede the driver's in the loader's cache
+    shadows: tuple[Shadow, ...] = ()  #: libraries that precede the driver's libraries in the loader's cache
     unlinked: tuple[str, ...] = ()  #: links to the driver's libraries that are missing or lead elsewhere
     kind: Kind | None = None
     loaded_kind: Kind | None = None
@@ -283,7 +284,7 @@ class NvidiaRunfile(Resource):
 
     def losses(self, facts: Facts) -> tuple[str, ...]:
         state = DriverState.read(facts[self.state_probe].text)
-        # a driver from packages can be installed again
+        # A driver from packages can be installed again, so nothing is lost.
         if driver_packages(facts) or not self._install_reasons(state, facts):
             return ()
         return state.lost_to(self.version, provisioned=provisioned(facts))
@@ -334,7 +335,7 @@ class NvidiaRunfile(Resource):
         waits = boots_first(facts)
         builds = not (facts[KERNEL_GONE].strip() or state.loaded or display(facts))
         unloaded = unloaded_flags(self.version) if waits and builds else ()
-        # before the reboot as well, so that a missing file is reported early
+        # The artifact is also checked before the reboot, so that a missing file is reported early.
         if waits and not unloaded:
             return Deferred(what, have, want, "reboot", (self.artifact.name,))
         if sentence := unsigned_refused(facts):

@@ -15,34 +15,35 @@ from hostwright.standard.roles.driver.states.gpu_use import OUR_SERVICES
 STATE_DIR = "/var/lib/hostwright"
 INSTALLING = f"{STATE_DIR}/driver.installing"
 RECORD = f"{STATE_DIR}/driver.files"
-#: units that write the CDI specification when a module is installed; without a driver they would fail repeatedly
+#: units that write the CDI specification when a module is installed. Without a driver, these units would fail
+#: repeatedly.
 _REFRESH = ("nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service")
-#: file on the host with units and containers stopped for the driver
+#: path of the file on the host that lists units and containers stopped for the driver
 UNITS = "/run/hostwright-driver.units"
 LOG = "/var/log/nvidia-installer.log"
 
 PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced", "nvidia-cuda-mps-control", "nvidia-cuda-mps-server")
 
-#: Options that every installer from R470 on accepts (option_table.h of 470.182.03).
+#: options of the driver's installer that every installer from R470 on accepts (option_table.h of 470.182.03)
 FLAGS = (
-    "--silent",  # no prompts, and errors on stderr
-    "--dkms",  # otherwise the next kernel would boot without a driver
-    # otherwise another minor version of gcc is fatal, now and at each rebuild
+    "--silent",  # with this option, the installer does not prompt, and prints errors on stderr
+    "--dkms",  # without DKMS, the next kernel would boot without a driver
+    # Without this option, another minor version of gcc is fatal, now and at each rebuild.
     "--no-cc-version-check",
-    "--disable-nouveau",  # no prompt; the role has already disabled nouveau
+    "--disable-nouveau",  # the role has already disabled nouveau, so the installer need not prompt
     "--no-install-compat32-libs",  # GPU hosts run no 32-bit programs
-    # a left-over marker of a purged driver would abort a silent installation
+    # A left-over marker of a purged driver would abort a silent installation.
     "--no-check-for-alternate-installs",
     f"--log-file-name={LOG}",
 )
 
-#: kernel modules to unload, in the installer's order (kernel.c)
+#: names of kernel modules to unload, in the order of the installer (kernel.c)
 _MODULES = (
     "nv_peer_mem", "nvidia_peermem", "nvidia_vgpu_vfio", "nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia",
 )  # fmt: skip
 
-#: Checks headers and tools first: with --dkms, the installer removes the old driver before its own check
-#: (install-from-cwd.c of 470.182.03).
+#: shell code that checks headers and tools. With --dkms, the installer removes the old driver before the installer's
+#: own check (install-from-cwd.c of 470.182.03).
 _TOOLS = """\
 [ -e "/lib/modules/$(uname -r)/build/Makefile" ] || { echo "hostwright: no headers of the running kernel"; exit 1; }
 for tool in cc make dkms; do
@@ -100,8 +101,8 @@ def rebuild(version: str) -> str:
     return _TOOLS + _tell(version, "/dev/null") + _REBUILD
 
 
-#: Shell function ``cannot_load``: reports why the kernel accepts no module at all, after a failed modprobe. It makes
-#: the kernel's own first checks (may_init_module).
+#: shell function ``cannot_load``, which reports why the kernel accepts no module at all after a failed modprobe. The
+#: function repeats the kernel's own first checks (may_init_module).
 CANNOT_LOAD = sh_file(
     __file__, "cannot_load.sh", process="/proc/self/status", disabled="/proc/sys/kernel/modules_disabled"
 )
@@ -111,7 +112,8 @@ def _tell(version: str, log: str) -> str:
     return sh_file(__file__, "sh/tell.sh", version=version, installer_log=log) + CANNOT_LOAD
 
 
-#: `dkms remove` fails without a build for this kernel. Only the build that follows has to succeed.
+#: shell code that rebuilds the module. Only the build has to succeed, because `dkms remove` fails without an earlier
+#: build for this kernel.
 _REBUILD = """\
 kernel=$(uname -r)
 dkms remove -m nvidia -v "$version" -k "$kernel" >/dev/null 2>&1 || true
@@ -146,7 +148,7 @@ done
 )
 
 
-#: libraries whose links the installer creates
+#: names of libraries to which the installer creates links
 _LINKED = ("cuda", "nvcuvid", "nvidia-ml", "nvidia-encode")
 LINKS = (
     *(f"lib{name}.so{end}" for name in _LINKED for end in (".1", "")),

@@ -34,9 +34,9 @@ class Action(Enum):
 class Concern(Enum):
     """What an Xid affects: the host, a program, or nothing."""
 
-    NODE = auto()  #: the host, which must get no work until it is repaired
-    PROGRAM = auto()  #: one program, or nothing yet
-    NOBODY = auto()  #: nothing: a test message, or a comment on another Xid
+    NODE = auto()  #: an Xid that concerns the host, which must get no work until the host is repaired
+    PROGRAM = auto()  #: an Xid that concerns one program, or nothing yet
+    NOBODY = auto()  #: a test message, or a comment on another Xid
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def _concern(number: int, action: Action) -> Concern:
     if number in _COMMENTS:
         return Concern.NOBODY
     if action in {Action.IGNORE, Action.RESTART_APP}:
-        return Concern.PROGRAM  # NVIDIA recommends no repair, even if Azure fails the node
+        return Concern.PROGRAM  # NVIDIA recommends no repair for this Xid, even if Azure fails the node
     return Concern.NODE if number in AZURE_FAILS_A_NODE or action in _FOR_THE_NODE else Concern.PROGRAM
 
 

@@ -10,14 +10,14 @@ from hostwright.roles import GpuEvent, Pattern
 from hostwright.standard.roles.driver.xids.catalog import NVLINK5, meaning_of
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
-TEXT_CHARACTERS = 200  #: maximum number of characters after an Xid's number
+TEXT_CHARACTERS = 200  #: maximum number of characters that are read after an Xid's number
 
-#: Pattern of an Xid's line: ``NVRM: Xid (PCI:0000:3b:00): 79, pid=1, …``, in all notations of the address. The Xid must
+#: pattern of an Xid's line: ``NVRM: Xid (PCI:0000:3b:00): 79, pid=1, …``, in all notations of the address. The Xid must
 #: begin the line, because other kernel lines quote text of programs.
 _XID = Pattern(r"(?s)NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]{4,20})(?: [^()]{0,40})?\): ([0-9]{1,3})(?:,\s*(.*))?")
 _NONFATAL = Pattern(r"[A-Z0-9_]{1,40} {1,4}Nonfatal\b")
 _ADDRESS = Pattern(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.[0-7])?")
-#: first message of the driver's module when it is loaded; the second one before release 384
+#: first message of the driver's module after loading. Releases before 384 print only the second text.
 _LOADING = ("Nvlink Core is being initialized", "NVRM: loading NVIDIA UNIX")
 
 

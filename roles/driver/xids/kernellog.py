@@ -12,24 +12,24 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from hostwright.resources import Probe
 from hostwright.roles import sh_file
 
-WINDOW = timedelta(days=7)  #: maximum age of a message
-#: maximum number of lines: the sum of the limits of the probe's three sources
+WINDOW = timedelta(days=7)  #: maximum age of a kernel message that is read
+#: maximum number of kernel messages, which is the sum of the limits of the probe's three sources
 MAX_LINES = 1200
-#: Maximum difference by which a host's clock may be ahead of this machine's. A later date without a year belongs to
-#: last year.
+#: maximum time by which a host's clock may be ahead of this machine's. A later date without a year belongs to last
+#: year.
 SKEW = timedelta(days=1)
 
-#: Prints the host's offset from UTC, then log lines.
+#: Prints the host's offset from UTC, then lines of the kernel log.
 KERNEL_LOG = Probe(
     sh_file(__file__, "kernellog.sh"),
     root=True,
-    cap_bytes=384 * 1024,  # three sources of 400 lines of 300 characters
+    cap_bytes=384 * 1024,  # three sources have up to 400 lines of 300 characters
 )
 
 _ISO = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:?\d\d))\s+(.*)", re.DOTALL)
 _TRADITIONAL = re.compile(r"([A-Z][a-z]{2})\s+(\d{1,2})\s+(\d\d):(\d\d):(\d\d)\s+(.*)", re.DOTALL)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-#: pattern of the start of a line: host, the tag ``kernel:``, and the seconds since boot
+#: pattern of a log line's start, with host name, the tag ``kernel:`` and the seconds since boot
 _PREFIX = re.compile(r"(?:[^\s:]+\s+)?kernel:\s*(?:\[\s*\d+\.\d+\]\s*)?(?:\[\s*[TC]\d+\]\s*)?")
 _OFFSET = re.compile(r"([+-])(\d\d)([0-5]\d)")
 
@@ -94,7 +94,7 @@ def _iso(stamp: str) -> datetime | None:
 
 def _without_year(match: re.Match[str], zone: tzinfo, now: datetime) -> datetime | None:
     """Return the latest date that fits the text and is not in the future; ``None`` if there is none."""
-    for year in (now.year + 1, now.year, now.year - 1):  # the host's clock may be ahead
+    for year in (now.year + 1, now.year, now.year - 1):  # on the host's clock, the next year may have begun
         try:
             month = _MONTHS.index(match[1]) + 1
             day, hour, minute, second = (int(match[number]) for number in (2, 3, 4, 5))

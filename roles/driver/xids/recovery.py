@@ -25,7 +25,7 @@ class Recovery(Enum):
 
 
 _BY_NUMBER = dict(enumerate((Recovery.NONE, Recovery.RESET, Recovery.REBOOT, Recovery.DRAIN, Recovery.DRAIN_AND_RESET)))
-#: words of each recovery action, most specific first; all words must occur
+#: words that must all occur in the text of a recovery action, most specific first
 _BY_WORDS: tuple[tuple[tuple[str, ...], Recovery], ...] = (
     (("imex",), Recovery.IMEX),
     (("system",), Recovery.SYSTEM),
@@ -34,7 +34,7 @@ _BY_WORDS: tuple[tuple[tuple[str, ...], Recovery], ...] = (
     (("drain",), Recovery.DRAIN),
     (("reboot",), Recovery.REBOOT),
     (("reset",), Recovery.RESET),
-    (("flr",), Recovery.RESET),  # "PF FLR" in R610: a function-level reset
+    (("flr",), Recovery.RESET),  # R610 prints "PF FLR" for a function-level reset
     (("none",), Recovery.NONE),
 )
 _CHANGED = Pattern(

@@ -38,8 +38,8 @@ _DIRECTORIES = (
 _STEMS = ("cuda", "nvidia-ml", "cudart", "cublas", "cublasLt", "cufft", "curand", "cusolver", "cusparse", "cudnn*")
 _NAMES = " -o ".join(f"-name 'lib{stem}.so*'" for stem in _STEMS)
 
-#: Prints links with their targets, and each file's soname if readelf is installed. Directories such as
-#: /usr/local/cuda-11 are links and are skipped. With a second file (/bin/sh), readelf always prints file names.
+#: probe that prints links with targets, and each library's soname. readelf prints file names only for several files, so
+#: /bin/sh is a second file.
 NAMES = Probe(
     f"""\
 find {_DIRECTORIES} -maxdepth 1 -type l \\( {_NAMES} \\) -printf 'link\\t%p\\t%l\\n'
@@ -51,7 +51,8 @@ exit 0""",
 )
 
 _LIBRARY = Pattern(r"(lib[A-Za-z0-9_+-]+)\.so(?:\.([0-9]+)[0-9.]*)?")
-_DRIVERS = {"libcuda", "libnvidia-ml"}  #: driver libraries, whose links have the interface's version, not the file's
+#: driver libraries. A link to such a library has the interface's version, not the driver's version.
+_DRIVERS = {"libcuda", "libnvidia-ml"}
 
 
 def another_library(ctx: AuditContext) -> Iterator[str]:
@@ -94,10 +95,7 @@ SONAME_RULES = (
 )
 
 
-TRIES = (
-    # from a framework that does not include ptxas
-    Try(("ptxas",), ("Relying on driver to perform ptx", "Falling back to the CUDA driver for PTX"), 3),
-)
+TRIES = (Try(("ptxas",), ("Relying on driver to perform ptx", "Falling back to the CUDA driver for PTX"), 3),)
 
 FAILURES = (
     *TEXT_RULES,

@@ -6,13 +6,13 @@ from typing import Final
 
 from hostwright.failures import FailureRule, Variant
 
-#: packages from which others import names. A name is missing if the package has an unexpected release.
+#: packages from which other packages import names that only some releases have
 _OWNERS: Final = (
     r"torch(?:vision|audio|text|ao)?|jax(?:lib)?|flax|tensorflow|triton|scipy|numpy|ml_dtypes|typing_extensions"
     r"|transformers|diffusers|huggingface_hub"
 )
 
-#: PyTorch's functions with a string parameter. One is missing if PyTorch has another C++ string ABI.
+#: PyTorch functions with a string parameter, which depend on the C++ string ABI
 _WITH_STRINGS: Final = (
     r"_ZN(?:3c10(?:5Error|6detail(?:14torchCheckFail|23torchInternalAssertFail))|5torch3jit17parseSchemaOrName)"
 )
@@ -254,7 +254,7 @@ FRAMEWORK_RULES = (
         "Reduce its blocks (Triton: BLOCK sizes, num_stages, num_warps), or install a release of the package that"
         " supports this GPU. With torch.compile, omit mode='max-autotune'",
         "Triton python/triton/runtime/errors.py",
-        narrower=r"Ignoring this choice",  # torch.compile tries several variants, and some may fail
+        narrower=r"Ignoring this choice",
     ),
     FailureRule(
         "libcuda-link-missing",

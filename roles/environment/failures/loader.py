@@ -14,7 +14,7 @@ from hostwright.standard.roles.driver.failures.loader_cache import CONF, LOADER,
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-DISTRIBUTION = ("nvidia-cuda-toolkit", "nvidia-cuda-dev")  #: CUDA packages of Debian and Ubuntu
+DISTRIBUTION = ("nvidia-cuda-toolkit", "nvidia-cuda-dev")  #: names of the CUDA packages of Debian and Ubuntu
 DISTRIBUTION_LIBRARIES = "/usr/lib/"
 PTXAS = "bin/ptxas"
 

@@ -7,21 +7,21 @@ from typing import Final
 from hostwright.failures import FailureRule, Variant
 from hostwright.standard.roles.cuda.failures.wheels import TWO_SETS, WHEEL_LINES
 
-#: name prefixes of CUDA's and cuDNN's libraries
+#: pattern of the name prefixes of CUDA's and cuDNN's libraries
 _CUDA: Final = (
     r"lib(?:cudart|cublas|cublasLt|cufft|cufftw|curand|cusolver|cusolverMg|cusparse|cusparseLt|cupti|cudnn[a-z_]{0,40}"
     r"|nccl|npp[a-z]{1,6}|nvjpeg|cufile|nvJitLink|nvToolsExt|nvrtc|nvrtc-builtins|nvshmem_host|cudss|cutensor"
     r"|nvvm)\.so"
 )
 
-#: messages about libraries that TensorFlow loads only if present
+#: messages about libraries that TensorFlow loads only if the libraries are installed
 OPTIONAL: Final = r"library '?libnvinfer|open CUDA library libcupti"
 #: soname of a library of CUDA 4 to 10.2, which ends in the full release
 OLD_SONAME: Final = (
     r"(?P<soname>lib(?:cudart|cublas|cufft|curand|cusolver|cusparse|nvrtc|npp[a-z]{1,6})\.so\."
     r"(?P<release>(?:[4-9]|10)\.[0-9]))(?:[^.0-9]|$)"
 )
-#: messages about a missing library, from TensorFlow, the loader, and programs that load cuDNN 9
+#: messages about a missing library, from TensorFlow, the loader and other programs
 NOT_FOUND: Final = (
     r"Could not (?:load dynamic|dlopen) library '|Cannot dlopen some GPU libraries"
     r"|cu(?:SPARSE|DNN|BLAS|FFT|SOLVER) library was not found"
@@ -35,11 +35,11 @@ NOT_FOUND: Final = (
     r"|Cannot load symbol cudnn\w|jaxlib/cuda/versions_helpers\.cc:[0-9]{1,4}: operation (?:cu|gpu)\w+\([^\n]*failed"
 )
 
-#: paths of CUDA libraries in wheels, and in directories of the host
+#: pattern of the directory of CUDA libraries in wheels
 _IN_WHEELS: Final = r"/[^\s:]{1,200}/site-packages/nvidia/\w{1,30}/lib/"
 _ON_HOST: Final = r"(?:/usr/local|/opt|/usr/lib)/(?:[^\s:]{1,200}/)?"
 _PLACED: Final = rf"(?:^|[\s=>])(?P<place>(?:{_IN_WHEELS}|{_ON_HOST})lib\w{{2,40}}\.so[.0-9]{{0,12}})\s{{0,3}}(?:$|->)"
-#: libraries that are interchangeable within a major version
+#: patterns of libraries that are interchangeable within a major version
 _KINDS: Final = (
     r"libcudnn\w{0,40}\.so\.8", r"libcudnn\w{0,40}\.so\.9", r"lib(?:cublas|cublasLt|cudart)\.so\.11",
     r"lib(?:cublas|cublasLt|cudart)\.so\.12", r"lib(?:cublas|cublasLt|cudart)\.so\.13", r"libnccl\.so\.2",
@@ -51,7 +51,7 @@ def _listed(place: str) -> str:
     return "|".join(rf"{kind}(?s:.)*(?:^|[\s=>]){place}{kind}" for kind in _KINDS)
 
 
-#: lines near the message that name the framework or the library's location
+#: pattern of lines near the message that name the framework or the library's location
 WHEEL_LOADS: Final = (
     r"/torch/__init__\.py|from torch\._C import|Skipping registering GPU devices|initialize backend|onnxruntime"
     r"|/(?:site|dist)-packages/[^\n]*\.py\", line "
@@ -64,11 +64,11 @@ _OF_PACKAGE: Final = (
     r"/(?:site|dist)-packages/(?P<owner>[A-Za-z][\w.-]{0,60})/[^\n]*\.py\", line [^\n]*\n"
     r"[^\n]*lib\w{2,20}\.so\.1[1-9](?:\.0)?: cannot open"
 )
-#: message that names the missing library and the library that needs it
+#: message that names the missing library and the library that needs the missing one
 _THROUGH: Final = (
     r"library '(?P<through>lib(?:cusolver|cusparse|cublas)\w{0,6}\.so[.0-9]{0,12})'; dlerror: lib(?:nvJitLink|cublasLt)"
 )
-#: patterns whose named groups are used in the texts of the rule ``library-not-found``
+#: patterns with named groups for the texts of the failure rule ``library-not-found``
 LIBRARY_NAMES: Final = (
     _OF_PACKAGE,
     _THROUGH,
@@ -82,7 +82,7 @@ _IN_WHEEL: Final = (
     " onnxruntime.preload_dlls()), or set its directory for this program alone: LD_LIBRARY_PATH=DIRECTORY PROGRAM. No"
     " installation is needed. Do not use /etc/ld.so.conf.d, because each environment has its own release"
 )
-#: cases of an installed library outside the search path
+#: variants of ``library-not-found`` for an installed library outside the search path
 NOT_SEARCHED: Final = (
     TWO_SETS,
     Variant(
@@ -108,7 +108,7 @@ NOT_SEARCHED: Final = (
         _IN_WHEEL,
     ),
 )
-#: cases of programs that load libraries at run time by name
+#: variants of ``library-not-found`` for programs that load libraries at run time by name
 BY_NAME: Final = (
     Variant(
         _THROUGH,
@@ -155,7 +155,7 @@ BY_NAME: Final = (
         " neither is installed, run pip install 'nvidia-cudnn-cu12==9.*' (-cu13 for CUDA 13) in the environment",
     ),
 )
-#: case of a package compiled for another CUDA than its environment's
+#: variant for a package that was compiled for another CUDA than the environment's CUDA
 OF_PACKAGE: Final = Variant(
     _OF_PACKAGE,
     "OWNER, a compiled package of the Python environment, was built for CUDA RELEASE. It loads SONAME, which the"
@@ -207,7 +207,7 @@ OF_WHEELS: Final = (
     ),
 )
 
-#: CUDA libraries that may have another release than the others
+#: pattern of CUDA libraries that may have another release than other CUDA libraries
 _MIXED: Final = (
     r"lib(?:cublas|cublasLt|cusparse|cusparseLt|cusolver|nvrtc|nvJitLink|cudart|cufft|curand|cupti|nccl|cufile"
     r"|nvshmem_host)"
@@ -216,13 +216,13 @@ _MIXED: Final = (
 #: path of a toolkit's library in the loader's trace (LD_DEBUG=libs)
 _OF_TOOLKIT: Final = rf"cuda[^/\s]{{0,30}}/(?:\w[^/\s]{{0,40}}/){{0,3}}{_MIXED}\.so[.0-9]{{0,12}}"
 
-# line after the selected file in the loader's trace
+# pattern of the line after the selected file in the loader's trace
 _TAKEN: Final = r"(?:[0-9]{1,9}:\s+){1,2}file=\S+ [^\n]*generating link map"
 
-#: file in the loader's messages (glibc elf/dl-load.c)
+#: pattern of a file in the loader's messages (glibc elf/dl-load.c)
 _FILE: Final = r"(?P<file>[^\s'\":;,()]{1,300}\.so(?:\.[0-9]{1,9}){0,4})"
 
-#: distribution libraries that minimal images lack
+#: libraries from the distribution that minimal images lack
 _OF_SYSTEM: Final = (
     r"lib(?:GL|EGL|GLX|OpenGL|SM|ICE|Xext|Xrender|X11|gthread-2\.0|glib-2\.0|gomp|numa|ibverbs|rdmacm|mpi|aio|openblas"
     r"|gfortran|quadmath|tinfo|ncurses\w{0,2}|sndfile|jpeg|png16|jemalloc|tcmalloc\w{0,12}|hwloc|pmix|ucp|ucs|efa"
@@ -238,7 +238,6 @@ TEXT_RULES = (
         " as /opt/tensorflow-2.9/bin/python. conda's base, an alias, sudo, cron and a notebook's kernel may use"
         " another",
         "Python, import system; WGLab/DeepMod2#18",
-        # pip's isolated build environment has none of the user's modules
         narrower=r"metadata-generation-failed|Getting requirements to build wheel|subprocess-exited-with-error"
         r"|setup\.py egg_info",
         names=(r"No module named '(?P<module>\w{1,20})'",),
@@ -265,7 +264,7 @@ TEXT_RULES = (
         " reaches the library for this machine",
         "glibc elf/dl-load.c, open_verify",
         names=(rf"{_FILE}['\"]?: ",),
-        unless=r"ld\.so: object|level=DEBUG",  # a program that tries several files continues after this message
+        unless=r"ld\.so: object|level=DEBUG",
     ),
     FailureRule(
         "library-not-readable",

@@ -20,10 +20,11 @@ from hostwright.standard.roles.environment.winning import HAS, LOGIN, libraries,
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-OWN_PROFILE = "/etc/profile.d/cuda.sh"  #: login file of the role environment. The plan shows any difference.
+#: login file that the role ``environment`` writes. The plan shows any difference.
+OWN_PROFILE = "/etc/profile.d/cuda.sh"
 MAX_LINES = 400
 
-#: Prints assignments about CUDA or the loader's path as ``FILE:NUMBER:LINE``, system-wide files first, then ``has
+#: probe that prints assignments about CUDA or the loader's path as ``FILE:NUMBER:LINE``. The probe also prints ``has
 #: PATH`` for each of the stack's libraries in the assigned directories.
 VARIABLES = homes_probe(HAS + sh_file(__file__, "variables.sh", most=MAX_LINES), cap_bytes=512 * MAX_LINES)
 PROFILES = "/etc/profile.d/"
@@ -31,7 +32,7 @@ ENVIRONMENT = "/etc/environment"
 PAM = (ENVIRONMENT, "/etc/security/pam_env.conf")  #: files of pam_env, which sets variables for all sessions
 
 _LINE = Pattern(r"(/[^:]*):(\d{1,9}):(.*)")
-#: settings that make NCCL slower for all programs
+#: pattern of NCCL settings that make communication slower in all programs
 _NCCL = Pattern(
     r"\s*(?:export |declare -x )?(NCCL_(?:(?:P2P|SHM|IB|NVLS)_DISABLE(?:\s+(?:DEFAULT|OVERRIDE))?\s*=\s*['\"]?[1-9]"
     r"|NET(?:\s+(?:DEFAULT|OVERRIDE))?\s*=\s*['\"]?Socket|P2P_LEVEL(?:\s+(?:DEFAULT|OVERRIDE))?\s*=\s*['\"]?(?:LOC|0)"
@@ -43,7 +44,7 @@ _ASSIGNMENT = Pattern(_NAME + r"""("[^"]*"?|'[^']*'?|(?:\\.?|[^\s;&|\\])*)""")
 _TOOLKIT = Pattern(r"(/[^\s:'\"${}]*cuda-?(\d{1,3}(?:\.\d{1,3})?))(?:[^\d.]|$)")
 _UNVERSIONED = Pattern(r"/usr/local/cuda(?:[^\w.-]|$)")
 _COMPAT = Pattern(r"/cuda[^:/\s]*/compat(?:\W|$)")
-# libraries for linking only; ldconfig creates a libcuda.so.1 for them
+# A stubs directory contains libraries for linking only, and ldconfig would create a libcuda.so.1 there.
 _STUBS = Pattern(r"/stubs(?:/|$)")
 _NO_64 = Pattern(r"/cuda(?:-\d+\.\d+)?/lib/?(?:[:\"'\s]|$)")
 _MISQUOTED = Pattern(r"cuda[^:'\"\s]*\\")
@@ -51,7 +52,7 @@ _HOME = Pattern(r"^(?:\$HOME|\$\{HOME\}|~)/")
 _COMMENT = Pattern(r"\s#.*")
 
 
-#: assignment for the rest of the file: neither before a command on the same line, nor indented
+#: pattern of an assignment that applies to the rest of the file
 _CHOICE = Pattern(
     r"(?:export |declare -x )?CUDA_VISIBLE_DEVICES(?:=|\s+(?:DEFAULT|OVERRIDE)=)"
     r"(\"[^\"]*\"|'[^']*'|[^\s;&|\"'`$]*)\s*(?:[;#].*)?"
@@ -103,11 +104,10 @@ def _parse(text: str) -> tuple[Assignment, ...]:
 
 def session_path(text: str) -> Assignment | None:
     """Return the line of pam_env's files that sets a ``PATH`` without the system's programs, from ``VARIABLES``."""
-    # the last line of a file takes effect
     own = {each.file: each for each in _parse(text) if each.name == "PATH" and each.file in PAM}
     for file, each in own.items():
         value = each.value.strip("\"'")
-        # pam_env expands no variables in /etc/environment
+        # pam_env expands no variables in /etc/environment, so ``{PATH}`` is plain text there.
         kept = file != ENVIRONMENT and ("{PATH}" in value)
         if not kept and not {part.rstrip("/") for part in value.split(":")} & {"/usr/bin", "/bin"}:
             return each

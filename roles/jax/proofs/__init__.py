@@ -12,9 +12,9 @@ from hostwright.standard.roles.cuda.proofs.frameworks import DevicesJudge, withi
 from hostwright.standard.roles.cuda.wheels import major_of, pins_of
 from hostwright.standard.roles.jax.section import JaxSection
 
-LIMIT_S = 1200.0  #: maximum seconds for a proof: our estimate
-#: TCP ports for a proof over several hosts: one on each host, and one for JAX's coordinator. Both are unassigned in
-#: IANA's registry.
+LIMIT_S = 1200.0  #: time limit in seconds of a proof (our choice)
+#: TCP ports of a proof over several hosts. ``MEETING_PORT`` is for JAX's coordinator, and both are unassigned in IANA's
+#: registry.
 PORT, MEETING_PORT = 29475, 29476
 
 

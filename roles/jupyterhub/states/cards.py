@@ -17,7 +17,7 @@ WHAT = "GPUs of JupyterHub"
 class HubCards(Resource):
     """The host has all GPUs of the hub, and no workspace's container uses one of them."""
 
-    gpus: tuple[str, ...]  #: the hub's GPUs, by index or UUID
+    gpus: tuple[str, ...]  #: GPUs for users' Jupyter servers, as indexes or UUIDs
 
     def probes(self) -> tuple[Probe, ...]:
         return (NVIDIA_SMI, WORKSPACES_PROBE) if self.gpus else ()

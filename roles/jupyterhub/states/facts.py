@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hostwright.resources import Facts, Probe
 from hostwright.roles import sh_file, whole
 
-NETWORK = "hostwright-hub"  #: name of the hub's Docker network and of its bridge
+NETWORK = "hostwright-hub"  #: name of the hub's Docker network, and of the network's bridge
 PREFIX = "hostwright-hub-"  #: name prefix of users' containers
 IMAGES = "hostwright/jupyterhub"  #: repository of the images built for the hub
 
@@ -20,9 +20,9 @@ class HubServer:
 
     user: str
     port: str
-    gpus: tuple[str, ...]  #: UUIDs of the server's GPUs
+    gpus: tuple[str, ...]  #: UUIDs of the Jupyter server's GPUs
     running: bool
-    children: int  #: number of child processes of the container's first process: kernels and terminals
+    children: int  #: number of kernels and terminals, which are child processes of the container's first process
 
     @property
     def at_work(self) -> str:
@@ -35,9 +35,9 @@ class HubServer:
 class HubFacts:
     """Parsed output of ``HUB_PROBE``."""
 
-    docker: str  #: ``absent`` or ``silent`` (not responding); empty if Docker answered
+    docker: str  #: ``absent``, or ``silent`` if Docker does not respond; empty if Docker answered
     servers: tuple[HubServer, ...]
-    subnet: str  #: subnet of the hub's network; empty without a network
+    subnet: str  #: subnet of the hub's Docker network; empty if the network does not exist
     images: tuple[str, ...]
 
 

@@ -40,10 +40,10 @@ class HubImage(Resource):
     tag: str
     base: str
     files: tuple[tuple[str, str], ...] = field(metadata=NO_IDENTITY)
-    #: pairs of a Python version that the image may have, and pip's requirements for it
+    #: pairs of a Python version and of pip's requirements for an image with that version
     requirements: tuple[tuple[str, str], ...] = field(metadata=NO_IDENTITY)
-    python: str = field(metadata=NO_IDENTITY)  #: path of the host's Python whose pip downloads the wheels
-    pull: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the host may pull the base image
+    python: str = field(metadata=NO_IDENTITY)  #: path of the host's Python, whose pip downloads the wheels
+    pull: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the host may pull the base image from a registry
 
     def probes(self) -> tuple[Probe, ...]:
         return (WORKSPACES_PROBE,)
@@ -69,4 +69,4 @@ class HubImage(Resource):
         return Change(what, ABSENT, want, (Step(script, tries=MIRROR_TRIES),))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # Docker keeps an image that a container uses, so ``HubGone`` removes both
+        return ()  # Docker keeps an image that a container uses, so ``HubGone`` removes the containers first.

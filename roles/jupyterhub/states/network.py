@@ -36,4 +36,4 @@ class HubNetwork(Resource):
         return Change(what, found.subnet or ABSENT, self.subnet, (Step(script),))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # ``HubGone`` removes the servers and then the network
+        return ()  # Docker keeps a network with containers, so ``HubGone`` removes the servers and then the network.

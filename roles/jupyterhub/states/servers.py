@@ -12,7 +12,7 @@ from hostwright.standard.roles.jupyterhub.states.facts import HUB_PROBE, NETWORK
 from hostwright.standard.roles.workspaces.states.cards import card_of, cards_of_host
 
 WHAT = "servers of JupyterHub"
-#: effect in the plan of a change with ``force``. Without ``force``, the change is refused.
+#: effect of a change with ``force``, as the plan shows the effect
 ENDS_WORK = "ends servers in which somebody works"
 
 
@@ -21,9 +21,9 @@ class HubUser:
     """A user who may log in to the hub."""
 
     name: str
-    uid: int | None  #: UID of the user; ``None``: the host account's
+    uid: int | None  #: UID of the user in the container; ``None``: the UID of the host account
     gid: int | None
-    port: int  #: port of the Jupyter server on the host's loopback interface
+    port: int  #: TCP port of the Jupyter server on the host's loopback interface
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,10 @@ class HubServers(Resource):
 
     people: tuple[HubUser, ...]  #: users who may log in. The name ``users`` is a method of ``Resource``.
     gpus: tuple[str, ...] = ()
-    left: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: users whose servers ``HubUserLeft`` handles
+    #: users whose servers are stopped by the resource ``HubUserLeft``
+    left: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
     limits: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
-    #: whether a server may be stopped although a user works in it
+    #: whether a server may be stopped although the server's user is working
     force: bool = field(default=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -91,7 +92,7 @@ class HubUserLeft(Resource):
     """
 
     person: str
-    #: whether the server may be stopped although the user still works in it
+    #: whether the server may be stopped although the user is working
     force: bool = field(default=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -121,7 +122,7 @@ class HubUserLeft(Resource):
         return next((server for server in found.servers if server.user == self.person), None)
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # ``HubGone`` removes all servers
+        return ()  # ``HubGone`` removes all servers.
 
 
 @dataclass(frozen=True, slots=True)

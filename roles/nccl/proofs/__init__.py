@@ -9,7 +9,7 @@ from hostwright.standard.roles.cuda import proofs as cuda
 from hostwright.standard.roles.cuda.proofs.judges import missing, not_zero
 from hostwright.standard.roles.nccl import Nccl
 
-#: NCCL transport that is slower than from GPU to GPU → its text in a finding
+#: NCCL transport that is slower than direct GPU transfers → phrase in a finding
 AROUND = {"host memory": "through the host's memory", "network": "over the network"}
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from hostwright.resources import NO_IDENTITY, Absent, Change, Facts, Probe, Resource, Step
 from hostwright.roles import sh, sh_file
 
-OBTAIN_S = 600.0  #: maximum seconds for obtaining a certificate; each name is validated several times
+#: time limit in seconds for obtaining a certificate. The ACME server validates each name several times.
+OBTAIN_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class ReloadedAfter(RestartedAfter):
 
     def probes(self) -> tuple[Probe, ...]:
         own, *others = super(ReloadedAfter, self).probes()
-        # only root may read some files
+        # Only root may read the files below /var/lib/hostwright.
         kept = any(path.startswith("/var/lib/hostwright/") for path in self.files)
         return (Probe(own.script, root=own.root or kept), *others)
 

@@ -18,13 +18,13 @@ from hostwright.standard.roles.pytorch.section import PytorchSection
 
 Judge = Callable[[Measurements, Expected], tuple[ProofFinding, ...]]
 
-LIMIT_S = 1200.0  #: maximum seconds for a proof: our estimate for eight GPUs and a busy CPU
-#: TCP ports for a proof over several hosts: one on each host, and one for torchrun. Both are unassigned in IANA's
+LIMIT_S = 1200.0  #: time limit in seconds of a proof with eight GPUs and a busy CPU (our choice)
+#: TCP ports of a proof over several hosts. ``MEETING_PORT`` is for torchrun, and both are unassigned in IANA's
 #: registry.
 PORT, MEETING_PORT = 29473, 29474
 TOGETHER: Mapping[str, Any] = {"steps": 20, "start_limit_s": 300, "step_limit_s": 60}
 OVER_HOSTS: Mapping[str, Any] = {**TOGETHER, "port": PORT, "meeting_port": MEETING_PORT}
-#: options of the measured products. An FP8 product takes half a millisecond on the largest GPU.
+#: options of the measured matrix products. An FP8 product takes half a millisecond on the largest GPU.
 PRODUCTS: Mapping[str, Any] = {"size": 8192, "cpu_size": 2048, "bytes": 1 << 30, "seconds": 2}
 
 
@@ -50,7 +50,7 @@ def proofs(variables: EnvironmentVariables, ctx: RoleContext) -> tuple[Proof, ..
 
 def wanted(section: PytorchSection) -> Mapping[str, tuple[str, str]]:
     """Return the stack's versions of PyTorch, cuDNN, NCCL and the wheels' CUDA, by measurement."""
-    # without the local version, such as +cu126
+    # PyTorch reports versions without the local part, such as +cu126.
     found = {"pytorch": ("version of PyTorch", section.version.partition("+")[0])}
     row, major, pins = row_of(section.version), major_of(section), pins_of(section)
     if row and row.cuda.partition(".")[0] == major:

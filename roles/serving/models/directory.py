@@ -18,10 +18,10 @@ FILE = "saved_model.pb"
 TAG = "serve"
 DEFAULT = "serving_default"
 MOST_FILES = 10_000
-MOST_VERSION = 2**63 - 1  #: largest version number in TensorFlow Serving
+MOST_VERSION = 2**63 - 1  #: largest version number of a model in TensorFlow Serving
 _LIKE_A_VERSION = re.compile(r"v?[0-9]+([._-][0-9]+)*")
 _SHARD = re.compile(r"variables\.data-(\d{5})-of-(\d{5})")
-#: pattern of allowed file names. ``sha256sum`` escapes all others in its output.
+#: pattern of allowed file names, which ``sha256sum`` prints without escapes
 _NAME = re.compile(r"[^\x00-\x1f\\\x7f]+")
 
 
@@ -30,7 +30,7 @@ class SavedModel:
     """One version of a model in a directory on the controller."""
 
     folder: Path
-    number: int | None  #: version number that is the directory's name
+    number: int | None  #: version number of the model, which is the directory's name
     files: tuple[tuple[str, str], ...]
     size: int
 
@@ -199,7 +199,7 @@ def _checksum(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-LISTING, FILES = "sha256sums", "files"  #: names in the archive: the file with checksums, and the model's directory
+LISTING, FILES = "sha256sums", "files"  #: names in a model's archive: file with checksums, and directory with the model
 
 
 def pack(model: SavedModel, name: str, version: int, target: Path) -> Artifact:

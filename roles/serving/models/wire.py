@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# field numbers of TensorFlow's saved_model.proto and meta_graph.proto
+# The field numbers come from TensorFlow's saved_model.proto and meta_graph.proto.
 _META_GRAPHS, _META_INFO, _SAVER, _SIGNATURES, _TAGS = 2, 1, 3, 5, 4
-_KEY = 1  #: field number of a map entry's key
+_KEY = 1  #: protobuf field number of a map entry's key
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_INIT = "__saved_model_"  #: name prefix of TensorFlow's internal signatures
+_INIT = "__saved_model_"  #: name prefix of TensorFlow's internal signatures of a model
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Graph:
 
     tags: tuple[str, ...]
     signatures: tuple[str, ...]
-    restores: bool = False  #: whether variables are restored from files, as in all models of TensorFlow 2
+    restores: bool = False  #: whether the model's variables are restored from files, as in all models of TensorFlow 2
 
 
 def graphs_of(file: Path) -> tuple[Graph, ...]:

@@ -18,12 +18,14 @@ class ModelFacts:
     """One model on a host. All values come from the host unchecked."""
 
     config: str = ""
-    cut: bool = False  #: whether a change of the configuration was interrupted
-    closed: str = ""  #: mode and path of the first file or directory that the server cannot read
-    files: dict[int, str] = field(default_factory=dict)  #: version → checksum of the version's files
-    states: dict[int, str] | None = None  #: version → state reported by the model server; ``None`` without a response
-    errors: dict[int, str] = field(default_factory=dict)  #: version that did not load → its error message
-    live: int = 0  #: version with the label ``live``
+    cut: bool = False  #: whether a change of the model server's configuration was interrupted
+    closed: str = ""  #: mode and path of the first file or directory that the model server cannot read
+    files: dict[int, str] = field(default_factory=dict)  #: version number → checksum of the version's files
+    #: version number → state that the model server reports; ``None`` without a response
+    states: dict[int, str] | None = None
+    #: version number → error message, for versions that did not load
+    errors: dict[int, str] = field(default_factory=dict)
+    live: int = 0  #: number of the version with the label ``live``
 
     @property
     def configured(self) -> tuple[tuple[int, ...], int]:
@@ -38,7 +40,7 @@ class ModelFacts:
 class ServingFacts:
     """Parsed output of ``MODELS_PROBE``."""
 
-    docker: str = ""  #: ``absent`` or ``silent`` (not responding); empty if Docker answered
+    docker: str = ""  #: ``absent``, or ``silent`` if Docker does not respond; empty if Docker answered
     models: dict[str, ModelFacts] = field(default_factory=dict)
 
     def model(self, name: str) -> ModelFacts:

@@ -13,7 +13,8 @@ from hostwright.standard.roles.workspaces.states.arguments import MODELS
 from hostwright.standard.roles.workspaces.states.undeclared import failing
 
 AVAILABLE = "AVAILABLE"
-PATIENCE_S = 900  #: maximum seconds until a version is loaded: several gigabytes from a busy disk
+#: maximum seconds until a model's version is loaded. A version may have several gigabytes on a busy disk.
+PATIENCE_S = 900
 
 
 def config_of(name: str, versions: tuple[int, ...], live: int) -> str:
@@ -50,7 +51,7 @@ class ModelServed(Resource):
 
     name: str
     port: int
-    versions: tuple[tuple[int, str], ...]  #: number and digest of each declared version
+    versions: tuple[tuple[int, str], ...]  #: version number and digest of each declared version
     live: int
 
     def probes(self) -> tuple[Probe, ...]:
@@ -76,7 +77,7 @@ class ModelServed(Resource):
         config = config_of(self.name, wanted, self.live)
         if (model.config, model.cut, loaded, model.live, gone) == (config, False, wanted, self.live, []):
             return None
-        # versions that do not respond are not waited for
+        # The script does not wait for versions that do not respond.
         configured, led = model.configured
         stages = stages_of(self.name, (tuple(filter(loaded.__contains__, configured)), led), wanted, self.live)
         script = sh_file(
@@ -86,7 +87,7 @@ class ModelServed(Resource):
         )  # fmt: skip
         have = _have(model, loaded, self._want())
         step = Step(failing(self.what) + sh_file(__file__, "sh/ask.sh") + script, timeout_s=4 * PATIENCE_S)
-        # other models' changes continue if this one fails
+        # ``alone`` lets changes of other models continue if this change fails.
         return Change(self.what, have, self._want(), (step,), alone=True)
 
     def _files(self, model: ModelFacts) -> Refusal | None:
@@ -161,7 +162,7 @@ class ModelReadable(Resource):
         return ()
 
 
-UNPACK_TIMEOUT_S = 3600.0  #: maximum seconds for unpacking a version: 100 GB on a slow disk
+UNPACK_TIMEOUT_S = 3600.0  #: time limit in seconds for unpacking a model's version of 100 GB on a slow disk
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from hostwright.standard.roles.serving.states.facts import MODELS_PROBE, read_mo
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.undeclared import failing
 
-PATIENCE_S = 60  #: maximum seconds to wait for running requests of the removed servers
+PATIENCE_S = 60  #: maximum seconds to wait for running requests to the removed model servers
 
 
 @dataclass(frozen=True, slots=True)

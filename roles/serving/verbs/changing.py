@@ -61,7 +61,7 @@ class _Change:
     host: str
     name: str
     what: str
-    back: Command | None = None  #: command that reverts the change; ``None`` for a removal
+    back: Command | None = None  #: command that reverts the change; ``None`` if the change is a removal
     yes: bool = False
 
 
@@ -78,7 +78,7 @@ def up(request: Request, wish: Wish, options: Mapping[str, Any], *, provision: b
 
     def with_version() -> dict[str, Any]:
         entry = declared_entry(fleet.path, host, name)
-        # again, because a concurrent change may have used the number
+        # The second check of ``version`` finds a concurrent change that used the same number.
         _version_of(model, Wish(wish.directory, name, version, wish.signature), entry)
         return _entry(entry, options, version, model, space, stack=target.stack)
 
@@ -127,7 +127,7 @@ def down(request: Request, name: str, version: int, *, provision: bool = True) -
 
     what = f"version {version} of {name}" if version else name
     if provision:
-        without()  # reports mistakes before the confirmation
+        without()  # ``without`` raises errors about the version, which must precede the request for confirmation.
         end = f"removes {what} from {host}"
         parts = [f"{end}: requests for it will fail"]
         agree(f"`serve.down` {end}", parts, 1, yes=request.yes, as_json=request.json)

@@ -92,7 +92,7 @@ def signatures_differ(shell: RootShell, space: Workspace, version: int) -> str:
     if isinstance(other, str):
         return f"version {version} of {space.name} does not respond ({other}); provision it first"
     if isinstance(live, str):
-        return ""  # no client depends on a live version that does not respond
+        return ""
     for name, signature in sorted(live.items()):
         if name.startswith("__saved_model_"):
             continue

@@ -14,9 +14,9 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-#: packages that overwrite tensorflow's files, by normalised name
+#: pattern of packages that overwrite files of the package ``tensorflow``
 SECOND = Pattern(r"tensorflow-(gpu|cpu|rocm|intel)|tf-nightly(-gpu|-cpu)?|intel-tensorflow(-avx512)?")
-#: NVIDIA's wheels with CUDA libraries
+#: pattern of NVIDIA's wheels that contain CUDA libraries
 WHEELS = Pattern(r"nvidia-(cuda-|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvjitlink|nvtx|tensorrt).*")
 #: package → first major version that breaks the import of TensorFlow 2.9 (measured)
 TOO_NEW = {"numpy": 2, "protobuf": 4}

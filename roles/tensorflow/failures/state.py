@@ -18,9 +18,10 @@ from hostwright.roles import sh_file
 if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
-VENVS = Probe(sh_file(__file__, "venvs.sh"), cap_bytes=256 * 1024)  #: Prints the packages of all venvs in /opt.
+#: probe that prints the packages of all virtual environments in /opt
+VENVS = Probe(sh_file(__file__, "venvs.sh"), cap_bytes=256 * 1024)
 
-#: Prints the releases of TensorFlow, and of packages that break its import, in pip's directories outside venvs.
+#: probe that prints releases of TensorFlow and related packages outside virtual environments
 OUTSIDE = homes_probe(sh_file(__file__, "outside.sh"))
 
 

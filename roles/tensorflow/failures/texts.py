@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from hostwright.failures import FailureRule, Variant
 
-#: modules that build scripts import, and that pip's isolated build environment lacks
+#: modules that build scripts import and that pip's isolated build environment lacks
 _IMPORTED = r"(?:torch|numpy|Cython|packaging|setuptools|pkg_resources|wheel|pybind11|ninja|psutil|tensorflow|jax)"
 
-#: lines near pip's message that name the searched indexes
+#: pattern of lines near pip's message that name the searched package indexes
 LOOKED_AT = r"^Looking in (?:indexes|links): |--no-index\b|--find-links|^ {0,8}hint: |was found on \S"
 
 _TORCH = r"(?:torch|torchvision|torchaudio|triton|pytorch-triton|xformers)"
-#: message of a pip that searched only PyTorch's own index
+#: message of a pip that searched only PyTorch's own package index
 _PYTORCH_ALONE = r"^Looking in indexes: \S*pytorch\.org/whl/\S*[^\s,]\s*$"
 
-#: messages about versions that only one index has, or that no index has any more
+#: messages about package versions that are missing in the searched package index
 NO_SUCH_WHEEL = (
     Variant(
         r"was not found in the package registry",
@@ -305,7 +305,7 @@ TEXT_RULES = (
         " XLA_PYTHON_CLIENT_PREALLOCATE=false",
         "pytorch/pytorch#16417, tensorflow/tensorflow#8949",
         unless="not a failure",
-        narrower=r"transport/shm\.cc:[0-9]{1,5} -> [1-9]",  # NCCL requests host memory from CUDA, not GPU memory
+        narrower=r"transport/shm\.cc:[0-9]{1,5} -> [1-9]",
         variants=(
             Variant(
                 r"NCCL WARN",

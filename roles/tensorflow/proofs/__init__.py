@@ -18,9 +18,10 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 Judge = Callable[[Measurements, Expected], tuple[ProofFinding, ...]]
 
 LAYER = "tensorflow"
-SAMPLES = 60_000  #: number of training samples, as in the articles about this stack
-CPU_IMAGES = 6_000  #: number of training images on the CPU, which is about ten times slower than a GPU
-WITH_COMPILING_S = 2400.0  #: maximum seconds for a proof in which an Ampere or later GPU compiles TensorFlow's kernels
+SAMPLES = 60_000  #: number of images that a model is trained with on a GPU
+CPU_IMAGES = 6_000  #: number of images for a training on the CPU. The CPU is about ten times slower than a GPU.
+#: time limit in seconds of a proof on GPUs for which the driver compiles TensorFlow's kernels
+WITH_COMPILING_S = 2400.0
 PORT = 29471  #: TCP port of TensorFlow's workers during a proof, unassigned in IANA's registry
 
 

@@ -9,7 +9,8 @@ from hostwright.proofs import CPU, Expected, Measurements, ProofFinding
 from hostwright.roles import series
 from hostwright.standard.roles.cuda.proofs.frameworks import CONVOLVED, capabilities, cards, models, versions, within
 
-#: maximum fraction of a GPU's memory for a small computation. Without memory growth, TensorFlow allocates nearly all.
+#: maximum share of a GPU's memory for a small computation. Without memory growth, TensorFlow allocates nearly all
+#: memory.
 GROWTH = 0.5
 
 _SUBJECTS = {
@@ -27,7 +28,7 @@ class TensorflowJudge:
     tensorflow: str
     cuda: str = ""
     toolkit: str = ""
-    cudnn: str = ""  #: version of cuDNN in cuDNN's notation: ``8.1.0``
+    cudnn: str = ""  #: version of cuDNN in the notation of cuDNN, such as ``8.1.0``
 
     def judge(self, measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
         """Return findings for versions other than the stack's, missing GPUs, wrong results, and memory growth without

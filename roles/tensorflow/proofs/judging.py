@@ -14,13 +14,14 @@ from hostwright.standard.roles.cuda.proofs.frameworks import (
     within,
 )
 
-ACCURACY = 0.95  #: minimum accuracy for classifying points around four distant centres
+ACCURACY = 0.95  #: minimum accuracy of a model that classifies points around four distant centres
 DIVERGED = 4.0  #: maximum loss of a training. Guessing among ten labels has a loss of 2.3.
-COMPILED_LOSS, HALF_LOSS = 1e-2, 5e-2  #: relative tolerances of the loss, for compiled code and for half precision
-LOSING = 0.9  #: minimum ratio of a step's speed with and without a setting
-BALANCE = 20.0  #: maximum difference of utilisation from the busiest GPU, in percentage points
-FED = 0.9  #: minimum rate of a training from disk, as a fraction of the rate from memory
-STARVED = 30.0  #: utilisation in percent below which a GPU waits for its input
+#: relative tolerances of a training's loss, with compiled code and with half precision
+COMPILED_LOSS, HALF_LOSS = 1e-2, 5e-2
+LOSING = 0.9  #: minimum ratio of a training step's speed with and without a setting
+BALANCE = 20.0  #: maximum difference in percentage points between the GPUs' utilisations
+FED = 0.9  #: minimum rate of a training from disk, as a share of the rate from memory
+STARVED = 30.0  #: utilisation in percent below which a GPU is reported as waiting for input
 
 
 def benchmark(measured: Measurements, expected: Expected) -> tuple[ProofFinding, ...]:
@@ -96,9 +97,7 @@ def _formats(measured: Measurements, expected: Expected) -> Iterator[ProofFindin
         ("tf lite", "TF Lite's prediction"),
     ):
         yield from within(measured, name, SAME, what)
-    converted = tuple(
-        each for each in measured.named("tf-trt") if each.unit
-    )  # without a unit, the value is the reason why TensorRT was not used
+    converted = tuple(each for each in measured.named("tf-trt") if each.unit)
     if converted:
         yield from within(Measurements(converted), "tf-trt", CONVOLVED, "TensorRT's prediction")
     yield from on_every_card(measured, "trained", expected)

@@ -35,14 +35,14 @@ from hostwright.standard.roles.workspaces.declared.images import SERVING_TODAY
 
 #: maximum number of bytes in an argument: Linux's MAX_ARG_STRLEN, with the final NUL
 MOST_WORD_BYTES = 2**17 - 1
-#: maximum number of bytes in a command; our choice, below Linux's limit of 2 MiB
+#: maximum number of bytes in a command, below Linux's limit of 2 MiB (our choice)
 MOST_WORDS_BYTES = 2**20
-_POINTER_BYTES = 9  #: number of bytes that Linux adds for each argument
+_POINTER_BYTES = 9  #: number of bytes that Linux adds to a command for each argument
 _PROXIES = {"http_proxy", "https_proxy", "all_proxy", "ftp_proxy"}
 _ITSELF = "localhost,127.0.0.1,::1"
-#: variables for batch runs; otherwise a killed program loses up to 8 KB of Python's buffered output
+#: environment variables of batch runs. Without PYTHONUNBUFFERED, a killed program loses up to 8 KB of output.
 _AT_ONCE = {"PYTHONUNBUFFERED": "1"}
-NOBODY = "nobody"  #: account of a model server without a user
+NOBODY = "nobody"  #: name of the account that runs a model server without a user
 
 
 def _port(value: Any) -> Any:
@@ -66,7 +66,7 @@ class WorkspaceUser:
     gid: Id | None = None  #: GID of the user; empty: the same number as ``uid``, or the group of the host's account
     groups: tuple[Id, ...] = ()  #: IDs of further groups, for shared directories of the host
     keys: tuple[PublicKey, ...] = ()  #: public SSH keys, for workspaces of the kind ssh
-    left: bool = False  #: true: all workspaces of this user are removed; their files are kept
+    left: bool = False  #: true: all workspaces of this user are removed; the user's files are kept
 
     def __post_init__(self) -> None:
         if self.gid is not None and self.uid is None:
@@ -94,7 +94,7 @@ class WorkspaceEntry:
     kind: Kind
     gpus: Gpus = ()  #: GPUs: indexes from ``nvidia-smi -L``, or UUIDs, also of MIG devices
     share: bool = False  #: true: other workspaces with ``share`` can use the same GPUs
-    #: batch only; true: the run shares its GPUs, and waits until no other process uses them
+    #: batch only; true: the run shares the GPUs, and waits until no other process uses the GPUs
     when_idle: bool = False
     cpus: Cpus | None = None  #: number of CPUs; empty: all CPUs of the host
     memory: Size | None = None  #: memory limit; empty: all memory of the host
@@ -107,8 +107,8 @@ class WorkspaceEntry:
     #: environment variables of the workspace's programs: ``{TZ: Europe/Berlin}``; not for secrets
     environment: Variables = field(default_factory=dict)
     image: Image = ""  #: container image; empty: an image with the framework of the host's stack
-    pull: bool = False  #: true: the host may pull a missing image from its registry
-    command: tuple[Word, ...] = ()  #: batch only: the command to run, and its arguments
+    pull: bool = False  #: true: the host may pull a missing image from the image's registry
+    command: tuple[Word, ...] = ()  #: batch only: the command to run, and the arguments of the command
     script: Script = ""  #: batch only: shell script to run instead of a command
     logs: str = ""  #: tensorboard only: directory of the logs, in the workspace's files or a mount
     #: model server only: digest of each served version, which ``serve.up`` uploads to the host

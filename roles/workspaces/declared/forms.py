@@ -15,18 +15,18 @@ from hostwright.standard.roles.container.images.reference import read_image_name
 from hostwright.standard.roles.workspaces.declared.zones import checked_zone
 
 Kind = Literal["jupyter", "ssh", "tensorboard", "batch", "serving"]
-#: workspace kinds whose containers can be restarted without loss of work
+#: workspace kinds whose containers can restart without loss of work
 UNATTENDED = ("tensorboard", "serving")
 
 HOME = "/workspace"
 
-#: host directories that no workspace can mount
+#: paths of host directories that no workspace can mount
 _SYSTEM = (
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/root", "/run", "/sbin", "/sys",
     "/usr", "/var",
 )  # fmt: skip
 _TEMPORARY = ("/tmp", "/var/tmp", "/var/run")  # noqa: S108 - what is refused
-#: directories that cannot contain users' files
+#: paths of directories that cannot contain users' files
 _SHARED = (
     "/", "/home", "/opt", "/var", "/var/backups", "/var/cache", "/var/lib", "/var/local", "/var/log", "/var/mail",
     "/var/opt", "/var/spool", "/var/www",
@@ -35,7 +35,7 @@ _STATES = ("/var/lib/docker", "/var/lib/containerd", "/var/lib/hostwright", "/va
 _OWN_VARIABLES = ("HOME", "USER", "LOGNAME")
 _SIZE = re.compile(r"([1-9][0-9]{0,7})([kmgt])")
 _FACTORS = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-#: type of a public key → number of its fields
+#: type of a public key → number of fields in a key of this type
 _KEY_FIELDS = {
     "ssh-ed25519": 2, "ssh-rsa": 3, "ecdsa-sha2-nistp256": 3, "ecdsa-sha2-nistp384": 3, "ecdsa-sha2-nistp521": 3,
     "sk-ssh-ed25519@openssh.com": 3, "sk-ecdsa-sha2-nistp256@openssh.com": 4,

@@ -13,7 +13,7 @@ from hostwright.roles import Unquoted
 _INDEX = re.compile(r"0|[1-9][0-9]?")
 _HEX = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 CARD = f"GPU-{_HEX}"
-#: pattern of a MIG device: up to R465 by its GPU and two numbers (``MIG-GPU-…/1/0``), later by its UUID
+#: pattern of a MIG device's name: up to R465 a GPU and two numbers (``MIG-GPU-…/1/0``), later a UUID
 MIG = f"MIG-{_HEX}|MIG-{CARD}/[0-9]{{1,2}}/[0-9]{{1,2}}"
 _UUID = re.compile(f"{CARD}|{MIG}")
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from hostwright.roles import Stack
 
-#: image for TensorFlow up to 2.12, and for a stack without a framework
+#: name of the image for TensorFlow up to 2.12, and for a stack without a framework
 TENSORFLOW = "tensorflow/tensorflow:2.9.0-gpu-jupyter"
-#: image for TensorFlow from 2.13 on; users of the image 2.21.0 report cuDNN errors
+#: name of the image for TensorFlow from 2.13 on. Users of the image 2.21.0 report cuDNN errors.
 TENSORFLOW_OF_WHEELS = "tensorflow/tensorflow:2.15.0-gpu-jupyter"
 TORCH_CUDA_12 = "quay.io/jupyter/pytorch-notebook:cuda12-pytorch-2.11.0"
 TORCH_CUDA_13 = "quay.io/jupyter/pytorch-notebook:cuda13-notebook-7.5.6"
 JAX = "nvcr.io/nvidia/jax:26.06-py3"
 SERVING, SERVING_TODAY = SERVERS = ("tensorflow/serving:2.9.0", "tensorflow/serving:2.19.1")
 
-_TORCH_OF_CUDA_13 = (2, 11)  #: first PyTorch whose wheels are for CUDA 13
+_TORCH_OF_CUDA_13 = (2, 11)  #: first PyTorch version whose wheels are for CUDA 13
 _OF_WHEELS = (2, 13)
 
 

@@ -13,7 +13,7 @@ from hostwright.standard.roles.workspaces.declared.forms import bytes_of
 from hostwright.standard.roles.workspaces.declared.gpus import clash
 
 Entries = Mapping[str, WorkspaceEntry]
-Wrong = tuple[str, str]  #: name of a workspace or user, and the error text
+Wrong = tuple[str, str]  #: name of a workspace or user, and error text about this name
 
 
 @dataclass(frozen=True, slots=True)

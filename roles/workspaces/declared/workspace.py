@@ -21,7 +21,7 @@ from hostwright.standard.roles.workspaces.declared.promises import (
 )
 
 STATE = "/var/lib/hostwright/workspaces"
-#: program on the host that runs a batch workspace
+#: path of the program on the host that runs a batch workspace
 BATCH = "/usr/local/lib/hostwright/workspace-batch"
 
 
@@ -32,8 +32,8 @@ class Workspace:
     name: str
     entry: WorkspaceEntry
     user: WorkspaceUser
-    port: int  #: port on the host's loopback interface; 0: no port
-    directory: str  #: path on the host of the workspace's files
+    port: int  #: TCP port on the host's loopback interface; 0: no port
+    directory: str  #: path of the workspace's files on the host
 
     @property
     def owner(self) -> str:

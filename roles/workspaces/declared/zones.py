@@ -14,9 +14,10 @@ FILES = "/usr/share/zoneinfo/"
 _NAME = re.compile(r"[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*")
 _OFFSET = r"[+-]?[0-9]{1,2}(?::[0-9]{2}){0,2}"
 _SHORT = r"(?:[A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)"
-#: pattern of a rule, which needs no file (POSIX, 8.3): ``CET-1CEST,M3.5.0,M10.5.0/3``
+#: pattern of a time zone rule (POSIX, 8.3) such as ``CET-1CEST,M3.5.0,M10.5.0/3``. Programs need no zone file for a
+#: rule.
 _RULE = re.compile(f"{_SHORT}{_OFFSET}(?:{_SHORT}(?:{_OFFSET})?(?:,[^,]+,[^,]+)?)?")
-#: names of UTC, for which programs need no file
+#: pattern of names of UTC, for which programs need no zone file
 _UTC = re.compile(r"(?:Etc/)?(?:UTC|UCT|GMT|Greenwich|Universal|Zulu)")
 
 

@@ -8,7 +8,7 @@ from hostwright.standard.roles.workspaces.declared.forms import HOME
 from hostwright.standard.roles.workspaces.declared.gpus import is_mig
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
-#: kind of workspace → port of its program
+#: kind of workspace → port of the program in the container
 PORTS = {"jupyter": 8888, "tensorboard": 6006}
 
 

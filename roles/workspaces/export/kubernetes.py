@@ -137,7 +137,7 @@ def _pod(workspace: Workspace) -> Manifest:
         ),
         {"name": _SHM, "emptyDir": {"medium": "Memory", "sizeLimit": _mebibytes(entry.shm)}},
     ]
-    # Jupyter would read a Service's variables as settings: JUPYTER_PORT=tcp://… for a Service named jupyter
+    # Jupyter would read a Service's variables as settings, such as JUPYTER_PORT=tcp://… for a Service named jupyter.
     pod: Manifest = {"enableServiceLinks": False, "containers": [container], "volumes": list(volumes)}
     uid, gid = workspace.user.uid, workspace.user.gid
     if uid is not None:
@@ -189,7 +189,8 @@ def _claim(source: str) -> str:
     """
     plain = source[1:].replace("/", "-")
     named = re.fullmatch(r"/[a-z0-9]+(/[a-z0-9]+)*", source) and len(plain) <= _LABEL_LENGTH
-    if named and plain != _SHM and not plain.endswith("-files"):  # names of other volumes
+    # `_SHM` and names with "-files" are names of other volumes
+    if named and plain != _SHM and not plain.endswith("-files"):
         return plain
     letters = re.sub("[^a-z0-9]", "-", plain.lower()).strip("-")[:50].rstrip("-")
     return f"{letters or 'data'}-{_sum(source)[:8]}"

@@ -26,7 +26,7 @@ class _Dumper(yaml.SafeDumper):
     """Dumper that quotes each text that some YAML parser would read as another type."""
 
     def ignore_aliases(self, _data: object) -> bool:
-        return True  # no aliases for repeated values, because people edit these files
+        return True  # people edit these files, so repeated values have no aliases
 
     def text(self, text: str) -> yaml.ScalarNode:
         quotes = '"' if isinstance(text_as_written(text), Unquoted) else None

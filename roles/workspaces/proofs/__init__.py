@@ -15,7 +15,7 @@ from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.images import image_for
 
 LAYER = "workspaces"
-LABEL = "hostwright.proof"  #: label of containers of proofs
+LABEL = "hostwright.proof"  #: name of the label of containers in which proofs run
 _NAMED = re.compile(r"(^|/)tensorflow[:@]")
 _TAG = re.compile(r"(?:.*/)?tensorflow:([0-9]+\.[0-9]+\.[0-9]+)(?:-[^/]*)?")
 
@@ -25,7 +25,7 @@ def proofs(variables: Workspaces, ctx: RoleContext) -> tuple[Proof, ...]:
 
     The short proofs have the level ``quick`` if workspaces use the image, which is then on the host.
     """
-    # an ssh workspace's base image may be missing on the host
+    # An ssh workspace's base image may be missing on the host.
     entries = (entry for _, entry in sorted(variables.containers.items()) if entry.kind != "ssh")
     usual = image_for(ctx.stack)
     images = Counter(image for entry in entries if _NAMED.search(image := entry.image or usual))

@@ -9,9 +9,10 @@ from hostwright.roles import sh, sh_file
 from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, read_workspaces
 from hostwright.standard.roles.workspaces.states.undeclared import failing
 
-CLOSED = "/usr/local/lib/hostwright/workspace-networks"  #: program that closes users' networks to other hosts
+#: path of the program that closes users' networks to other hosts
+CLOSED = "/usr/local/lib/hostwright/workspace-networks"
 RULES_SH = sh_file(__file__, "sh/network/rules.sh")
-#: prints missing firewall rules; nothing without iptables
+#: Prints missing firewall rules, and nothing on a host without iptables.
 KEPT = Probe(RULES_SH + sh_file(__file__, "sh/network/kept.sh"), root=True)
 _SET = Probe(f'{RULES_SH}for bridge in $bridges; do ! rule -C "$bridge" 2>/dev/null || echo "$bridge"; done', root=True)
 OTHERS, KEPT_OUT = "other hosts", "kept from people's containers"

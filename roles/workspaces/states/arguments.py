@@ -12,22 +12,22 @@ from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
 from hostwright.standard.roles.workspaces.declared.forms import HOME, is_below
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
-RUN = "/run/hostwright"  #: directory in the container for root's read-only files
-#: kind of workspace → port of its program in the container
+RUN = "/run/hostwright"  #: directory in the container for read-only files of root
+#: kind of workspace → port of the program in the container; 0: no port
 INSIDE = {"jupyter": 8888, "tensorboard": 6006, "ssh": 2222, "batch": 0, "serving": 8501}
 WITH_SHELLS = ("jupyter", "batch")  #: workspace kinds with shells
 _LOGS = ("--log-driver", "json-file", "--log-opt", "max-size=10m", "--log-opt", "max-file=3")
-MODELS = "/models"  #: directory in a model server's container for its configuration and models
+MODELS = "/models"  #: directory in a model server's container for the server's configuration and models
 _CONFIG = f"{MODELS}/models.config"
-#: Options of TensorFlow Serving. A version that does not load fails at once, and other versions continue. At the
-#: server's start no version is loaded, so labels for such versions are permitted.
+#: command of TensorFlow Serving, in which a version that fails to load does not stop other versions. Labels may name
+#: versions that are not loaded, because no version is loaded at the server's start.
 _MODEL_SERVER = (
     "tensorflow_model_server", "--rest_api_port=8501", f"--model_config_file={_CONFIG}",
     "--model_config_file_poll_wait_seconds=1", "--file_system_poll_wait_seconds=1", "--max_num_load_retries=0",
     "--num_load_threads=1", "--num_unload_threads=1", "--allow_version_labels_for_unavailable_models=true",
 )  # fmt: skip
-#: The init process signals its whole process group, and the wrapper waits for child programs. Otherwise a shell's end
-#: would end the container before these programs have saved their state.
+#: options with which the init process signals all processes. Otherwise a shell's end would end the container before
+#: child programs have saved data.
 _TOGETHER = ("--env", "TINI_KILL_PROCESS_GROUP=1")
 _AWAITED = (
     "exec 2>&1; "  # Docker does not keep the order between two streams
@@ -37,8 +37,8 @@ _AWAITED = (
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _PROGRAM = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9_.+-]*")  #: pattern of a program name that ``env`` searches on PATH
 STOP_S = 20  #: seconds from the stop signal to the kill signal for a container
-#: Shell code that sets SHELL to a shell in the image. If SHELL is unset, Jupyter's terminals run sh; if its shell is
-#: missing, they do not start.
+#: shell code that sets SHELL to a shell in the image. If SHELL is unset, Jupyter's terminals run sh, and with a missing
+#: shell the terminals do not start.
 _SHELL = (
     'for shell in "${SHELL:-bash}" bash sh; do shell=$(command -v "$shell") && [ -x "$shell" ] && break; done; '
     'export SHELL="$shell"; '
@@ -47,8 +47,8 @@ _JUPYTER = (
     f"{_SHELL}if command -v jupyter-lab >/dev/null; then exec jupyter lab --config={RUN}/jupyter_config.py; fi; "
     f"exec jupyter notebook --config={RUN}/jupyter_config.py"
 )
-#: Command that disables TensorBoard's fast loader, which misses replaced files. TensorBoard before 2.5 refuses the
-#: option with status 2, and then runs without it.
+#: command that disables TensorBoard's fast loader, which misses replaced files. TensorBoard before 2.5 refuses the
+#: option with status 2, and then runs without the option.
 _BOARD = '"$0" "$@" --detect_file_replacement=true; status=$?; [ "$status" -ne 2 ] || exec "$0" "$@"; exit "$status"'
 
 
@@ -84,7 +84,7 @@ def docker_arguments(space: Workspace, placed: Placed) -> tuple[str, ...]:
         *_network(space),
         *_mounts(space),
         *_LOGS,
-        # for Jupyter, which does not reap orphaned processes; sshd does
+        # Jupyter does not reap orphaned processes, so Docker's init process must do so; sshd reaps orphans.
         *(() if space.entry.kind == "ssh" else ("--init",)),
         "--stop-timeout", str(STOP_S),
         "--restart", "no" if space.entry.kind == "batch" else "unless-stopped",
@@ -172,7 +172,7 @@ def _mount(source: str, target: str, *, readonly: bool = False) -> tuple[str, st
 def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
     """Return the last arguments: environment, image and command."""
     name = space.owner
-    # git finds no email address in a host name without a dot; the user's configuration overrides this variable
+    # git finds no email address in a host name without a dot. The user's configuration overrides EMAIL.
     own = {"HOME": HOME, "USER": name, "LOGNAME": name, "EMAIL": f"{name}@{space.name}"}
     environment = tuple(word for variable, value in own.items() for word in ("--env", f"{variable}={value}"))
     environment += ("--workdir", HOME)

@@ -14,7 +14,7 @@ from hostwright.standard.roles.workspaces.declared.promises import not_shared
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.states.facts import SpaceContainer, WorkspaceFacts
 
-#: lists GPUs and MIG devices with UUIDs, which R470's XML report lacks for MIG devices
+#: Lists GPUs and MIG devices with UUIDs, which R470's XML report lacks for MIG devices.
 LISTED = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 5 30 nvidia-smi -L")
 _CARD = Pattern(rf"GPU [0-9]{{1,3}}: .{{0,200}}\(UUID: ({CARD})\)")
 _PART = Pattern(rf"MIG .{{1,40}} Device +[0-9]{{1,3}}: \(UUID: ({MIG})\)")
@@ -25,7 +25,7 @@ class HostCards:
     """The GPUs of a host."""
 
     uuids: tuple[str, ...]  #: UUIDs of the host's GPUs, in nvidia-smi's order
-    parts: Mapping[str, str] = field(default_factory=dict)  #: UUID of a MIG device → UUID of its GPU
+    parts: Mapping[str, str] = field(default_factory=dict)  #: UUID of a MIG device → UUID of the GPU with this device
 
 
 @dataclass(frozen=True, slots=True)

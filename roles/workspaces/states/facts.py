@@ -15,30 +15,30 @@ from hostwright.standard.roles.container.running import CHILDREN_SH, processes
 from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import BATCH, STATE
 
-LABEL = "hostwright.workspace"  #: container label with the workspace's name
-PREFIX = "workspace-"  #: prefix of workspaces' container names
-NEW, OLD = ".new", ".old"  #: suffixes of container names during a replacement
+LABEL = "hostwright.workspace"  #: name of the container label with the workspace's name
+PREFIX = "workspace-"  #: prefix of the names of workspaces' containers
+NEW, OLD = ".new", ".old"  #: suffixes of container names during the replacement of a container
 
-#: field of ``SpaceContainer`` → its path in the output of ``docker inspect``
+#: field of ``SpaceContainer`` → path of the value in the output of ``docker inspect``
 _FIELDS = {
     "name": ".Name", "id": ".Id", "image": ".Image", "state": ".State.Status", "pid": ".State.Pid",
     "code": ".State.ExitCode", "killed": ".State.OOMKilled", "error": ".State.Error", "ended": ".State.FinishedAt",
     "restarts": ".RestartCount", "started": ".State.StartedAt",
 }  # fmt: skip
 _LABELS = ("workspace", "user", "kind", "definition", "asked", "gpus", "share", "port", "reference")
-#: Docker's errors after a failed container runtime, which return at each start of the container
+#: texts of Docker's errors that return at each start of a container after a failed start
 _HALF_STARTED = ("id already in use", "runtime create failed", "failed to create shim", "failed to create task")
 _FORMAT = ",".join(
     [f'"{name}":{{{{json {place}}}}}' for name, place in _FIELDS.items()]
     + [f'"{name}":{{{{json (index .Config.Labels "hostwright.{name}")}}}}' for name in _LABELS]
-    # names only: Docker's data for a network has half a kilobyte
+    # The template prints only names, because Docker's data for a network has half a kilobyte.
     + ['"networks":"{{range $name, $end := .NetworkSettings.Networks}}{{$name}} {{end}}"']
 )
 
 WORKSPACES_PROBE = Probe(
     CHILDREN_SH + sh_file(__file__, "sh/facts.sh", state=STATE, batch=BATCH, format=f"container {{{_FORMAT}}}"),
     root=True,
-    cap_bytes=1024 * 1024,  # for 1,000 containers and 1,000 images
+    cap_bytes=1024 * 1024,  # this limit suffices for 1,000 containers and 1,000 images
 )
 
 
@@ -52,22 +52,22 @@ class SpaceContainer:
     state: str
     pid: int
     code: int
-    killed: bool  #: whether the kernel killed a process for lack of memory
+    killed: bool  #: whether the kernel killed a process of the container for lack of memory
     error: str
     ended: str
     workspace: str
     user: str
     kind: str
     definition: str  #: digest of the workspace's definition at the container's creation
-    asked: str  #: GPUs in the inventory at the container's creation
+    asked: str  #: GPUs that the inventory declared at the container's creation
     gpus: str  #: UUIDs of the container's GPUs
     share: str
     port: str
-    reference: str  #: image in the inventory at the container's creation
+    reference: str  #: image reference in the inventory at the container's creation
     networks: str  #: names of the container's networks
     restarts: int = 0  #: number of restarts by Docker since the last manual start
     started: str = ""  #: time of the container's last start, UTC (RFC 3339)
-    children: int = 0  #: number of child processes of the first process
+    children: int = 0  #: number of child processes of the container's first process
     #: driver version of the libraries that Docker mounted at the container's start; empty: none
     libraries: str = ""
 
@@ -125,19 +125,18 @@ def trouble_with(docker: str) -> str:
 class WorkspaceFacts:
     """Parsed output of ``WORKSPACES_PROBE``."""
 
-    docker: str = ""  #: ``absent`` or ``silent`` (not responding); empty if Docker responded
+    docker: str = ""  #: state of Docker: ``absent``, or ``silent`` (not responding); empty if Docker responded
     containers: tuple[SpaceContainer, ...] = ()
     images: dict[str, str] = field(default_factory=dict)  #: image name → image ID
     networks: tuple[str, ...] = ()
-    driver: str = ""  #: version of the driver's kernel module and libraries; empty if they differ
-    lately: str = ""  #: time some seconds before the probe by the host's clock, UTC (RFC 3339)
+    driver: str = ""  #: driver version of the kernel module and the libraries; empty if the two versions differ
+    lately: str = ""  #: time on the host's clock some seconds before the probe, UTC (RFC 3339)
     queued: frozenset[str] = frozenset()  #: names of queued or running batch workspaces
-    #: batch workspace → reason why it waits or did not start
+    #: name of a batch workspace → reason why the workspace waits or did not start
     waits: dict[str, str] = field(default_factory=dict)
     ports: frozenset[int] = frozenset()
-    definitions: dict[str, dict[str, Any]] = field(
-        default_factory=dict
-    )  #: workspace → root's definition; empty if missing
+    #: name of a workspace → definition that root stored; empty if missing
+    definitions: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def trouble(self) -> str:

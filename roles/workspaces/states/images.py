@@ -38,7 +38,7 @@ class ImageBuilt(Resource):
 
     tag: str
     base: str
-    files: tuple[tuple[str, str], ...]  #: name and text of each file
+    files: tuple[tuple[str, str], ...]  #: name and text of each file for the build of the image
     pull: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the host may pull the base image
 
     def probes(self) -> tuple[Probe, ...]:

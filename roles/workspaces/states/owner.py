@@ -8,8 +8,8 @@ from hostwright.resources import Facts, Planned, Probe, Refusal, Resource
 from hostwright.roles import sh, short, whole
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
-FIRST = 1000  #: lowest ID of a workspace's owner; lower IDs belong to the system
-#: highest ID of a workspace's owner; runc refuses IDs from 2**31 on
+FIRST = 1000  #: lowest user ID of a workspace's owner. Lower IDs belong to the system.
+#: highest user ID of a workspace's owner. runc refuses IDs from 2**31 on.
 LAST = 2**31 - 2
 
 
@@ -59,7 +59,7 @@ def _entry(line: str) -> tuple[str, int | None, int | None]:
     return ("", None, None) if uid is None or gid is None else (parts[0], uid, gid)
 
 
-#: prints one entry of a directory that has entries but no user directory of Hostwright
+#: Prints an entry of a directory that has entries but no user directory of Hostwright.
 _FOREIGN = (
     "cd -- %s 2>/dev/null || exit 0; "
     '[ -n "$(find . -mindepth 1 -maxdepth 1 -type d -uid 0 -perm 711 -printf 1 -quit)" ] || '
@@ -87,4 +87,4 @@ class PeoplesFiles(Resource):
         return Refusal(f"directory {self.directory}", f"has {held}", "only users' files", "workspace-files", sentence)
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # users' files are kept
+        return ()  # the removal keeps users' files

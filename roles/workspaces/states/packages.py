@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from hostwright.roles import sh_file
 
-Packages = Mapping[str, str]  #: package name → version
+Packages = Mapping[str, str]  #: name of a Debian package → version of the package
 _INSTALLED = ("ii", "hi")  #: dpkg's status abbreviations for an installed package, without and with a hold
 
 

@@ -10,7 +10,7 @@ from hostwright.resources import NO_IDENTITY, Change, Deferred, Facts, Planned, 
 from hostwright.roles import sh_file, whole
 
 WHAT = "disk quotas"
-#: first project number, and size of the range; other programs count from 1 (Docker on xfs, /etc/projid)
+#: first project number for quotas, and count of such numbers. Other programs begin with 1 (Docker on xfs, /etc/projid).
 _FIRST, _MANY = 2**24, 2**30
 
 
@@ -24,8 +24,8 @@ class DiskQuotas(Resource):
     """Project quotas limit the files of these workspaces to a number of KiB."""
 
     directory: str
-    limits: tuple[tuple[str, int], ...] = ()  #: directory, and its limit in KiB
-    others: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: directories without a limit
+    limits: tuple[tuple[str, int], ...] = ()  #: path of a directory and limit of the directory in KiB
+    others: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)  #: paths of directories without a limit
 
     @property
     def _probe(self) -> Probe:

@@ -37,7 +37,7 @@ from hostwright.standard.roles.workspaces.states.owner import owner_of, owner_pr
 from hostwright.standard.roles.workspaces.states.undeclared import ENDS_WORK, Undeclared, failing
 
 UNABLE = "not possible"
-_LINE_CHARACTERS = 160  #: maximum number of characters of a line in a definition's diff
+_LINE_CHARACTERS = 160  #: maximum number of characters of a line in the printed diff of a definition
 #: seconds to wait for the response of a started program, such as Jupyter on a busy disk
 PATIENCE_S = 120
 #: seconds to wait for the response of a started model server, which first loads gigabytes of models
@@ -54,13 +54,14 @@ class WorkspaceRuns(Resource):
     """The container of a workspace exists as defined, and responds on its port."""
 
     name: str
-    definition: str  #: text of the definition, whose change replaces the container
-    files: tuple[tuple[str, str, str], ...]  #: name, mode and text of root's files for the container
+    definition: str  #: text of the definition. A changed text replaces the container.
+    files: tuple[tuple[str, str, str], ...]  #: name, mode and text of each file of root for the container
     workspace: Workspace = field(metadata=NO_IDENTITY)
-    siblings: tuple[Workspace, ...] = field(metadata=NO_IDENTITY)  #: all workspaces of the host
-    built: str = ""  #: name of an image built on the host; empty: the inventory's image
+    #: all workspaces of the host, including this workspace
+    siblings: tuple[Workspace, ...] = field(metadata=NO_IDENTITY)
+    built: str = ""  #: name of an image built on the host; empty: the image of the inventory
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a change may end a user's work
-    #: GPUs that other roles of the host reserve, each with the role's name
+    #: GPUs that other roles of the host reserve, each with the name of the role
     reserved: tuple[tuple[str, str], ...] = field(default=(), metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:

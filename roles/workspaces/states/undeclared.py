@@ -10,7 +10,7 @@ from hostwright.standard.roles.workspaces.declared.forms import UNATTENDED
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
 from hostwright.standard.roles.workspaces.states.facts import WORKSPACES_PROBE, WorkspaceFacts, read_workspaces
 
-#: the plan's text for a change with ``force``
+#: text of the plan for a change that only ``force`` permits
 ENDS_WORK = "ends workspaces in which somebody works"
 BUILT = "hostwright/workspace-"
 
@@ -21,7 +21,7 @@ class Undeclared(Resource):
 
     names: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
-    images: tuple[str, ...] = ()  #: images built on the host that its workspaces need
+    images: tuple[str, ...] = ()  #: names of images built on the host that the workspaces of the host need
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether a change may end a user's work
     removes: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the plan removes the role
 
@@ -34,7 +34,7 @@ class Undeclared(Resource):
         gone = [name for name in gone if name not in self.names]
         networks = [name for name in found.networks if name not in self.networks]
         built = sorted(name for name in found.images if name.startswith(BUILT) and "@" not in name)
-        # images of containers that will be replaced
+        # Containers that will be replaced still use these images.
         used = {held.image for held in found.containers if held.workspace in self.names}
         images = [name for name in built if name not in self.images and found.images[name] not in used]
         left = [*(_whose(found, name) for name in gone), *networks, *images]
@@ -57,7 +57,7 @@ class Undeclared(Resource):
             "undeclared workspaces", have, f"absent; people's files stay{_where(found, gone)}",
             (Step(script, timeout_s=900),),
             warnings=_warnings(found, gone), disturbs=ENDS_WORK if working else "",
-            alone=not gone,  # true if a remaining workspace keeps its GPUs and ports
+            alone=not gone,  # other changes may need the GPUs and ports of removed workspaces
         )  # fmt: skip
 
     def users(self, facts: Facts) -> tuple[str, ...]:

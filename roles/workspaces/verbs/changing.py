@@ -30,9 +30,9 @@ from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key
 from hostwright.standard.roles.workspaces.verbs.queries import one_workspace
 
 DEFAULT_KIND = "jupyter"
-#: task option → inventory field with another name
+#: name of a task option → name of the inventory field, if the names differ
 FIELDS = {option: field for field, option in OPTIONS.items() if option}
-#: maximum number of lines, and of characters in a line, of printed changes
+#: maximum number of printed lines of a change, and maximum number of characters in a line
 _SHOWN_LINES, _SHOWN_CHARACTERS = 40, 400
 
 
@@ -56,7 +56,7 @@ def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"{entry['command']!r} is not a valid command line: {error}", "--command") from error
     if "script" in entry:
         try:
-            # text mode would convert carriage returns
+            # Text mode would convert carriage returns.
             entry["script"] = Path(entry["script"]).read_bytes().decode("utf-8")
         except (OSError, UnicodeError) as error:
             raise InputError(f"cannot be read: {error}", entry["script"]) from error
@@ -194,7 +194,7 @@ def _say_host_key(request: Request, name: str, *, quiet: bool) -> None:
     try:
         for line in key_lines(space, host_key_of(target, space)):
             _say(line, quiet=quiet)
-    except HostError as error:  # the box is provisioned, even if its host key cannot be read
+    except HostError as error:  # the box is provisioned, even if the host key of the box cannot be read
         warn(f"the SSH host key of workspace {name} cannot be read: {error}")
 
 

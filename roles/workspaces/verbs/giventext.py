@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 
 from hostwright.roles import InputError, InputErrors
 
-#: inventory field → task option with another name; empty: no option
+#: name of an inventory field → different name of the task option; empty: no option
 OPTIONS = {"mounts": "mount", "environment": "env", "versions": "", "live": ""}
 _IN_WORKSPACE = re.compile(r"workspaces\.containers\.([^.:]+)(?:\.([a-z_]+)[^:]*)?: (.*)", re.DOTALL)
 
@@ -17,10 +17,10 @@ _IN_WORKSPACE = re.compile(r"workspaces\.containers\.([^.:]+)(?:\.([a-z_]+)[^:]*
 class GivenText:
     """A new text for a file, and the file's current contents."""
 
-    place: str  #: path of the temporary file with the new text
+    place: str  #: path of the temporary file with the new text of the inventory
     text: str
     file: str
-    before: str  #: current text of the file
+    before: str  #: current text of the inventory file
 
     def reworded(self, error: InputError) -> InputError:
         """Return the error with a line of the current file, or with the option that produced a new line."""
@@ -38,7 +38,7 @@ class GivenText:
         if (of := _IN_WORKSPACE.match(what)) is None:
             return InputError(what, self.file)
         name, field, wrong = of.groups()
-        # the user did not give the name in the error
+        # The user did not give the name that the error contains.
         if not field and re.search(rf"\b{re.escape(name)}['\"]?:", self.before):
             return InputError(f"{name}: {wrong}", self.file)
         option = OPTIONS.get(field, field).replace("_", "-") if field else ""

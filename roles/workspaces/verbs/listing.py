@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 else:
     Row = TypeVar("Row")
 
-_NAMES = 2  #: number of leading columns that are never shortened
-_SHORT = 11  #: maximum number of characters of a text that is never shortened
+_NAMES = 2  #: number of leading columns of a table that are never shortened
+_SHORT = 11  #: maximum number of characters of a text that a table never shortens
 
 
 def show_rows(
@@ -74,7 +74,7 @@ def show_rows(
             return
         out = console.make_console()
         lines = [*table(rows, columns, out.width if out.is_terminal else None)] if rows else []
-        if not rows and results.values:  # otherwise, rows of hosts that did not respond are unknown
+        if not rows and results.values:  # if no host responded, the rows are unknown
             lines = [f"no {what}" + (" on the hosts that answered" if errors_of(results) else "")]
         if len(rows) > 1 and (sentence := total(rows)):
             lines += ["", sentence]

@@ -46,7 +46,7 @@ from hostwright.standard.roles.workspaces.verbs.hostkeys import host_key_of, key
 from hostwright.standard.roles.workspaces.verbs.listing import show_rows
 
 WITH_PAGE = ("jupyter", "tensorboard")  #: workspace kinds with a web page and a token
-COMMANDS = ("ssh ", "ssh-keygen ", "http://", "https://")  #: prefixes of output lines that people copy
+COMMANDS = ("ssh ", "ssh-keygen ", "http://", "https://")  #: prefixes of output lines that users copy
 _TOKEN = re.compile("[0-9a-f]{48}")
 RUN_TIMEOUT_S = 600.0  #: time limit in seconds of a command in a workspace
 
@@ -129,7 +129,7 @@ def rows_of(host: str, declared: tuple[Workspace, ...], found: WorkspaceFacts) -
 
 def total_of(rows: Sequence[ListedWorkspace]) -> str:
     """Return the number of workspaces and of each state."""
-    # a colon or comma precedes the state's reason
+    # In `row.state`, a colon or comma precedes the reason.
     states = Counter(re.split("[:,]", row.state)[0] for row in rows)
     hosts = count(len({row.host for row in rows}), "host")
     words = ", ".join(f"{number} {one_line(state)}" for state, number in states.most_common())
@@ -176,7 +176,7 @@ def logs_script(space: Workspace, lines: int) -> str:
     """Return a script that prints the container's last output, how a batch run ended, and any lack of memory."""
     container, ended = f"{PREFIX}{space.name}", ":"
     if space.entry.kind == "batch":
-        # as the owner, who may have replaced the file by a pipe or a link to root's file
+        # setpriv reads as the owner, who may have replaced the file by a pipe or a link to root's file.
         read = sh("timeout 10 setpriv $owner --clear-groups -- head -c 65536 -- %s", f"{space.directory}/batch.json")
         why = sh("%s %s why", BATCH, space.name)
         ended = f"{_owner(space, '--reuid=%u --regid=%g')} && {read} 2>/dev/null || :; {why} 2>/dev/null || :"
@@ -259,7 +259,7 @@ def show_url(request: Request, name: str, *, token: bool) -> int:
         out = console.make_console()
         for line in lines:
             if line.startswith(COMMANDS):
-                print(line)  # people copy the lines
+                print(line)  # users copy these lines, which `out.print` would wrap
             else:
                 out.print(Text(line))
     return 0
@@ -268,7 +268,7 @@ def show_url(request: Request, name: str, *, token: bool) -> int:
 def _token(shell: RootShell, space: Workspace) -> str:
     read = sh("head -c 200 -- %s", f"{STATE}/{space.name}/token")
     text = shell.run(read, timeout_s=30, failure="cannot read the token").stdout.decode("utf-8", "replace").strip()
-    if not _TOKEN.fullmatch(text):  # the user can change the file
+    if not _TOKEN.fullmatch(text):  # the user of the workspace can change the file
         raise HostError(
             shell.host,
             f"the access token of workspace {space.name} is not valid; run workspace.down, then workspace.up "

@@ -47,7 +47,7 @@ from hostwright.standard.roles.workspaces.verbs.edit import (
 )
 from hostwright.standard.roles.workspaces.verbs.queries import declared_of
 
-LOOK_TIMEOUT_S = 600.0  #: time limit in seconds for reading a host's packages
+LOOK_TIMEOUT_S = 600.0  #: time limit in seconds to read the packages in the images of a host
 _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-([0-9]{1,3}))?")
 
 
@@ -71,8 +71,8 @@ def next_date(today: str, last: str, *, again: bool) -> str:
 class BoxImages:
     """Images of a host's SSH boxes: the image of each workspace, and the packages of each image."""
 
-    of: Mapping[str, str] = field(default_factory=dict)  #: workspace name → image ID
-    packages: Mapping[str, Packages] = field(default_factory=dict)  #: image ID → packages
+    of: Mapping[str, str] = field(default_factory=dict)  #: name of a workspace → ID of the workspace's image
+    packages: Mapping[str, Packages] = field(default_factory=dict)  #: ID of an image → packages in the image
 
 
 @dataclass(frozen=True, slots=True)

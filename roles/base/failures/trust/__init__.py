@@ -105,7 +105,6 @@ def without_release(ctx: AuditContext) -> Iterator[str]:
     rows = [line.split("\t") for line in ctx.text(RELEASES).splitlines()]
     ours, unread = _ours(ctx), _unread(ctx)
     for _, place, repository, message in sorted(row for row in rows if len(row) == 4 and row[0] == "missing"):
-        # The stack's own directories are skipped, because its roles restore them.
         file = place.rpartition(":")[0]
         dropped = file in ours and repository.startswith(("file:", "copy:"))
         if not dropped and not any(text in repository and file not in kept for text, kept in unread):
@@ -136,7 +135,7 @@ def proxy_refuses(ctx: AuditContext) -> Iterator[str]:
     one request of at most 8 s.
     """
     proxy = finder = ""
-    named = set[str]()  # the proxy for http also applies to https
+    named = set[str]()
     for line in ctx.text(PROXIES).splitlines():
         kind, _, rest = line.partition(" ")
         if kind in {"proxy", "finder"} and rest.startswith(("http ", "https ")):

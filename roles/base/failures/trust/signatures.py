@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from hostwright.failures import AuditContext
 
 
-#: Directories and files from which root runs programs or loads libraries.
+#: directories and files from which root runs programs or loads libraries
 PLACES = (
     "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/etc", "/etc/environment", "/etc/profile",
     "/etc/ld.so.preload", "/etc/ld.so.conf", "/etc/sudoers", "/opt", "/opt/hostwright", "/var/lib/hostwright",
 )  # fmt: skip
-#: Directories whose files configure apt, dpkg, DKMS, the loader, kernel modules and systemd.
+#: directories whose files configure programs that root runs, such as apt and DKMS
 FOLDERS = (
     "/etc/apt", "/etc/apt/sources.list.d", "/etc/apt/apt.conf.d", "/etc/apt/preferences.d", "/etc/apt/auth.conf.d",
     "/etc/apt/keyrings", "/etc/apt/trusted.gpg.d", "/usr/share/keyrings", "/etc/dpkg", "/etc/dpkg/dpkg.cfg.d",
@@ -64,7 +64,8 @@ REPOSITORY = (
     r"|Failed to fetch) \W{0,2}(?P<repository>https?://[^\s'\"’]{1,200}(?: [a-z][\w/.-]{1,60}\b)?)"
 )
 
-#: Causes precede "is not signed", which apt adds to each of them.
+#: failure rules about signatures, in order of precedence. apt prints "is not signed" for every cause, so the rules for
+#: causes precede the rule for that text.
 SIGNATURES = (
     FailureRule(
         "keyring-unreadable",

@@ -94,5 +94,5 @@ def _names(signed_by: str) -> tuple[str, ...]:
 def _path(uri: str) -> str:
     try:
         return urlsplit(uri).path
-    except ValueError:  # raised for a [ in a host name
+    except ValueError:
         return ""

@@ -36,7 +36,7 @@ def _braked(ctx: AuditContext) -> Iterator[str]:
 
 def _persistence_off(ctx: AuditContext) -> Iterator[str]:
     """nvidia-smi reports persistence mode as off, although nvidia-persistenced runs."""
-    # another rule reports the inactive unit
+    # Another rule reports that nvidia-persistenced is not active.
     if UNITS.unit(ctx, PERSISTENCED).active != "active":
         return
     for gpu in smi(ctx).gpus:

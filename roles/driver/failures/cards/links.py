@@ -18,10 +18,10 @@ from hostwright.standard.roles.driver.xids.events import slot
 
 #: Prints PCI paths of cards, devices with ACS source validation, and whether the host is virtual.
 ACS = Probe(sh_file(__file__, "acs.sh"), root=True)  # lspci shows ACS bits only to root
-#: Pattern of an H100 (H800) PCIe or NVL. With all three bridges, 6 of its 18 NVLinks are inactive
+#: pattern of an H100 (H800) PCIe or NVL. With all three bridges, 6 of 18 NVLinks of such a card are inactive
 #: (Azure/azurehpc-health-checks#162).
 _HOPPER_CARD = Pattern(r"\bH[18]00\b.*\b(?:PCIe|NVL)\b")
-BRIDGED_LINKS = 12  #: number of NVLinks in use with all three bridges
+BRIDGED_LINKS = 12  #: number of NVLinks that a card with all three bridges uses
 
 _DEVICE = Pattern(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 

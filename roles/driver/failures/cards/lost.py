@@ -12,12 +12,12 @@ from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, GpuReport
 from hostwright.standard.roles.driver.xids.events import loaded_at, slot
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
-#: exit status of nvidia-smi for a card that fell off the bus (its manual, "RETURN VALUE")
+#: exit status of nvidia-smi for a card that fell off the bus (nvidia-smi(1), "RETURN VALUE")
 EXIT_LOST = 15
 
 #: pattern of a card's PCI address. Since R530, nvidia-smi prints ``GPU0000:07:00.0`` without a space.
 _ADDRESS = Pattern(r"(?:\b|GPU)([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)(?:[^0-9A-Fa-f:]|$)")
-# pattern of the line with the card's address, which precedes the line with the fault
+# pattern of the log line with the card's address, which precedes the log line with the fault
 _NAMED = Pattern(r"NVRM: The NVIDIA GPU ")
 _LOST = Pattern(
     r"fallen off the bus|GPU is lost|Unable to determine the device handle for .+(?:Unknown Error|Not Found)"

@@ -24,10 +24,10 @@ from hostwright.standard.roles.driver.xids.recovery import Recovery, recovery_of
 EXIT_POWER_CABLE = 8
 EXIT_INTERRUPT = 10
 EXIT_INFOROM = 14
-EXIT_TIMEOUT = (124, 137)  #: exit statuses of timeout(1) for a terminated and for a killed program
+EXIT_TIMEOUT = (124, 137)  #: exit statuses of timeout(1) if the program was terminated or killed
 _ASKED = Pattern(r"recovery action (.{1,60})$")
 RESET_REQUIRED = "NV_ERR_RESET_REQUIRED"
-LAST_LINES = 3  #: number of last output lines that are searched for a message
+LAST_LINES = 3  #: number of last lines of nvidia-smi's output that are searched for a message
 MANUAL = "nvidia-smi's manual, return values"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: source of the rule that an Xid which returns after two reboots requires an inspection of the hardware
+#: source of the rule that an Xid after two reboots requires an inspection of the hardware
 GPUD = "leptonai/gpud, xid: the same after two reboots requires a hardware inspection"
 RMA = "NVIDIA GPU memory error management, RMA criteria"
 REBOOT = "the failure's own fix: reset the card or reboot"

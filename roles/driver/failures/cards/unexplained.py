@@ -24,9 +24,8 @@ def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
         """
         ours = "driver" in ctx.desired.of_host and isinstance(ctx.variables.get("driver", Driver()), Driver)
         if ours:
-            driver_of(ctx)  # raises Unread if the driver's state is unknown
+            driver_of(ctx)  # `driver_of` raises Unread if the driver's state is unknown
         status = smi_status(ctx)
-        # if the stack did not install the driver, only rules about cards are checked
         told = (sign for sign in signs if ours or sign.layer == GPU)
         if status in (0, NO_PROGRAM) or ctx.differs("driver") or any(_seen(sign, ctx) for sign in told):
             return

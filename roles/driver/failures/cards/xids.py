@@ -26,11 +26,11 @@ from hostwright.standard.roles.driver.xids.catalog import (
 from hostwright.standard.roles.driver.xids.events import is_nonfatal, loaded_at, slot, xid_events
 from hostwright.standard.roles.driver.xids.recovery import Recovery, recovery_of_xid
 
-TEXT_CHARACTERS = 80  #: maximum number of characters of a log line in the evidence
-#: maximum time from a fatal Xid to a minor Xid of the same card that counts as its consequence
+TEXT_CHARACTERS = 80  #: maximum number of characters of a log line that the evidence quotes
+#: maximum time after a fatal Xid for a minor Xid of the same card to count as a consequence
 ECHO = timedelta(minutes=10)
 _XID_LINE = Pattern(r"Xid (\d{1,3})(?: \(154: ([A-Za-z0-9 ]{1,30})\))? on ")
-CLEANED_UP = 45  #: Xid for work that the driver removed after an earlier error
+CLEANED_UP = 45  #: number of the Xid for work that the driver removed after an earlier error
 _FIRMWARE_STOPPED = Pattern(r"NVRM: [^\n]{0,80}(?:GSP RM heartbeat timed out|GSP-CrashCat Report)")
 
 
@@ -38,10 +38,10 @@ _FIRMWARE_STOPPED = Pattern(r"NVRM: [^\n]{0,80}(?:GSP RM heartbeat timed out|GSP
 class SortedXids:
     """The Xids of one audit, by kind, without Xids of lost cards, which the rule ``gpu-lost`` reports."""
 
-    standing: tuple[GpuEvent, ...] = ()  #: fatal Xids without a later remedy, and minor Xids that they caused
-    #: fatal Xids that were remedied or need no remedy, and minor Xids that they caused
+    standing: tuple[GpuEvent, ...] = ()  #: fatal Xids without a later remedy, and minor Xids caused by these fatal Xids
+    #: fatal Xids with a later remedy or without need of a remedy, and minor Xids caused by these fatal Xids
     past: tuple[GpuEvent, ...] = ()
-    program: tuple[GpuEvent, ...] = ()  #: Xids that concern only a program
+    program: tuple[GpuEvent, ...] = ()  #: Xids that concern only a program, not the card or the host
     cables: tuple[GpuEvent, ...] = ()
 
 
@@ -203,7 +203,7 @@ def by_number(evidence: tuple[str, ...]) -> Iterator[Case]:
         yield Case(f"xid-{number}", f"Xid {number}: {xid.meaning}", treatment)
 
 
-#: NVIDIA's action for an Xid → treatment in a rebuild; for any other action, the treatment is a reboot
+#: NVIDIA's action for an Xid → treatment in a rebuild. For any other action, the treatment is a reboot.
 TREATMENTS: Mapping[Action, Hardware] = {
     Action.RESTART_BM: Hardware("power cycle", f"NVIDIA's Xid catalog: RESTART_BM; {GPUD}"),
     Action.CHECK_MECHANICALS: Hardware("hand over", "NVIDIA's Xid catalog: CHECK_MECHANICALS", tries=0),
@@ -213,7 +213,7 @@ _ACTIONS = "nvmlDeviceGpuRecoveryAction_t: the driver's own recovery action"
 #: treatment for a recovery action of the driver that a reboot performs
 ASKED = Hardware("power cycle", f"{_ACTIONS}, Xid 154; {GPUD}", gently=True)
 POWER_CYCLE = Hardware("power cycle", f"{_ACTIONS}, SYSTEM_REBOOT")
-#: Xids that together mean a defective card: an uncorrected ECC error, and a row that could not be remapped
+#: numbers of Xids that together mean a defective card: uncorrected ECC error and failed row remapping
 REPLACE_TOGETHER = frozenset((48, 64))
 TOGETHER = Hardware("hand over", "NVIDIA's Xid catalog: WORKFLOW_XID_48, with 64 the card is replaced", tries=0)
 
@@ -261,7 +261,7 @@ _NAMES = (
 )
 CATALOG = "NVIDIA's Xid catalog; Azure/azurehpc-health-checks azure_gpu_xid.nhc"
 
-#: pattern of fatal Xids in texts, without Xids that a bug in a program causes
+#: pattern of the numbers of fatal Xids, without Xids that a bug in a program causes
 _FATAL = _numbers(Concern.NODE, but=Action.RESTART_APP)
 _NOBODYS = _numbers(Concern.NOBODY, but=Action.RESTART_APP)
 
@@ -282,7 +282,7 @@ XIDS = (
         CATALOG,
         beside=r"NVRM: [^\n]*(?:heartbeat timed out|GSP-CrashCat|GSP Timeout|Xid [^\n]+\): 1(?:19|20)\b)",
         variants=(
-            # for texts only: evidence from a host has the meaning of each Xid
+            # This variant is only for texts, because evidence from a host already has the meaning of each Xid.
             Variant(
                 r"NVRM: (?:Xid [^\n]+\): 1(?:19|20)\b|[^\n]*(?:heartbeat timed out|GSP-CrashCat|GSP Timeout"
                 r"|rpcRecvPoll|\bGSP\) *$"
@@ -297,7 +297,7 @@ XIDS = (
             ),
             *_by_meaning(Concern.NODE, {}),
         ),
-        unless=r"\bNonfatal\b",  # an NVLink 5 error after which the link still works
+        unless=r"\bNonfatal\b",  # the link still works after a nonfatal NVLink 5 error
         names=_NAMES,
         sign=Sign("gpu", _standing),
         treatment=Hardware("power cycle", f"NVIDIA's Xid catalog; {GPUD}", gently=True, cases=by_number),
@@ -333,7 +333,7 @@ XIDS = (
         names=_NAMES,
         variants=(*_by_meaning(Concern.PROGRAM, _OF_PROGRAMS),),
         unless=f"{_message(_FATAL)}|{_message(_NOBODYS)}",
-        # messages about a fault of the card's slot
+        # These messages are about a fault of the card's slot.
         narrower=r"can't recover \(no error_detected callback\)|AER: device recovery failed",
         sign=Sign("gpu", _program, grave=False),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hostwright.failures import FailureRule
 
-#: pattern of the driver that holds a card, except NVIDIA's, nouveau and nova
+#: pattern of a message that names the driver of a card, except NVIDIA's, nouveau and nova
 BOUND = r"is already bound to (?P<driver>(?:[a-mo-z]|n[a-np-uw-z]|nv[a-hj-z]|nvidia[a-z])[\w-]{0,40})"
 
 BUS = (

@@ -24,7 +24,7 @@ _BUILD_AGAIN = (
     ", then repeat the failed command; for a module of the driver's, provision again: the base role installs "
     "build-essential and dkms"
 )
-#: patterns with the name of a missing program
+#: patterns of messages that name a missing program
 _NO_TOOL = (
     rf"(?:command|execute|directory:) '(?P<program>(?:\S{{1,60}}-)?{_TOOL})'",
     rf"(?:^|[\s:\"'`/(-])(?P<program>{_TOOL})[\"'`]?: (?:[Cc]ommand not found|not found|No such file or directory"
@@ -36,7 +36,7 @@ _NO_TOOL = (
     r"^not there: (?P<program>[^\n]{1,200})",
 )
 
-#: driver branches, oldest first; a distribution replaces packages of an ended branch by packages of a newer one
+#: driver branches, oldest first. A distribution replaces packages of an ended branch by packages of a newer branch.
 _BRANCHES = ("470", "510", "515", "525", "535", "545", "550", "555", "560", "565", "570", "575", "580", "590", "595")
 _OF_BRANCH = r"nvidia-[a-z]{2,12}(?:-[a-z]{2,12}){0,2}-"
 _ENDED = "|".join(
@@ -44,11 +44,11 @@ _ENDED = "|".join(
     for old, newer in ((old, "|".join(_BRANCHES[place:])) for place, old in enumerate(_BRANCHES[:-1], 1))
 )
 
-#: pattern of make's last lines about a directory in DKMS's tree
+#: pattern of make's last error lines about a directory in DKMS's tree
 _MAKE_FAILED = rf"\*\*\* \[[^\]\n]*\] {_ERROR}"
 _IN_OUR_TREE = r"directory ['`‘]/var/lib/dkms/nvidia(?:-current|-open|-srv|-server)*/"
 
-#: patterns with the name of another module that uses the driver's module
+#: patterns of messages that name another module which uses the driver's module
 _HELD_BY = (
     r"hostwright: the kernel module (?P<module>\w{1,60}), of somebody else, uses the driver's",
     r"Module '?nvidia\w*'? is in use by:(?: nvidia(?:_uvm|_drm|_modeset))* (?P<module>nvidia_fs|[a-mo-z]\w{0,60})",
@@ -175,9 +175,9 @@ INSTALLING = (
         "Install linux-headers-$(uname -r) (the base role does). If the archive no longer has it, install a new "
         "kernel with its headers, build the driver's module for it (dkms autoinstall -k KERNEL), and only then reboot",
         "nvidia-installer kernel.c",
-        # dkms skips a kernel without headers: the failure is about the initramfs
+        # With these messages, the failure is about the initramfs, because dkms skips a kernel without headers.
         narrower=r"update-initramfs: failed for |grep: /boot/config-\S{1,80}: No such file",
-        # make prints each command first, and configure tries commands that may fail
+        # make prints each command first, and configure tries commands that may fail.
         unless=r"echo \"|conftest",
         sign=NO_HEADERS_SIGN,
     ),

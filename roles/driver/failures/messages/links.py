@@ -175,6 +175,6 @@ FABRIC_LINKS = (
         "Run ibstat. If the port is Initializing, start the subnet manager (opensm, or the switch's); otherwise seat "
         "or replace the cable, and check the switch's port",
         "Linux drivers/net/ethernet/mellanox/mlx5/core/events.c; ibstat(8)",
-        weight="consequence",  # an unused port also reports this
+        weight="consequence",  # an unused port also reports this error
     ),
 )

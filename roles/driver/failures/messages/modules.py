@@ -5,7 +5,7 @@ from __future__ import annotations
 from hostwright.failures import FailureRule, ForPeople, Variant
 from hostwright.standard.roles.driver.failures.kernel import BLACKLISTED_SIGN, FORBIDDEN_SIGN
 
-#: patterns of messages with the module's name: ``insert 'nvidia': Exec format error``
+#: patterns of messages that name the module, such as ``insert 'nvidia': Exec format error``
 _MODULE = (
     r"(?P<module>[\w-]{1,60})(?:\.ko[.\w]{0,5})?['\"]?(?: \(\S+\))?:? (?:-1 )?(?:Exec format|Invalid module format"
     r"|Unknown symbol|version magic|disagrees about version|no symbol version|\.gnu\.linkonce)"
@@ -26,7 +26,7 @@ PEERMEM = (
     ),
 )
 
-#: rules that precede all others, because their messages have the reason
+#: rules that precede all other rules, because these messages have the reason of a failure
 DISABLED = (
     FailureRule(
         "module-disabled",
@@ -42,7 +42,7 @@ DISABLED = (
         "(prime-select, a package, a colleague): it may be written again. For another module, find the line with "
         "modprobe -c",
         "modprobe.d(5); kmod libkmod-module.c; canonical/nvidia-prime#20",
-        # another message has the reason, because Debian's install line found the module
+        # Debian's install line loads these modules, and so does not block nvidia.
         narrower=r"could not insert '?nvidia_(?:current|tesla|legacy)",
         sign=FORBIDDEN_SIGN,
     ),

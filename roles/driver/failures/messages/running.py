@@ -10,7 +10,7 @@ from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, GP
 from hostwright.standard.roles.driver.failures.install import STUB, VERSION_MISMATCH_SIGN
 from hostwright.standard.roles.driver.failures.load import FIRMWARE_SIGN, GPU_UNSUPPORTED_SIGN, NO_DEVICE_SIGN
 
-#: pattern of the start of a container, or of a libcuda that does not match the loaded module
+#: pattern of messages about a container's start, or about a libcuda that does not match the module
 _IN_CONTAINER = (
     r"(?:docker|podman|nerdctl|kubectl) (?:run|exec|compose)|--runtime[= ]nvidia|--gpus\b|/cuda[^\s/]*/compat"
 )
@@ -412,7 +412,7 @@ RUNNING = (
         "not help. A host without switches (RTX cards) gets this message on some kernels because of HMM: write "
         "options nvidia_uvm uvm_disable_hmm=1 to /etc/modprobe.d, then reload nvidia_uvm",
         "pytorch/pytorch#35710",
-        unless=r"NVLS|nvls|[Mm]ulticast",  # another rule covers these messages
+        unless=r"NVLS|nvls|[Mm]ulticast",  # another rule covers messages about NVLS or multicast
         sign=fabric.NOT_READY_SIGN,
     ),
     FailureRule(

@@ -25,14 +25,15 @@ from hostwright.resources import (
 from hostwright.roles import Pattern, sh, sh_file
 
 ETC = "/etc/modprobe.d"
-#: directories in modprobe.d(5)'s order; a file hides files of the same name in later directories
+#: directories in modprobe.d(5)'s order. A file hides files of the same name in later directories.
 DIRECTORIES = (ETC, "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
-NEEDED = ("nvidia", "nvidia_uvm")  #: modules that CUDA needs
-FAMILY = (*NEEDED, "nvidia_modeset", "nvidia_drm")  #: modules of the driver; the last two are for displays
-#: prefix of a commented-out line, without special characters of sed and grep
+NEEDED = ("nvidia", "nvidia_uvm")  #: names of the kernel modules that CUDA needs
+#: names of the driver's kernel modules, of which the last two are for displays
+FAMILY = (*NEEDED, "nvidia_modeset", "nvidia_drm")
+#: prefix of a commented-out line. The prefix has no special characters of sed and grep.
 MARK = "# commented out by Hostwright: "
 
-#: shell function ``unmasked``: prints rows ``FILE:TEXT`` of files that no file of the same name hides
+#: shell function ``unmasked``, which prints rows ``FILE:TEXT`` of files that no file of the same name hides
 UNMASKED = sh_file(__file__, "unmasked.sh")
 MODPROBE = Probe(UNMASKED + sh_file(__file__, "modprobe.sh", directories=" ".join(DIRECTORIES)), shared=True)
 _MARKED = Probe(sh("grep -ls %s %s/*.conf; :", f"^{MARK}", ETC), shared=True)
@@ -42,9 +43,9 @@ _OPTIONS = Pattern(r"/[^:\n]{1,300}:[0-9]{1,7}:\s*options\s+nvidia\s(.*)")
 _MODE = Pattern(r"\bNVreg_DeviceFileMode=(0[xX][0-9a-fA-F]{1,4}|[0-9]{1,6})\b")
 _EXCLUDED = Pattern(r"\bNVreg_(?:ExcludedGpus|AssignGpus|GpuBlacklist)=\S")
 _WORD = Pattern(r"kernel ((?:module_|modprobe\.)blacklist=\S+)")
-#: pattern of commands that load no module
+#: pattern of commands in modprobe.d that load no module
 _LOADS_NOTHING = Pattern(r"(?:/usr)?(?:/bin/)?(?:false|true|:|exit|echo|logger)\b.*|:")
-#: prefixes of Debian's file names for the open and the proprietary module
+#: prefixes of the file names of Debian's open and proprietary module
 _ON_DISK = ("nvidia_current_open", "nvidia_current")
 _FAILS = Pattern(r".*(?:;|&&)\s*(?:(?:/usr)?/bin/)?false\s*")
 
@@ -80,7 +81,8 @@ def forbidding(text: str, *, renamed: bool = False) -> tuple[ConfigLine, ...]:
     ``renamed``: the driver is Debian's, whose ``install`` lines load its modules.
     """
     rows = [ConfigLine(m[1], int(m[2]), m[3], m[4], m[5].strip()) for m in map(_ROW.fullmatch, text.splitlines()) if m]
-    rows.sort(key=lambda row: (row.path.rpartition("/")[2], row.number))  # in the order in which modprobe reads files
+    # modprobe reads files in the order of the file names
+    rows.sort(key=lambda row: (row.path.rpartition("/")[2], row.number))
     needed = {row.path for module in NEEDED for row in _against(module, rows, renamed) if row.keyword != "remove"}
     against = {row: None for module in FAMILY for row in _against(module, rows, renamed) if row.path in needed}
     return tuple(row for row in rows if row in against)
@@ -111,7 +113,7 @@ def _against(module: str, rows: Sequence[ConfigLine], renamed: bool) -> Iterator
             commands += row.keyword == "install"
             match row.keyword:
                 case "alias":
-                    # an alias for another module blocks this module
+                    # An alias for another module blocks this module.
                     against = _called(row.value, renamed) != module
                 case "install":
                     against = commands == 1 and bool(_LOADS_NOTHING.fullmatch(row.value))
