@@ -73,9 +73,7 @@ _APT_TIMEOUT_S = 1800.0
 _TARGETS = "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)"
 #: prefixes of names of apt settings that are copied from this machine
 _TAKEN = ("Acquire::http", "Acquire::https", "Acquire::Retries", "Acquire::ForceIPv")
-_ONLINE = (
-    "check that this machine is online, and that apt's list of sources is right; --sources FILE selects another list"
-)
+_ONLINE = "check this machine's network and apt's list of sources, or select another with --sources FILE"
 _EXPLAINED = 3  #: maximum number of lines from apt's output in an error text
 
 
