@@ -249,7 +249,7 @@ def test_unknown_or_ambiguous_run_is_bad_input(tmp_path: Path, name: str):
         Runs(tmp_path).find(name)
     for run in ("20240501t1000-aa", "20240501t1000-bb"):
         record(tmp_path, 0, run=run)
-    with pytest.raises(InputError, match=r"2 runs begin|did you mean|the latest is "):
+    with pytest.raises(InputError, match=r"2 run IDs begin|did you mean|the latest is "):
         Runs(tmp_path).find(name)
 
 

@@ -102,7 +102,7 @@ def test_headers_that_no_archive_has_are_told_on_a_bare_host() -> None:
 
 def test_nothing_is_told_while_a_job_runs() -> None:
     now = {STATE: DIFFERS, LAST_JOBS: failed_job("driver", IN_USE), jobs.RUNNING: "r2-driver {}\n"}
-    with pytest.raises(Unread, match="a job is running"):
+    with pytest.raises(Unread, match="a job of a run is still running"):
         evidence("module-in-use", now)
 
 
